@@ -27,8 +27,8 @@ HOUR_MS = 3600 * 1000
 
 @pytest.fixture
 async def keyring(stage: Stage, clock: VirtualClock) -> Keyring:
-    await stage.engine._store.write([Put(KIND, KEY.access_key_id, KEY.to_document())])
-    return Keyring(stage.engine._store, clock)
+    await stage.engine.parts.store.write([Put(KIND, KEY.access_key_id, KEY.to_document())])
+    return Keyring(stage.engine.parts.store, clock)
 
 
 def claims(clock: VirtualClock, **other: Any) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def handshakes(stage: Stage, hook: Agreeing) -> Handshakes:
 
 @pytest.fixture
 async def commits(stage: Stage) -> Commits:
-    await stage.engine._store.new_id()  # numbers are reserved in blocks, with a commit for each block
-    return Commits(cast("SqliteStore", stage.engine._store))
+    await stage.engine.parts.store.new_id()  # numbers are reserved in blocks, with a commit for each block
+    return Commits(cast("SqliteStore", stage.engine.parts.store))
 
 
 @pytest.fixture

@@ -215,7 +215,7 @@ async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
         eventDeliverySchema=CLOUD_EVENT_SCHEMA,
     )
     await stage.publish(topic, EVENT)
-    (delivery,) = await stage.engine._store.peek(queue.id, 10)
+    (delivery,) = await stage.engine.parts.store.peek(queue.id, 10)
     text, attributes = dialect.present(delivery)
     assert orjson.loads(text)["type"] == "Order.Placed"
     assert attributes == {}
@@ -231,7 +231,7 @@ async def test_deliveries_to_a_deleted_queue_are_retried_and_dead_lettered(
     await stage.pass_time(4 * 60_000)
     queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
     await stage.pass_time(2 * 60_000)  # it was asked once, and rested for five minutes
-    assert len(await stage.engine._store.peek(queue.id, 10)) == 1
+    assert len(await stage.engine.parts.store.peek(queue.id, 10)) == 1
     await stage.engine.resources.queues.delete(queue)
     await stage.publish(topic, EVENT)
     await stage.pass_time(20 * 60_000)
@@ -266,12 +266,12 @@ async def test_dead_letters_of_a_deleted_queue_are_redriven_into_its_successor(s
     assert subscription.dead_letter is not None
     letters = await stage.engine.resources.queues.get(subscription.dead_letter)
     assert letters is not None
-    seqs = [one.seq for one in await stage.engine._store.peek(letters.id, 10)]
+    seqs = [one.seq for one in await stage.engine.parts.store.peek(letters.id, 10)]
     assert len(seqs) == 2
     queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
     await stage.engine.operations.move(letters, seqs, None)
     await stage.pass_time(1000)
-    assert len(await stage.engine._store.peek(queue.id, 10)) == 2
+    assert len(await stage.engine.parts.store.peek(queue.id, 10)) == 2
 
 
 async def test_another_topic_is_a_destination(stage: Stage) -> None:

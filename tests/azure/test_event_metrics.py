@@ -63,8 +63,8 @@ class Measured(Stage):
 
     @property
     def node_store(self) -> SqliteStore:
-        assert isinstance(self.engine._store, SqliteStore)
-        return self.engine._store
+        assert isinstance(self.engine.parts.store, SqliteStore)
+        return self.engine.parts.store
 
     async def flush(self) -> None:
         points, self.points[:] = list(self.points), []

@@ -279,7 +279,7 @@ async def test_a_success_within_three_minutes_counts_though_further_attempts_hav
     await stage.pass_time(30 * MINUTE_MS)
     assert len(stage.web.pushed) == 2
     assert [fact.attempt.delivered for fact in stage.memory.attempts] == [False, True]
-    assert stage.engine._dispatcher.parts.late_pushes.pushes == 0
+    assert stage.engine.parts.dispatcher.parts.late_pushes.pushes == 0
 
 
 async def test_a_success_after_three_minutes_counts_no_more(stage: Stage) -> None:
@@ -301,9 +301,9 @@ async def test_no_more_connections_are_held_for_late_answers_than_their_limit(
     stage.web.takes_ms = 170_000
     await stage.publish(topic, *(EVENT | {"id": str(number)} for number in range(5)))
     await stage.pass_time(45_000)
-    assert stage.engine._dispatcher.parts.late_pushes.pushes == 2
+    assert stage.engine.parts.dispatcher.parts.late_pushes.pushes == 2
     await stage.pass_time(10 * MINUTE_MS)
-    assert stage.engine._dispatcher.parts.late_pushes.pushes == 0
+    assert stage.engine.parts.dispatcher.parts.late_pushes.pushes == 0
 
 
 async def test_a_late_success_is_met_by_the_next_attempt_which_pushes_nothing(stage: Stage) -> None:

@@ -96,13 +96,13 @@ async def test_an_event_subscription_at_a_removed_topic_is_refused(stage: Stage,
 async def test_each_change_is_one_commit(stage: Stage, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the topic that comes by itself, the queue of dead letters and the store that they go to."""
     written: list[int] = []
-    write = stage.engine._store.write
+    write = stage.engine.parts.store.write
 
     async def counted(changes: Any, *others: Any) -> Any:
         written.append(len(changes))
         return await write(changes, *others)
 
-    monkeypatch.setattr(stage.engine._store, "write", counted)
+    monkeypatch.setattr(stage.engine.parts.store, "write", counted)
     subscribers = Subscribers(stage.engine)
     new = new_topic(TOPIC._replace(parts=("topics", "Other")), {"inputSchema": "EventGridSchema"})
     for each in (topic, new):

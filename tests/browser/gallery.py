@@ -96,7 +96,7 @@ async def _make_topics(server: InProcess) -> Subscription:
         )
         made.append(await resources.subscriptions.create(wanted))
     now = server.core.runtime.clock.now()
-    await engine.operations._circuits.note(made[0], USUAL, FAILURES["503"], now)
+    await engine.parts.circuits.note(made[0], USUAL, FAILURES["503"], now)
     owed = [
         NewDelivery(made[0].queue_id, number.to_bytes(16, "big"), "{}", b"", now + 60_000, now)
         for number in range(1204)
@@ -147,7 +147,7 @@ async def _make_redrives(server: InProcess) -> None:
         if name == "invoices":
             why = "10 of 10 failed their first attempt: server_error 503"
             ended = replace(task, moved=12, state=TaskState.PAUSED, stopped_why=why)
-        await engine._redriver.stop()
+        await engine.parts.redriver.stop()
         await engine.resources.documents.update(TASK, task.key, _let(ended))
 
 

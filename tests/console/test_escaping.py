@@ -91,7 +91,7 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
     note = BUSY._replace(reason=evil, response=evil)
     seq, *_ = await world.die(evil, f'{{"a": "{evil}"}}', note=note)
     of_topic = NewDelivery(dead.id, bytes(16), evil, None, 0, 0, origin=subscription.queue_id, note=note)
-    await engine._store.enqueue([of_topic])
+    await engine.parts.store.enqueue([of_topic])
     await engine.messages.send(orders, [Message(engine.runtime.message_id(), evil, group_id=evil)])
     (waiting,) = await engine.messages.peek(orders, 1)
     aside, *_ = await world.die("aside", note=note)

@@ -49,7 +49,7 @@ async def test_event_subscriptions_are_listed_with_their_states_and_topics() -> 
         engine = visitor.server.core.engine
         now = engine.clock.now()
         event = NewDelivery(made.queue_id, bytes(16), "{}", b"", now + 60_000, now)
-        await engine._store.enqueue([event])
+        await engine.parts.store.enqueue([event])
         page = text(await visitor.get(f"{ROOM}/event-grid"))
         assert "Billing topics:orders WebHook https://hook.example/in?…" in page
         assert "orders topic EventGridSchema" in page
@@ -84,7 +84,7 @@ async def test_an_endpoint_on_probation_is_shown_with_its_reason_and_lifted() ->
         made = await subscribed(visitor)
         engine = visitor.server.core.engine
         now = engine.clock.now()
-        await engine.operations._circuits.note(made, PROBATION, FAILURES["503"], now)
+        await engine.parts.circuits.note(made, PROBATION, FAILURES["503"], now)
         page = text(await visitor.get(PAGE))
         assert "On hold on probation: Server error 503" in page
         assert "Resume now" in page

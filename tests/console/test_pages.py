@@ -258,7 +258,7 @@ async def test_an_encrypted_body_is_neither_shown_nor_edited() -> None:
         sealed = NewDelivery(
             world.dead.id, bytes(16), "\x02MARKED", b'{"sealed":{}}', 0, 0, origin=world.orders.id, note=BUSY
         )
-        await world.engine._store.enqueue([sealed])
+        await world.engine.parts.store.enqueue([sealed])
         (letter,) = await world.engine.operations.dead_letters(world.dead, 0, 9)
         edit = f"{ROOM}/dead-letters/orders-dead/{letter.delivery.seq}/edit"
         assert (await visitor.get(edit)).status == 400

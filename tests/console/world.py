@@ -112,7 +112,7 @@ class World:
             Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
             for one in claimed
         ]
-        await engine._store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
+        await engine.parts.store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
         return [letter.delivery.seq for letter in await engine.operations.dead_letters(self.dead, 0, 1000)]
 
     async def fail(self) -> None:
@@ -124,7 +124,7 @@ class World:
             Settlement(each.seq, each.token or 0, Outcome.RETRY, available_at=now + 3_600_000, note=note)
             for each in claimed
         ]
-        await engine._store.settle(self.orders.id, ends, now, ordered=False)
+        await engine.parts.store.settle(self.orders.id, ends, now, ordered=False)
 
 
 async def make_world(visitor: Visitor, name: str = "orders") -> World:

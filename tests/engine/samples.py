@@ -34,12 +34,12 @@ async def mark_deleted(engine: Engine, origin: Queue, dead_letters: Queue, *text
     claimed = await engine.messages.receive(origin, len(texts), wait_ms=0)
     target = MoveTarget(dead_letters.id, dead_letters.ordered)
     endings = [Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target) for one in claimed]
-    await engine._store.settle(origin.id, endings, engine.clock.now(), ordered=origin.ordered)
+    await engine.parts.store.settle(origin.id, endings, engine.clock.now(), ordered=origin.ordered)
 
 
 async def bodies(engine: Engine, queue: Queue) -> list[str]:
     """Return the bodies in a queue, in order of arrival."""
-    return [one.body for one in await engine._store.peek(queue.id, 10_000)]
+    return [one.body for one in await engine.parts.store.peek(queue.id, 10_000)]
 
 
 def numbered(number: int) -> Sequence[str]:

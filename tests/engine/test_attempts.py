@@ -35,10 +35,10 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
     subscription = await stage.subscribe(
         topic, "s", "somewhere", dead_letter=letters.name if dead else None, rests=True
     )
-    stage.engine._dispatcher.forget(subscription.queue_id)
+    stage.engine.parts.dispatcher.forget(subscription.queue_id)
     for body in bodies:
         await stage.publish(topic, body)
-    await stage.engine._dispatcher.open()
+    await stage.engine.parts.dispatcher.open()
     await stage.engine.quiet()
     return subscription.queue_id
 
@@ -378,7 +378,7 @@ class TestCircuitBreaker:
         backlog = await published_while_away(stage, "a")
         subscription = await stage.engine.resources.subscriptions.of_backlog(backlog)
         assert subscription is not None
-        assert await stage.node("b")._circuits.of(subscription) is not None
+        assert await stage.node("b").parts.circuits.of(subscription) is not None
         await stage.engine.operations.close_circuit(subscription)
         await clock.sleep_until(clock.now() + MINUTE_MS + 1)
         assert len(stage.endpoint.pushed) == 2
@@ -433,10 +433,10 @@ class TestFollowUps:
         await stage.subscribe(await stage.topic("news"), "n", "queue:news")
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=letters.name)
-        stage.engine._dispatcher.forget(subscription.queue_id)
+        stage.engine.parts.dispatcher.forget(subscription.queue_id)
         for body in "abc":
             await stage.publish(topic, body)
-        await stage.engine._dispatcher.open()
+        await stage.engine.parts.dispatcher.open()
         await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
         assert [body for _, body in stage.endpoint.pushed] == ["a+b+c"]
         assert await stage.store.peek(subscription.queue_id, 10) == []

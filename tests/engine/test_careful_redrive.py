@@ -42,7 +42,7 @@ async def die(engine: Engine, origin: Queue, dead: Queue, note: AttemptNote, *te
             Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
             for one in claimed
         ]
-        await engine._store.settle(origin.id, ends, engine.clock.now(), ordered=origin.ordered)
+        await engine.parts.store.settle(origin.id, ends, engine.clock.now(), ordered=origin.ordered)
 
 
 async def consume(
@@ -55,7 +55,7 @@ async def consume(
         Settlement(one.seq, one.token or 0, outcome, available_at=later if note else 0, note=note)
         for one in claimed
     ]
-    await engine._store.settle(queue.id, ends, engine.clock.now(), ordered=queue.ordered)
+    await engine.parts.store.settle(queue.id, ends, engine.clock.now(), ordered=queue.ordered)
     return len(claimed)
 
 
@@ -227,7 +227,7 @@ async def test_no_node_takes_up_a_paused_task(
     await engine.operations.pause_redrive(dead.name, task.id)
     await passes(clock, 120 * SECOND)
     other = nodes("two")
-    await other._redriver.take_up()
+    await other.parts.redriver.take_up()
     await passes(clock, 5 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.PAUSED
     resumed = await other.operations.resume_redrive(dead.name, task.id, 0)
@@ -264,7 +264,7 @@ async def test_a_message_goes_home_from_aside_with_another_body(
 
 async def test_an_encrypted_message_keeps_its_body(engine: Engine, dead: Queue, origin: Queue) -> None:
     sealed = NewDelivery(dead.id, bytes(16), "\x02x", b'{"sealed":{}}', 0, 0, origin=origin.id, note=DENIED)
-    await engine._store.enqueue([sealed])
+    await engine.parts.store.enqueue([sealed])
     (letter,) = await engine.operations.dead_letters(dead, 0, 9)
     seq = letter.delivery.seq
     with pytest.raises(Refused, match="encrypted"):

@@ -70,12 +70,12 @@ async def test_an_attempt_that_ends_after_its_subscription_opens_no_circuit(
     await stage.engine.resources.subscriptions.delete(subscription)
     other = replace(subscription, id="other")
     for one in (subscription, other):
-        await stage.engine._circuits.note(one, POLICY, failed, clock.now())
-        await stage.engine._circuits.note(one, POLICY, BROKEN, clock.now())
+        await stage.engine.parts.circuits.note(one, POLICY, failed, clock.now())
+        await stage.engine.parts.circuits.note(one, POLICY, BROKEN, clock.now())
     await stage.engine.operations.sweep()
     assert not await stage.engine.operations.open_circuits()
-    await stage.engine._circuits.note(other, POLICY, BROKEN, clock.now())
-    await stage.engine._circuits.note(other, POLICY, BROKEN, clock.now())
+    await stage.engine.parts.circuits.note(other, POLICY, BROKEN, clock.now())
+    await stage.engine.parts.circuits.note(other, POLICY, BROKEN, clock.now())
     assert (
         await stage.engine.operations.circuit(other) is None
     )  # counted from the beginning: two are not three
@@ -110,12 +110,12 @@ async def test_consecutive_failures_are_counted_across_nodes(
     for body in "abc":
         await stage.publish(topic, body)
     await stage.engine.quiet()
-    await stage.engine._dispatcher.close()
+    await stage.engine.parts.dispatcher.close()
     successor = stage.node("b")
-    await successor._dispatcher.open()
+    await successor.parts.dispatcher.open()
     for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
         await successor.quiet()
-        state = await successor._circuits.of(subscription)
+        state = await successor.parts.circuits.of(subscription)
         assert state is not None
         assert (state.rests, state.until) == (rests, clock.now() + rest_ms)
         assert state.since == began
@@ -130,15 +130,15 @@ async def test_an_open_circuit_is_not_shortened_by_another_node(
     stage = Stage(clock, chance)
     _, subscription = await resting(stage)
     longer = await stage.engine.operations.circuit(subscription)
-    other = stage.node("b")._circuits  # has read that nobody rests, and not heard better yet
-    await stage.engine._circuits.close(subscription)
+    other = stage.node("b").parts.circuits  # has read that nobody rests, and not heard better yet
+    await stage.engine.parts.circuits.close(subscription)
     await other.all()
-    await stage.engine._circuits.note(
+    await stage.engine.parts.circuits.note(
         subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
     )
     short = replace(POLICY, by_status={503: 10_000})
     await other.note(subscription, short, BROKEN, clock.now())
-    assert await stage.node("c")._circuits.of(subscription) == longer
+    assert await stage.node("c").parts.circuits.of(subscription) == longer
     await stage.engine.close()
 
 
@@ -199,14 +199,14 @@ async def test_a_delivery_that_expires_while_the_probe_is_recorded_is_not_pushed
     stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
     await stage.replan(subscription)
     stage.endpoint.pushed = []
-    probe = stage.engine._circuits.probe
+    probe = stage.engine.parts.circuits.probe
 
     async def slowly(*arguments: Any) -> bool:
         mine = await probe(*arguments)
         await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
         return mine
 
-    monkeypatch.setattr(stage.engine._circuits, "probe", slowly)
+    monkeypatch.setattr(stage.engine.parts.circuits, "probe", slowly)
     await stage.publish(topic, "b")
     await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
     assert not stage.endpoint.pushed
@@ -227,7 +227,7 @@ def hear(stage: Stage, *others: Engine) -> None:
         answer = await real(changes, new_deliveries, *others_written)
         for change in changes:
             for node in (stage.engine, *others):
-                node._directory.forget(change[0], change[1])
+                node.parts.directory.forget(change[0], change[1])
         return answer
 
     stage.store.write = told  # type: ignore[method-assign]  # that is the point
@@ -242,7 +242,7 @@ async def test_a_half_open_circuit_allows_one_attempt_over_all_nodes(
     hear(stage, *others)
     topic, _ = await resting(stage)
     for one in others:
-        await one._dispatcher.open()
+        await one.parts.dispatcher.open()
     for body in "bcdef":
         await stage.publish(topic, body)
     hanging, nodes = asyncio.Event(), [stage.engine, *others]
@@ -255,9 +255,11 @@ async def test_a_half_open_circuit_allows_one_attempt_over_all_nodes(
     over = began + 5 * MINUTE_MS
     await clock.sleep_until(over + 20_000)
     assert [at for at, _ in stage.endpoint.pushed] == [over]
-    (prober,) = [node for node in nodes if any(one.work() for one in node._dispatcher._consumers.values())]
+    (prober,) = [
+        node for node in nodes if any(one.work() for one in node.parts.dispatcher._consumers.values())
+    ]
     if prober_dies:
-        await prober._dispatcher.close()
+        await prober.parts.dispatcher.close()
         await clock.sleep_until(over + 40_000)
         assert [at for at, _ in stage.endpoint.pushed] == [over, over + 30_000]
     hanging.set()
@@ -265,7 +267,7 @@ async def test_a_half_open_circuit_allows_one_attempt_over_all_nodes(
     assert {body for _, body in stage.endpoint.pushed} == set("abcdef")
     assert len(stage.endpoint.pushed) == 6 + prober_dies
     for node in nodes:
-        await node._dispatcher.close()
+        await node.parts.dispatcher.close()
     await stage.engine.close()
 
 
@@ -275,7 +277,7 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
     topic = await stage.topic()
     found = [await stage.subscribe(topic, f"s{one}", f"e{one}") for one in range(number)]
     failed = replace(GONE, result=AttemptResult.FAILED)
-    other = stage.node("b")._circuits
+    other = stage.node("b").parts.circuits
     for one in found:
         await other.note(one, POLICY, failed, stage.clock.now())
     assert len(await stage.engine.operations.open_circuits()) == number
@@ -288,7 +290,7 @@ async def test_a_circuit_changed_on_another_node_is_read_alone(
 ) -> None:
     stage = Stage(clock, chance)
     first, second, third = await told_apart(stage, 3)
-    await stage.node("b")._circuits.close(second)
+    await stage.node("b").parts.circuits.close(second)
     stage.engine.resources.documents.forget("probation", second.key)
     assert await stage.engine.operations.circuit(first) is not None
     assert stage.wire.calls == []
@@ -310,12 +312,12 @@ async def test_a_circuit_that_changes_while_it_is_read_is_read_again(
         answer = stage.wire.hold_answer(verb)
         reading = asyncio.ensure_future(stage.engine.operations.circuit(one))
         await answer.reached
-        await stage.node("b")._circuits.close(one)
+        await stage.node("b").parts.circuits.close(one)
         stage.engine.resources.documents.forget("probation", one.key)
         answer.let_go()
         assert await reading is None
         failed = replace(GONE, result=AttemptResult.FAILED)
-        await stage.node("b")._circuits.note(one, POLICY, failed, clock.now())
+        await stage.node("b").parts.circuits.note(one, POLICY, failed, clock.now())
     await stage.engine.close()
 
 

@@ -58,7 +58,7 @@ async def documents(engine: Engine) -> int:
         "queue",
         "serving_queue",
     )
-    return sum([len(await engine._store.find(kind, "")) for kind in kinds])
+    return sum([len(await engine.parts.store.find(kind, "")) for kind in kinds])
 
 
 # ---- how many commits
@@ -226,5 +226,7 @@ async def test_concurrent_updates_of_a_subscription_keep_both_changes(
     assert changed.attributes == {"one": "yes", "other": "yes"}
     assert await engine.resources.documents.get(SUBSCRIPTION, subscription.key) == changed
     assert (
-        len(await engine._store.find(OF_QUEUE.name, "")) == len(await engine._store.find(TOPIC.name, "")) == 1
+        len(await engine.parts.store.find(OF_QUEUE.name, ""))
+        == len(await engine.parts.store.find(TOPIC.name, ""))
+        == 1
     )

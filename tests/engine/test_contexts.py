@@ -76,12 +76,12 @@ async def test_a_delivery_due_after_an_earlier_claim_is_pushed_on_time(
     await clock.sleep_until(began + 10_000)
     await stage.publish(topic, "b")
     await stage.engine.quiet()
-    await stage.engine._dispatcher.close()
+    await stage.engine.parts.dispatcher.close()
 
     successor = stage.node("b")
-    await successor._dispatcher.open()
+    await successor.parts.dispatcher.open()
     await stage.publish(topic, "c")  # claimed at once; "a" and "b" are due in a minute
-    await successor._dispatcher.look_round()
+    await successor.parts.dispatcher.look_round()
     await clock.sleep_until(began + 80_000)
     pushed = [(at - began, body) for at, body in stage.endpoint.pushed]
     assert pushed[-2:] == [(60_000, "a"), (70_000, "b")]

@@ -128,7 +128,7 @@ async def test_origins_are_read_together_and_then_remembered(
     topic = await engine.resources.topics.create(Topic(0, named("t"), "plain"))
     wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
     subscription = await engine.resources.subscriptions.create(wanted)
-    sources = nodes("two")._dead_letters._sources
+    sources = nodes("two").parts.dead_letters._sources
     numbers = [orders.id, subscription.queue_id, 999]
     store.calls.clear()
     origins = await sources.origins(numbers)
@@ -176,7 +176,7 @@ async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engin
 async def test_places_of_however_many_accounts_are_asked_for_are_forgotten_again(
     engine: Engine, dead: Queue
 ) -> None:
-    sources = engine._dead_letters._sources
+    sources = engine.parts.dead_letters._sources
     for number in range(ACCOUNTS_MAX + 10):
         assert await sources.places(f"{number:012}") == (
             [named("")] if f"{number:012}" == dead.name.account else []

@@ -165,11 +165,11 @@ async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
         await clock.sleep_until(clock.now() + 100)
     (trying,) = await stage.store.peek(subscription.queue_id, 1)
     assert trying.attempts == waiting.attempts + 1
-    await stage.engine._dispatcher.close()  # the node is gone in the middle of the attempt
+    await stage.engine.parts.dispatcher.close()  # the node is gone in the middle of the attempt
 
     stage.endpoint.before = None
     successor = stage.node("b")
-    await successor._dispatcher.open()
+    await successor.parts.dispatcher.open()
     while len(stage.endpoint.pushed) == pushed + 1:
         await clock.sleep_until(clock.now() + 100)
     await successor.quiet()
@@ -187,7 +187,7 @@ async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
     topic = await stage.topic()
     await stage.subscribe(topic, "s", "somewhere")
     second = stage.node("b")
-    await second._dispatcher.open()
+    await second.parts.dispatcher.open()
     began = clock.now()
     for number in range(40):
         await stage.publish(topic, f"{number:02d}")
@@ -196,7 +196,7 @@ async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
     assert [body for _, body in stage.endpoint.pushed] == [f"{number:02d}" for number in range(40)]
     assert all(sum(begin <= at < begin + 1000 for at in times) <= 10 for begin in times)
     assert times[-1] <= 4000
-    await second._dispatcher.close()
+    await second.parts.dispatcher.close()
     await stage.engine.close()
 
 
@@ -276,7 +276,7 @@ async def test_deliveries_locked_by_another_node_are_not_polled_in_a_tight_loop(
         return answer
 
     stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
-    stage.engine._notifier.announce(subscription.queue_id)
+    stage.engine.parts.notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 100)
     assert len(claims) <= 11
     await stage.engine.close()

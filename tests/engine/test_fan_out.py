@@ -66,7 +66,7 @@ async def test_a_queue_in_trouble_is_retried_and_then_gets_its_message(
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     await stage.subscribe(topic, "s", "queue:q")
-    stage.engine._faults.set("queue:q", BROKEN)
+    stage.engine.parts.faults.set("queue:q", BROKEN)
     await stage.publish(topic)
     await clock.sleep_until(clock.now() + 1000)
     assert await stage.bodies_in(queue) == []

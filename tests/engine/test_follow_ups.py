@@ -63,9 +63,9 @@ async def test_several_ordered_topics_know_their_repetitions_apart(
 
 async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     """As the dispatcher does, but for the settlement that they are part of."""
-    led = await stage.engine._topic_publisher.route_follow_ups(consequences, stage.clock.now())
+    led = await stage.engine.parts.topic_publisher.route_follow_ups(consequences, stage.clock.now())
     await stage.store.enqueue(led.new_deliveries)
-    stage.engine._topic_publisher.tell(led)
+    stage.engine.parts.topic_publisher.tell(led)
 
 
 async def test_a_follow_up_is_published_to_every_matching_subscription(
@@ -131,7 +131,7 @@ async def test_a_follow_up_without_a_topic_or_subscription_is_logged_and_dropped
     await stage.engine.open()
     topic: Topic = await stage.topic()
     with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):
-        led = await stage.engine._topic_publisher.route_follow_ups(
+        led = await stage.engine.parts.topic_publisher.route_follow_ups(
             [
                 FollowUp(name("gone"), publication(stage, "a")),
                 FollowUp(topic.name, publication(stage, "b"), "unsubscribed"),

@@ -34,7 +34,7 @@ async def test_news_of_queues_leaves_nothing(clock: VirtualClock) -> None:
 
 
 async def test_the_in_flight_estimate_forgets_settled_deliveries(engine: Engine) -> None:
-    in_flight = InFlightEstimate(engine._store, engine.runtime)
+    in_flight = InFlightEstimate(engine.parts.store, engine.runtime)
     for queue_id in range(100):
         in_flight.add(queue_id, 3)
         in_flight.add(queue_id, -3)
@@ -51,11 +51,11 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     other = nodes("two")
     await other.resources.queues.delete(queue)
     await other.operations.sweep()
-    assert queue.id in engine._counters
+    assert queue.id in engine.parts.counters
     engine.resources.documents.forget("queue", queue.name.key)  # it is told of the change
     await engine.operations.sweep()
-    assert queue.id not in engine._counters
-    assert set(sizes(engine._receiver.in_flight).values()) == {0}
+    assert queue.id not in engine.parts.counters
+    assert set(sizes(engine.parts.receiver.in_flight).values()) == {0}
 
 
 async def test_a_subscription_that_had_a_rate_leaves_no_pace(
@@ -132,7 +132,7 @@ async def live(engine: Engine, life: str) -> None:
             await queues.delete(queue)
     await topics.count("1", "here")
     await engine.operations.sweep()
-    await engine._dispatcher.look_round()
+    await engine.parts.dispatcher.look_round()
 
 
 async def test_changes_that_nobody_asks_about_are_not_kept(

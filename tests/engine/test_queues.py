@@ -14,7 +14,7 @@ from tests.engine.samples import bodies, make_queue, named, send
 
 
 async def documents(engine: Engine, kind: str) -> int:
-    return len(await engine._store.find(kind, ""))
+    return len(await engine.parts.store.find(kind, ""))
 
 
 async def test_a_queue_gets_a_number_and_its_times(engine: Engine, clock: VirtualClock) -> None:

@@ -315,8 +315,8 @@ class SlowStore(HeldStore):
 @pytest.fixture
 def small(engine: Engine) -> int:
     """A limit that a test can reach."""
-    engine._receiver._flights = engine._settler._flights = InFlightEstimate(
-        engine._store, engine.runtime, limit=3
+    engine.parts.receiver._flights = engine.parts.settler._flights = InFlightEstimate(
+        engine.parts.store, engine.runtime, limit=3
     )
     return 3
 

@@ -48,12 +48,12 @@ async def test_dead_letters_of_several_queues_return_in_their_order(
     await mark_deleted(engine, origin, dead, "a1", "a2")
     await mark_deleted(engine, other, dead, "b1")
     await mark_deleted(engine, origin, dead, "a3")
-    old = {one.message_id for one in await engine._store.peek(dead.id, 10)}
+    old = {one.message_id for one in await engine.parts.store.peek(dead.id, 10)}
     task = await engine.operations.start_redrive(dead, None, None)
     await passes(clock, 1)
     assert await bodies(engine, origin) == ["a1", "a2", "a3"]
     assert await bodies(engine, other) == ["b1"]
-    assert old.isdisjoint(one.message_id for one in await engine._store.peek(origin.id, 10))
+    assert old.isdisjoint(one.message_id for one in await engine.parts.store.peek(origin.id, 10))
     assert (task.to_move, (await the_task(engine, dead)).moved) == (4, 4)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     assert engine.operations.counts(dead).messages_redriven == 4
@@ -135,7 +135,7 @@ async def test_chosen_ones_go_at_once_and_only_if_they_are_there(
     engine: Engine, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    first, _, third = [one.seq for one in await engine._store.peek(dead.id, 3)]
+    first, _, third = [one.seq for one in await engine.parts.store.peek(dead.id, 3)]
     assert (await engine.operations.move(dead, [third, first, 999_999], None)).total == 2
     assert await bodies(engine, dead) == ["m1"]
     assert sorted(await bodies(engine, origin)) == ["m0", "m2"]
@@ -185,7 +185,7 @@ async def test_of_redrives_started_at_once_on_several_nodes_at_most_one_begins(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
     started = await asyncio.gather(
-        *(node._redriver.start(dead, None, 1) for node in (engine, engine, nodes("two"))),
+        *(node.parts.redriver.start(dead, None, 1) for node in (engine, engine, nodes("two"))),
         return_exceptions=True,
     )
     tasks = [one for one in started if isinstance(one, MoveTask)]
@@ -195,7 +195,7 @@ async def test_of_redrives_started_at_once_on_several_nodes_at_most_one_begins(
         task.id for task in tasks
     ]
     await passes(clock, 2 * LEASE_MS)
-    await engine._redriver.take_up()
+    await engine.parts.redriver.take_up()
     assert len(await bodies(engine, origin)) == (5 if tasks else 0)
 
 
@@ -299,9 +299,9 @@ async def test_after_36_hours_a_task_is_over(
     await mark_deleted(engine, origin, dead, *numbered(3))
     began = clock.now()
     await engine.operations.start_redrive(dead, None, 1)
-    await engine._redriver.stop()
+    await engine.parts.redriver.stop()
     await clock.sleep_until(began + TASK_MS_MAX)
-    await nodes("two")._redriver.take_up()
+    await nodes("two").parts.redriver.take_up()
     await passes(clock, 1)
     task = await the_task(engine, dead)
     assert (task.state, task.failure) == (TaskState.FAILED, "the task ran for 36 hours")
@@ -328,7 +328,7 @@ async def test_a_dead_nodes_task_waits_for_its_lease_and_for_no_round_besides(
     began = clock.now()
     await engine.operations.start_redrive(dead, None, 2)
     await passes(clock, 1)
-    await engine._redriver.stop()
+    await engine.parts.redriver.stop()
     await clock.sleep_until(began + LEASE_MS - 1)
     assert len(await bodies(engine, origin)) == 2
     await passes(clock, 11)
@@ -343,13 +343,13 @@ async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(
     two = nodes("two")
     await engine.operations.start_redrive(dead, None, 2)
     await passes(clock, 10)
-    await engine._redriver.stop()
+    await engine.parts.redriver.stop()
     await passes(clock, LEASE_MS - 20)
-    await two._redriver.take_up()
+    await two.parts.redriver.take_up()
     await passes(clock, 9)
     assert len(await bodies(engine, origin)) == 2
     await passes(clock, 1)
-    await two._redriver.take_up()
+    await two.parts.redriver.take_up()
     await passes(clock, 5 * SECOND)
     assert await bodies(engine, origin) == list(numbered(6))
     task = await the_task(engine, dead)
@@ -361,9 +361,9 @@ async def test_of_two_nodes_that_find_it_one_takes_it_up_and_the_rate_is_kept(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(20))
     await engine.operations.start_redrive(dead, None, 1)
-    await engine._redriver.stop()
+    await engine.parts.redriver.stop()
     await passes(clock, LEASE_MS)
-    await asyncio.gather(*(nodes(name)._redriver.take_up() for name in ("two", "three", "four")))
+    await asyncio.gather(*(nodes(name).parts.redriver.take_up() for name in ("two", "three", "four")))
     before = len(await bodies(engine, origin))
     await passes(clock, 5 * SECOND)
     assert len(await bodies(engine, origin)) - before == 5
@@ -377,7 +377,7 @@ async def test_a_node_that_was_away_too_long_leaves_its_task_to_the_one_that_too
     await engine.operations.start_redrive(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
-    await nodes("two")._redriver.take_up()
+    await nodes("two").parts.redriver.take_up()
     await passes(clock, 1)
     held.let_go()
     await passes(clock, 10 * SECOND)
@@ -393,7 +393,7 @@ async def test_a_task_that_ended_stays_as_it_ended(
     await engine.operations.start_redrive(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
-    await nodes("two")._redriver.take_up()
+    await nodes("two").parts.redriver.take_up()
     await passes(clock, 10 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     held.let_go()
@@ -411,8 +411,8 @@ async def test_a_redrive_resumes_on_its_node_after_an_outage_of_the_store(
     store.away = True
     await passes(clock, SECOND)
     store.away = False
-    await engine._redriver.take_up()
-    await engine._redriver.take_up()
+    await engine.parts.redriver.take_up()
+    await engine.parts.redriver.take_up()
     await passes(clock, 5 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     assert await bodies(engine, origin) == list(numbered(3))
@@ -423,7 +423,7 @@ async def test_reset_stops_and_forgets_every_task(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
     await engine.operations.start_redrive(dead, None, 1)
-    await engine._redriver.reset()
+    await engine.parts.redriver.reset()
     await passes(clock, 5 * SECOND)
     assert await engine.operations.redrive_tasks(named("dead")) == []
     assert len(await bodies(engine, dead)) == 3

@@ -132,7 +132,7 @@ async def test_a_message_published_as_the_replay_ends_does_not_restart_it(
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
     outcome: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
-    engine._subscriptions.on_backlog = lambda one: (
+    engine.parts.subscriptions.on_backlog = lambda one: (
         None if one.held else outcome.set_result(store.hold("peek"))
     )
     beginning.let_go()
@@ -177,13 +177,13 @@ async def test_a_replay_cut_short_is_carried_on_once_by_another_node(
     entered = store.hold_answer("enqueue")  # the first batch is in the queue, and nobody hears of it
     await again(engine, subscription)
     await entered.reached
-    await engine._replayer.close()
+    await engine.parts.replayer.close()
     two = nodes("two")
-    await two._replayer.round()
+    await two.parts.replayer.round()
     await two.quiet()
     assert await state(two, subscription) is ReplayState.RUNNING  # leased still
     await clock.sleep_until(clock.now() + LEASE_MS)
-    await two._replayer.round()
+    await two.parts.replayer.round()
     assert await take(two, queue) == [(body, True) for body in bodies]
     assert await state(two, subscription) is ReplayState.COMPLETED
 
@@ -199,7 +199,7 @@ async def test_a_store_that_was_away_is_tried_again(
     beginning.lose()
     await engine.quiet()
     assert await state(engine, subscription) is ReplayState.PENDING
-    await engine._replayer.round()
+    await engine.parts.replayer.round()
     assert await take(engine, queue) == [("a", True)]
 
 
@@ -213,12 +213,12 @@ async def test_a_replay_with_an_end_keeps_later_messages_in_archive_and_buffer(
         bodies.append(f"m{number}")
         await publish(engine, topic, bodies[-1])
         await clock.sleep_until(clock.now() + OVERLAP_MS // 2)
-        await engine._replayer.round()
+        await engine.parts.replayer.round()
     assert await take(engine, queue) == []
     rests = await engine.resources.subscriptions.get(topic.name, "s")
     assert rests is not None
     assert rests.waiting_id is not None
-    waiting = await engine._store.peek(rests.waiting_id, 100)
+    waiting = await engine.parts.store.peek(rests.waiting_id, 100)
     assert 0 < len(waiting) < len(bodies)  # the others are read out of the archive
     await again(engine, rests)
     assert [body for body, _ in await take(engine, queue)] == bodies
@@ -250,14 +250,14 @@ async def test_of_a_subscription_that_goes_nothing_stays(
     assert rests is not None
     assert rests.waiting_id is not None
     await engine.resources.subscriptions.delete(rests)
-    await engine._replayer.round()
+    await engine.parts.replayer.round()
     await engine.operations.sweep()
-    assert await engine._store.find("replay", "") == []
-    assert await engine._store.peek(rests.waiting_id, 10) == []
+    assert await engine.parts.store.find("replay", "") == []
+    assert await engine.parts.store.peek(rests.waiting_id, 10) == []
     await engine.resources.topics.delete(topic)
     await clock.sleep_until(clock.now() + ROUND_MS)
     await engine.operations.sweep()
-    assert await engine._store.peek(topic.id, 10) == []
+    assert await engine.parts.store.peek(topic.id, 10) == []
 
 
 async def test_a_node_that_closed_does_not_go_on(
@@ -265,7 +265,7 @@ async def test_a_node_that_closed_does_not_go_on(
 ) -> None:
     await again(engine, subscription, clock.now() + LEASE_MS, starts_at=1)
     await engine.quiet()  # it looks again, a second from now
-    await engine._replayer.close()
+    await engine.parts.replayer.close()
     store.calls.clear()
     await clock.sleep_until(clock.now() + 2 * LEASE_MS)
     assert store.calls == []

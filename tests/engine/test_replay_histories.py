@@ -87,7 +87,7 @@ class History:
             node = Engine(store, runtime, {"plain": PlainProfile()})  # type: ignore[arg-type]  # by __getattr__
             self.nodes.append(node)
         for store in stores:
-            store.others = [node._directory.forget for node in self.nodes]
+            store.others = [node.parts.directory.forget for node in self.nodes]
         resources = self.nodes[0].resources
         self.topic = await resources.topics.create(
             Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS)
@@ -105,9 +105,9 @@ class History:
             publication = Publication(
                 message_id, body, {}, {}, b'{"envelope":"plain"}', 1, group, deduplication_id=body
             )
-            topic = await node._topics.get(self.topic.name)
+            topic = await node.parts.topics.get(self.topic.name)
             assert topic is not None
-            await node._topic_publisher.publish(topic, [publication])
+            await node.parts.topic_publisher.publish(topic, [publication])
             await self.pause(30)
 
     async def _start_in(self, node: Engine, draft: Draft) -> None:
@@ -120,13 +120,13 @@ class History:
             await node.resources.write(partial(self._start_in, node))
             if self.chance.random() < 0.5:
                 await self.pause(100)
-                await node._replayer.close()  # as if it died; what it began goes on by its lease
+                await node.parts.replayer.close()  # as if it died; what it began goes on by its lease
 
     async def keep_up(self) -> None:
         while True:
             await self.clock.sleep_until(self.clock.now() + 1_000)
             for node in self.nodes:
-                await node._replayer.round()
+                await node.parts.replayer.round()
 
     async def pause(self, most: int) -> None:
         await self.clock.sleep_until(self.clock.now() + self.chance.randrange(most))

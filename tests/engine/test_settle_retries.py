@@ -24,7 +24,7 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-    stage.engine._dispatcher.forget(subscription.queue_id)
+    stage.engine.parts.dispatcher.forget(subscription.queue_id)
     for one in range(number):
         await stage.publish(topic, str(one))
 
@@ -35,7 +35,7 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
         await clock.sleep_until(clock.now() + 10)
 
     stage.endpoint.before = lose
-    await stage.engine._dispatcher.open()
+    await stage.engine.parts.dispatcher.open()
     return subscription
 
 
@@ -142,7 +142,7 @@ async def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(
     await clock.sleep_until(began + 100)
     await stage.engine.drain(10)
     assert clock.now() - began == 10_100
-    await stage.engine._dispatcher.close()
+    await stage.engine.parts.dispatcher.close()
     assert "dispatch.left number=5" in caplog.text
     await clock.sleep_until(began + 20_000)
     await stage.engine.close()

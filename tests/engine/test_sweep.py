@@ -54,16 +54,16 @@ async def test_the_sweep_removes_all_deduplication_keys_of_a_deleted_queue(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "q.fifo", ordered=True)
-    bench = Bench(engine._store, queue.id, ordered=True)
+    bench = Bench(engine.parts.store, queue.id, ordered=True)
     now = clock.now()
     known = [
         bench.new_delivery("a", now, group="g", deduplication_key=key, deduplicate_until=now + MINUTE_MS)
         for key in numbered(2 * ROWS_PER_SWEEP + 1)
     ]
-    await engine._store.enqueue(known)
+    await engine.parts.store.enqueue(known)
     await engine.resources.queues.delete(queue)
     assert await engine.operations.sweep() == len(known)
-    assert await engine._store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
+    assert await engine.parts.store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
 
 
 async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, clock: VirtualClock) -> None:

@@ -60,7 +60,7 @@ async def publish(engine: Engine, topic: Topic, body: str) -> None:
 
 
 async def documents(engine: Engine, kind: str) -> int:
-    return len(await engine._store.find(kind, ""))
+    return len(await engine.parts.store.find(kind, ""))
 
 
 async def cut_short(store: HeldStore, verb: str, work: "asyncio.Task[object]") -> None:
@@ -79,7 +79,7 @@ async def test_a_subscription_made_on_one_node_is_pushed_by_another_when_that_on
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:
     await engine.resources.subscriptions.create(wanted(topic))
-    await engine._dispatcher.close()
+    await engine.parts.dispatcher.close()
     upkeep = asyncio.create_task(two.run())
     await clock.sleep_until(clock.now() + 1)
     await publish(two, topic, "a")
@@ -121,7 +121,7 @@ async def test_a_dead_nodes_deliveries_are_pushed_by_another_when_their_lease_en
     began = clock.now()
     await publish(two, topic, "a")
     await clock.sleep_until(began + 1)
-    await two._dispatcher.close()
+    await two.parts.dispatcher.close()
     endpoint.before = None
     upkeep = asyncio.create_task(engine.run())
     await clock.sleep_until(began + LEASE_MS + 2)
@@ -138,8 +138,8 @@ async def test_backlogs_are_looked_into_in_turn(
         await engine.resources.subscriptions.create(wanted(topic, f"s{number}"))
     watched = []
     for _ in range(4):
-        await two._dispatcher.look_round()
-        watched.append(len(two._dispatcher._consumers))
+        await two.parts.dispatcher.look_round()
+        watched.append(len(two.parts.dispatcher._consumers))
     assert watched == [4, 8, 9, 9]
 
 
@@ -147,14 +147,14 @@ async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
 ) -> None:
     subscription = await engine.resources.subscriptions.create(wanted(topic))
-    await two._dispatcher.look_round()
+    await two.parts.dispatcher.look_round()
     await clock.sleep_until(clock.now() + 1)
     await engine.resources.subscriptions.delete(subscription)
     two.resources.documents.forget("", "")
-    two._notifier.announce(subscription.queue_id)
+    two.parts.notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 1)
-    assert two._dispatcher._consumers == {}
-    assert not two._notifier.anyone(subscription.queue_id)
+    assert two.parts.dispatcher._consumers == {}
+    assert not two.parts.notifier.anyone(subscription.queue_id)
 
 
 async def test_a_backlog_that_is_no_longer_announced_is_forgotten(
@@ -163,14 +163,14 @@ async def test_a_backlog_that_is_no_longer_announced_is_forgotten(
     stays, goes = [
         await engine.resources.subscriptions.create(wanted(topic, one)) for one in ("stays", "goes")
     ]
-    await two._dispatcher.look_round()
+    await two.parts.dispatcher.look_round()
     await clock.sleep_until(clock.now() + 1)
     await engine.resources.subscriptions.delete(goes)
     two.resources.documents.forget("subscription_of_queue", "")
     for _ in range(2):
-        await two._dispatcher.look_round()
+        await two.parts.dispatcher.look_round()
         await clock.sleep_until(clock.now() + 1)
-    assert list(two._dispatcher._consumers) == [stays.queue_id]
+    assert list(two.parts.dispatcher._consumers) == [stays.queue_id]
 
 
 async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
@@ -234,7 +234,7 @@ async def test_a_node_that_is_about_to_close_ends_what_it_began_and_begins_nothi
     await publish(engine, topic, "b")
     await draining
     assert clock.now() - began == min(thinks_ms, 10_001)
-    await engine._dispatcher.close()
+    await engine.parts.dispatcher.close()
     assert [one.body for one in await store.real.peek(subscription.queue_id, 10)] == left
     assert [body for _, body in endpoint.pushed] == ["a"]
 
@@ -246,9 +246,9 @@ async def test_a_node_that_has_closed_pushes_nothing(
     subscription = await engine.resources.subscriptions.create(wanted(topic))
     await publish(engine, topic, "a")
     await clock.sleep_until(clock.now() + 1)
-    await engine._dispatcher.close()
-    await engine._dispatcher.look_round()
-    engine._notifier.announce(subscription.queue_id)
+    await engine.parts.dispatcher.close()
+    await engine.parts.dispatcher.look_round()
+    engine.parts.notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 60_000)  # its timer for the next attempt
     assert [body for _, body in endpoint.pushed] == ["a"]
 
@@ -364,7 +364,7 @@ async def test_the_backlog_of_who_left_is_emptied(
     assert await engine.resources.subscriptions.delete(subscription)
     assert not await engine.resources.subscriptions.delete(subscription)
     await engine.operations.sweep()
-    assert await engine._store.peek(subscription.queue_id, 1) == []
+    assert await engine.parts.store.peek(subscription.queue_id, 1) == []
 
 
 async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it(
@@ -379,7 +379,7 @@ async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it
     subscription = await engine.resources.subscriptions.create(wanted(topic))
     await clock.sleep_until(clock.now() + 1)
     held = store.hold("claim")
-    engine._notifier.announce(subscription.queue_id)
+    engine.parts.notifier.announce(subscription.queue_id)
     await held.reached
     await engine.resources.subscriptions.update(subscription, lambda one: replace(one, endpoint="elsewhere"))
     await publish(engine, topic, "a")

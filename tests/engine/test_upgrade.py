@@ -51,7 +51,10 @@ async def brought_up_to_date(nodes: Callable[[str], Engine], older: Engine) -> E
 async def upgrade(engine: Engine) -> None:
     """As when a node opens its store."""
     await Upgrade(
-        engine.resources.documents, engine.resources.queues, engine._subscriptions, engine._sealed_store
+        engine.resources.documents,
+        engine.resources.queues,
+        engine.parts.subscriptions,
+        engine.parts.sealed_store,
     ).run()
 
 
@@ -232,7 +235,7 @@ async def test_documents_of_a_secret_kind_are_sealed_once_and_others_stay(
     await upgrade(newer)
     await newer.resources.documents.create(secret, "b", {"password": "5678"})
     for key, password in {"a": "1234", "b": "5678"}.items():
-        stored = await newer._store.get("secret", key)
+        stored = await newer.parts.store.get("secret", key)
         assert stored is not None
         assert password not in str(stored.document)
         assert password[::-1] in str(stored.document)
@@ -241,8 +244,8 @@ async def test_documents_of_a_secret_kind_are_sealed_once_and_others_stay(
         {"password": "1234"},
         {"password": "5678"},
     ]
-    before = await newer._store.get("secret", "a")
+    before = await newer.parts.store.get("secret", "a")
     await upgrade(newer)
-    assert await newer._store.get("secret", "a") == before
-    (kept,) = await newer._store.find("plain", "")
+    assert await newer.parts.store.get("secret", "a") == before
+    (kept,) = await newer.parts.store.find("plain", "")
     assert kept.document == {"password": "1234"}

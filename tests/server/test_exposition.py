@@ -189,9 +189,9 @@ async def test_without_its_store_a_node_shows_its_other_metrics(
     async def away(*_: Any) -> Any:
         raise StoreUnavailable("away")
 
-    node.engine._directory.forget("", "")
+    node.engine.parts.directory.forget("", "")
     for verb in ("get", "find", "count", "peek", "occupied"):
-        monkeypatch.setattr(node.engine._store, verb, away)
+        monkeypatch.setattr(node.engine.parts.store, verb, away)
     families = await node.families()
     assert "redrive_circuit_breakers_open" not in families
     assert samples(families["redrive_topic_messages_published"]) == {tuple(TOPIC.name): 1}

@@ -44,7 +44,7 @@ class Restless(InMemory):
         async def of(_: Subscription) -> None:
             return None
 
-        engine._circuits.of = of  # type: ignore[method-assign, assignment]  # that is the point
+        engine.parts.circuits.of = of  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Forsaking(InMemory):
@@ -56,7 +56,7 @@ class Forsaking(InMemory):
         async def once(_number: int, _until: int, work: Callable[[], Awaitable[Any]]) -> Any:
             return await work()
 
-        engine._dispatcher.parts.retrier.retry_until_lease_ends = once  # type: ignore[method-assign, assignment]  # that is the point
+        engine.parts.dispatcher.parts.retrier.retry_until_lease_ends = once  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Crowding(InMemory):
@@ -66,20 +66,20 @@ class Crowding(InMemory):
         async def probe(*_: object) -> bool:
             return True
 
-        engine._circuits.probe = probe  # type: ignore[method-assign]  # that is the point
+        engine.parts.circuits.probe = probe  # type: ignore[method-assign]  # that is the point
 
 
 class Replanned(InMemory):
     """An engine that does not keep to its plans; the base of those that follow."""
 
     def spoil(self, engine: Engine) -> None:
-        contexts = engine._contexts.of
+        contexts = engine.parts.contexts.of
 
         def replanned(topic: Topic, subscription: Subscription) -> SubscriptionContext:
             context = contexts(topic, subscription)
             return replace(context, plan=self.replan(context.plan))
 
-        engine._contexts.of = replanned  # type: ignore[method-assign]  # that is the point
+        engine.parts.contexts.of = replanned  # type: ignore[method-assign]  # that is the point
 
     @staticmethod
     def replan(plan: Plan) -> Plan:
@@ -119,7 +119,7 @@ class Dismissive(InMemory):
     """An engine that does not hear an endpoint that answers late."""
 
     def spoil(self, engine: Engine) -> None:
-        for protocol, endpoint in list(engine._dispatcher.parts.endpoints.items()):
+        for protocol, endpoint in list(engine.parts.dispatcher.parts.endpoints.items()):
             engine.add_endpoint(protocol, _Dismissed(endpoint, engine))
 
 

@@ -4,15 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from redrive.engine.configuration.queues import Queues
+from redrive.engine.parts import EngineParts
 from redrive.engine.ports import COUNTED_AT_ONCE, Clock, Counts, QueueStore
 from redrive.engine.publish.archive import size
-from redrive.engine.publish.fan_out import TopicPublisher
-from redrive.engine.publish.sender import Publisher
-from redrive.engine.receive.notifier import Cancellation, QueueNotifier
-from redrive.engine.receive.receiver import Receiver
-from redrive.engine.receive.settler import Settler
-from redrive.engine.sweep import ROWS_PER_SWEEP, Sweeper
+from redrive.engine.receive.notifier import Cancellation
+from redrive.engine.sweep import ROWS_PER_SWEEP
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -38,33 +34,22 @@ class Messages:
         extend: Claims hold longer, or end at once (`Settler.extend`).
     """
 
-    def __init__(
-        self,
-        store: QueueStore,
-        clock: Clock,
-        queues: Queues,
-        topic_publisher: TopicPublisher,
-        publisher: Publisher,
-        receiver: Receiver,
-        settler: Settler,
-        sweeper: Sweeper,
-        notifier: QueueNotifier,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._queues = queues
-        self._sweeper = sweeper
-        self._notifier = notifier
-        self._counts = QueueCounts(store, clock)
-        self.publish = topic_publisher.publish
-        self.publish_each = topic_publisher.publish_each
-        self.publish_alone_in = topic_publisher.publish_alone_in
-        self.send = publisher.send
-        self.receive = receiver.receive
-        self.delete = settler.delete
-        self.release = settler.release
-        self.reject = settler.reject
-        self.extend = settler.extend
+    def __init__(self, parts: EngineParts) -> None:
+        self._store: QueueStore = parts.store
+        self._clock = parts.clock
+        self._queues = parts.queues
+        self._sweeper = parts.sweeper
+        self._notifier = parts.notifier
+        self._counts = QueueCounts(parts.store, parts.clock)
+        self.publish = parts.topic_publisher.publish
+        self.publish_each = parts.topic_publisher.publish_each
+        self.publish_alone_in = parts.topic_publisher.publish_alone_in
+        self.send = parts.publisher.send
+        self.receive = parts.receiver.receive
+        self.delete = parts.settler.delete
+        self.release = parts.settler.release
+        self.reject = parts.settler.reject
+        self.extend = parts.settler.extend
 
     async def peek(self, queue: Queue, limit: int, after_seq: int = 0) -> list[Delivery]:
         """Look without touching: deliveries of a queue in order of arrival, waiting and claimed."""

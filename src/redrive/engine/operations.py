@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Mapping
 
 from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, LetterOrigin
-from redrive.engine.node.counters import METRIC_NAMES, NodeCounters, QueueCounters
-from redrive.engine.node.fault_injection import FaultInjection, failed_on_purpose
-from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
-from redrive.engine.push.conditions import EndpointCondition, EndpointConditions, EndpointState
-from redrive.engine.push.dispatcher import Dispatcher
-from redrive.engine.sweep import Sweeper
-from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
-from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue, DeadLetters
+from redrive.engine.node.counters import METRIC_NAMES, QueueCounters
+from redrive.engine.node.fault_injection import failed_on_purpose
+from redrive.engine.parts import EngineParts
+from redrive.engine.push.circuit_breakers import Failing
+from redrive.engine.push.conditions import EndpointCondition, EndpointState
+from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE
+from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
-from redrive.engine.tasks.redrive import TASK, Redriver
+from redrive.engine.tasks.redrive import TASK
 from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish
-from redrive.engine.tasks.replay import Replayer
-from redrive.engine.tracing import Trace, TracedDelivery, Tracer
+from redrive.engine.tracing import Trace, TracedDelivery
 from redrive.model.attempt import Attempt
 from redrive.model.circuit import OpenCircuit
 from redrive.model.queue import Queue
@@ -82,62 +80,49 @@ class Operations:
         schedule_of: The retry schedule of a subscription (`EndpointConditions.schedule_of`).
     """
 
-    def __init__(
-        self,
-        redriver: Redriver,
-        chosen: ChosenMoves,
-        replayer: Replayer,
-        dead_letters: DeadLetters,
-        tracer: Tracer,
-        circuits: CircuitBreakers,
-        conditions: EndpointConditions,
-        dispatcher: Dispatcher,
-        faults: FaultInjection,
-        sweeper: Sweeper,
-        counters: NodeCounters,
-    ) -> None:
-        self._circuits = circuits
-        self._faults = faults
-        self._measure = counters
-        self._replayer = replayer
-        self._sweeper = sweeper
-        self.start_redrive = redriver.start
-        self.cancel_redrive = redriver.cancel
-        self.redrive_tasks = redriver.tasks_of
-        self.active_redrives = redriver.active_tasks
-        self.plan_redrive = redriver.plan
-        self.pause_redrive = redriver.pause
-        self.resume_redrive = redriver.resume
-        self.move = chosen.move
-        self.set_aside = chosen.set_aside
-        self.bring_back = chosen.bring_back
-        self.aside_of = chosen.aside_of
-        self.dead_letter_queues = dead_letters.queues
-        self.dead_letter_queues_of = dead_letters.queues_of
-        self.places = dead_letters.places
-        self.dead_letter_targets = dead_letters.targets
-        self.dead_letters = dead_letters.letters
-        self.look = dead_letters.look
-        self.letters_of = dead_letters.of
-        self.peek_page = dead_letters.peek
-        self.origin = dead_letters.origin
-        self.current_redrive_tasks = redriver.current
-        self.causes = dead_letters.causes
-        self.cause_counts = dead_letters.cause_counts
-        self.ends = dead_letters.ends
-        self.causes_of = dead_letters.causes_of
-        self.sources = dead_letters.sources
-        self.trace = tracer.trace
-        self.start_replay_in = replayer.start_in
-        self.end_replay_in = replayer.end_in
-        self.replay_of = replayer.of
-        self.replay_of_in = replayer.of_in
-        self.close_circuit = dispatcher.close_circuit
-        self.next_attempt_at = dispatcher.next_at
-        self.condition = conditions.of
-        self.conditions = conditions.of_each
-        self.is_set_up = conditions.is_set_up
-        self.schedule_of = conditions.schedule_of
+    def __init__(self, parts: EngineParts) -> None:
+        self._circuits = parts.circuits
+        self._faults = parts.faults
+        self._measure = parts.counters
+        self._replayer = parts.replayer
+        self._sweeper = parts.sweeper
+        self.start_redrive = parts.redriver.start
+        self.cancel_redrive = parts.redriver.cancel
+        self.redrive_tasks = parts.redriver.tasks_of
+        self.active_redrives = parts.redriver.active_tasks
+        self.plan_redrive = parts.redriver.plan
+        self.pause_redrive = parts.redriver.pause
+        self.resume_redrive = parts.redriver.resume
+        self.move = parts.chosen.move
+        self.set_aside = parts.chosen.set_aside
+        self.bring_back = parts.chosen.bring_back
+        self.aside_of = parts.chosen.aside_of
+        self.dead_letter_queues = parts.dead_letters.queues
+        self.dead_letter_queues_of = parts.dead_letters.queues_of
+        self.places = parts.dead_letters.places
+        self.dead_letter_targets = parts.dead_letters.targets
+        self.dead_letters = parts.dead_letters.letters
+        self.look = parts.dead_letters.look
+        self.letters_of = parts.dead_letters.of
+        self.peek_page = parts.dead_letters.peek
+        self.origin = parts.dead_letters.origin
+        self.current_redrive_tasks = parts.redriver.current
+        self.causes = parts.dead_letters.causes
+        self.cause_counts = parts.dead_letters.cause_counts
+        self.ends = parts.dead_letters.ends
+        self.causes_of = parts.dead_letters.causes_of
+        self.sources = parts.dead_letters.sources
+        self.trace = parts.tracer.trace
+        self.start_replay_in = parts.replayer.start_in
+        self.end_replay_in = parts.replayer.end_in
+        self.replay_of = parts.replayer.of
+        self.replay_of_in = parts.replayer.of_in
+        self.close_circuit = parts.dispatcher.close_circuit
+        self.next_attempt_at = parts.dispatcher.next_at
+        self.condition = parts.conditions.of
+        self.conditions = parts.conditions.of_each
+        self.is_set_up = parts.conditions.is_set_up
+        self.schedule_of = parts.conditions.schedule_of
 
     async def drop_archive(self, topic: Topic) -> None:
         """Remove all that a topic has archived, once it archives no more; replays from there fail."""

@@ -178,7 +178,7 @@ class Stage:
     async def in_queue(self, name: str) -> list[Delivery]:
         queue = await self.engine.resources.queues.get(ResourceName(ACCOUNT, REGION, name))
         assert queue is not None
-        return await self.engine._store.peek(queue.id, 100)
+        return await self.engine.parts.store.peek(queue.id, 100)
 
     async def asked(self, protocol: str) -> dict[str, Any]:
         """The last thing that was pushed to an endpoint of a protocol, a document in JSON."""

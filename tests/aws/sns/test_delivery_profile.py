@@ -74,13 +74,13 @@ class TestPlan:
         (kept,) = await stage.engine.resources.subscriptions.all_after("", 10)
         stored = await stage.engine.resources.topics.get(kept.topic)
         assert stored is not None
-        assert stage.engine._contexts.of(stored, kept).plan.rate_max == 2
+        assert stage.engine.parts.contexts.of(stored, kept).plan.rate_max == 2
         no_overrides = '{"http":{"disableSubscriptionOverrides":true}}'
         change = {"AttributeName": "DeliveryPolicy", "AttributeValue": no_overrides}
         await stage.call("SetTopicAttributes", TopicArn=topic, **change)
         stored = await stage.engine.resources.topics.get(kept.topic)
         assert stored is not None
-        assert stage.engine._contexts.of(stored, kept).plan.rate_max is None
+        assert stage.engine.parts.contexts.of(stored, kept).plan.rate_max is None
 
 
 def policy(**statement: object) -> str:

@@ -97,10 +97,10 @@ async def test_a_broken_stream_is_retried_by_the_schedule_of_managed_endpoints(s
 async def test_records_that_wait_for_a_stream_go_together_each_as_it_would_alone(stage: Stage) -> None:
     topic, endpoint = await subscribed(stage, "firehose", BROKEN, TAKEN)
     (subscription,) = await stage.engine.resources.subscriptions.all_after("", 1)
-    stage.engine._dispatcher.forget(subscription.queue_id)
+    stage.engine.parts.dispatcher.forget(subscription.queue_id)
     for number in range(3):
         await stage.publish(topic, f"message {number}", Subject="s")
-    await stage.engine._dispatcher.open()
+    await stage.engine.parts.dispatcher.open()
     await stage.advance(SECOND_MS)
     first, again = (push_request for _, push_request in endpoint.push_requests)
     assert first == again

@@ -14,7 +14,7 @@ from tests.aws.sns.stage import Stage, topic_arn
 @pytest.fixture
 def gateway(stage: Stage) -> Gateway:
     engine = stage.engine
-    verifying = SigV4Verifier(Holders(Keyring(engine._store, stage.clock)), stage.clock)
+    verifying = SigV4Verifier(Holders(Keyring(engine.parts.store, stage.clock)), stage.clock)
     return Gateway(engine.runtime, verifying, {"sns": stage.sns}, None)
 
 

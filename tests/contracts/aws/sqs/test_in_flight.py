@@ -15,7 +15,7 @@ async def world() -> AsyncIterator[World]:
     """A queue of each kind, with messages waiting and one in flight, which is now as many as may be."""
     small = World()
     await small.open()
-    small.engine._receiver.in_flight._limit = 1
+    small.engine.parts.receiver.in_flight._limit = 1
     yield small
     await small.close()
 
