@@ -53,13 +53,13 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 async def raw(store: NodeStore) -> str:
     """The document as it is kept, whatever the store makes of it."""
     if isinstance(store, SqliteStore):
-        ((content,),) = store._connection.execute(
+        ((content,),) = store.connection.execute(
             "SELECT document FROM resources WHERE kind = 'access_key'"
         ).fetchall()
         return content.decode()
     assert isinstance(store, PostgresStore)
     return str(
-        await store._connections.run(
+        await store.connections.run(
             lambda connection: connection.fetchval("SELECT document FROM resources WHERE kind = 'access_key'")
         )
     )

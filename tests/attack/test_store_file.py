@@ -193,7 +193,7 @@ async def test_a_document_that_is_cut_off_is_told_of_in_a_sentence(tmp_path: Pat
     await filled(path)
     store = SqliteStore(path)
     await store.open()
-    store._connection.execute("UPDATE resources SET document = substr(document, 1, 9)")
+    store.connection.execute("UPDATE resources SET document = substr(document, 1, 9)")
     with pytest.raises(StoreUnavailable, match=r"redrive.db is damaged .*restore a backup"):
         await store.get("access_key", "AKIA00000")
     await store.close()

@@ -53,7 +53,7 @@ class Days:
 
     async def open(self) -> None:
         await self.engine.open()
-        self.store._connection.set_commit_hook(self.committed)
+        self.store.connection.set_commit_hook(self.committed)
         self.telling = asyncio.create_task(self.telemetry.run())
 
     def begin(self) -> float:

@@ -9,7 +9,7 @@ class Commits:
     def __init__(self, store: SqliteStore) -> None:
         """Count from now on."""
         self.number = 0
-        self._connection = store._connection
+        self._connection = store.connection
         self._changes = self._connection.total_changes()
         self._connection.set_commit_hook(self._count)
 

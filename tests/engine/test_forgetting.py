@@ -69,10 +69,10 @@ async def test_a_subscription_that_had_a_rate_leaves_no_pace(
     await stage.publish(topic)
     await stage.engine.quiet()
     paces = "SELECT count(*) FROM paces"
-    assert stage.store._connection.execute(paces).fetchone() == (1,)
+    assert stage.store.connection.execute(paces).fetchone() == (1,)
     await stage.engine.resources.subscriptions.delete(subscription)
     await stage.engine.operations.sweep()
-    assert stage.store._connection.execute(paces).fetchone() == (0,)
+    assert stage.store.connection.execute(paces).fetchone() == (0,)
     await stage.engine.close()
 
 

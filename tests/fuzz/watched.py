@@ -71,7 +71,7 @@ class Watched(ABC):
 
     def everything(self) -> dict[str, list[Any]]:
         """All that is stored, table by table."""
-        connection = self._store._connection
+        connection = self._store.connection
         named = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         tables = {str(row[0]) for row in named} - _NOT_COMPARED
         return {

@@ -103,7 +103,7 @@ async def test_a_running_handler_has_all_the_time_it_wants(serve: Serve, connect
     # The head that is half here behind the poll is not timed before its turn comes.
     await client.send(get("/poll") + b"GET /next HTTP/1.1\r\n")
     await begun.wait()
-    (connection,) = front._shared.connections
+    (connection,) = front.shared.connections
     connection.expire(now=1e9)
     assert connection.deadline == float("inf")
     release.set()
@@ -149,7 +149,7 @@ async def test_requests_are_not_read_far_ahead(serve: Serve, connect: Connect) -
     other = await connect(front)
     await other.send(get())
     await until(lambda: begun == 2)
-    (connection,) = [each for each in front._shared.connections if each._is_paused]
+    (connection,) = [each for each in front.shared.connections if each._is_paused]
     assert len(connection._reader.ready) < 600
     assert len(connection._held) <= 256 * 1024
     release.set()
@@ -178,7 +178,7 @@ async def test_a_client_that_does_not_read_is_not_answered_further(serve: Serve)
     with _unreading(front.port) as client:
         client.sendall(get() * 500)
         await until(lambda: calls)
-        await until(lambda: not front._shared.connections)
+        await until(lambda: not front.shared.connections)
     assert calls < 200  # the kernel took some, then the server stopped
 
 
@@ -189,8 +189,8 @@ async def test_an_unread_large_response_ends_its_connection(serve: Serve) -> Non
     for request in (get(), get("/", "Connection: close")):
         with _unreading(front.port) as client:
             client.sendall(request)
-            await until(lambda: front._shared.connections)
-            await until(lambda: not front._shared.connections)
+            await until(lambda: front.shared.connections)
+            await until(lambda: not front.shared.connections)
 
 
 async def test_a_slow_reader_gets_everything(serve: Serve, connect: Connect) -> None:

@@ -26,7 +26,7 @@ def begun(body: int, sent: int, *headers: str) -> bytes:
 
 
 def held(front: HttpFront) -> int:
-    return front._shared.held._total.bytes
+    return front.shared.held._total.bytes
 
 
 async def test_bodies_of_one_address_have_a_budget(serve: Serve, connect: Connect) -> None:
@@ -42,7 +42,7 @@ async def test_bodies_of_one_address_have_a_budget(serve: Serve, connect: Connec
     assert (await usual.ask(post(b"a usual call"))).body == b"12"
     for client in waiting:
         await client.close()
-    await until(lambda: len(front._shared.connections) == 1)
+    await until(lambda: len(front.shared.connections) == 1)
     assert held(front) == 0
     assert (await usual.ask(post(b"x" * 150_000))).body == b"150000"
     assert held(front) == 0
@@ -82,8 +82,8 @@ async def test_a_client_that_leaves_takes_its_bytes_along(serve: Serve, connect:
     await client.send(begun(900_000, 600_000))
     await until(lambda: held(front) >= 600_000)
     await client.close()
-    await until(lambda: not front._shared.connections)
-    assert (held(front), front._shared.held._by_address) == (0, {})
+    await until(lambda: not front.shared.connections)
+    assert (held(front), front.shared.held._by_address) == (0, {})
 
 
 async def test_one_address_cannot_keep_all_others_out(serve: Serve, connect: Connect) -> None:
@@ -122,7 +122,7 @@ async def test_a_head_may_let_more_in_than_anybody_may_send(
 
 
 def unread(front: HttpFront) -> int:
-    return front._shared.held._total.unread
+    return front.shared.held._total.unread
 
 
 async def test_unread_answers_have_a_budget(serve: Serve, connect: Connect) -> None:
@@ -134,13 +134,13 @@ async def test_unread_answers_have_a_budget(serve: Serve, connect: Connect) -> N
     clients = [await connect(front) for _ in range(4)]
     for client in clients:
         await client.send(get("/large"))
-    await until(lambda: unread(front) and len(front._shared.connections) == 2)
+    await until(lambda: unread(front) and len(front.shared.connections) == 2)
     assert unread(front) <= 70_000_000
     usual = await connect(front)
     assert len((await usual.ask(get())).body) == 10
     for client in clients:
         await client.close()
-    await until(lambda: len(front._shared.connections) == 1)
+    await until(lambda: len(front.shared.connections) == 1)
     assert unread(front) == 0
     assert len((await usual.ask(get("/large"))).body) == 30_000_000
     assert unread(front) == 0

@@ -56,7 +56,7 @@ class Credulous(InMemory):
 
     def _token(self, queue_id: int, seq: int, given: int) -> int:
         statement = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ? AND token IS NOT NULL"
-        row: Any = self.real._connection.execute(statement, (queue_id, seq)).fetchone()
+        row: Any = self.real.connection.execute(statement, (queue_id, seq)).fetchone()
         return row[0] if row else given
 
 

@@ -34,7 +34,7 @@ from redrive.engine.tracing import Tracer
 
 
 class EngineParts:
-    """What the verbs of `messages`, `resources` and `operations` are carried out by.
+    """The objects that carry out the verbs of `messages`, `resources` and `operations`.
 
     Facades have no business here: only the engine, and tests of one part, reach for parts. What carries bodies or
     documents works on the sealed store, everything else on the store itself.

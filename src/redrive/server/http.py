@@ -108,7 +108,7 @@ class HttpFront:
         self._on_refused = on_refused
         self._servers: list[asyncio.Server] = []
         self._port: int | None = None
-        self._shared: Shared
+        self.shared: Shared
         self._timer: asyncio.TimerHandle
 
     @property
@@ -136,7 +136,7 @@ class HttpFront:
         """Listen on sockets that are bound; with `ssl_context`, for https."""
         loop = asyncio.get_running_loop()
         renderer = Renderer(self._now)
-        self._shared = Shared(
+        self.shared = Shared(
             self._handler,
             self._limits,
             renderer,
@@ -148,7 +148,7 @@ class HttpFront:
         )
         self._servers = [
             await loop.create_server(
-                partial(Connection, self._shared, "https" if ssl_context else "http"),
+                partial(Connection, self.shared, "https" if ssl_context else "http"),
                 sock=each,
                 backlog=_BACKLOG,
                 ssl=ssl_context,
@@ -167,20 +167,20 @@ class HttpFront:
         for server in self._servers:
             server.close()
         # The loop may have accepted some already, whose requests are on their way: they are none to be refused.
-        self._shared.loop.call_later(_SETTLING_SECONDS, self._answer_last)
+        self.shared.loop.call_later(_SETTLING_SECONDS, self._answer_last)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._shared.emptied.wait(), seconds)
+            await asyncio.wait_for(self.shared.emptied.wait(), seconds)
 
     def _answer_last(self) -> None:
-        self._shared.is_draining = True
-        if not self._shared.connections:
-            self._shared.emptied.set()
+        self.shared.is_draining = True
+        if not self.shared.connections:
+            self.shared.emptied.set()
 
     async def drain(self, seconds: float) -> None:
         """Stop accepting, close what rests, answer what is under way, and close the rest after `seconds`."""
         if not self._servers:
             return
-        shared = self._shared
+        shared = self.shared
         shared.is_draining = True
         for server in self._servers:
             server.close()
@@ -195,12 +195,12 @@ class HttpFront:
         self._timer.cancel()
 
     async def _emptied(self) -> None:
-        if self._shared.connections:
-            await self._shared.emptied.wait()
+        if self.shared.connections:
+            await self.shared.emptied.wait()
 
     def _sweep(self) -> None:
         """Look at every deadline. Ten thousand comparisons take half a millisecond, once a second."""
-        shared = self._shared
+        shared = self.shared
         self._timer = shared.loop.call_later(self._limits.sweep_seconds, self._sweep)
         shared.renderer.tick()
         now = shared.loop.time()

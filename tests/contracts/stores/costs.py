@@ -40,7 +40,7 @@ class Costs:
 def of_sqlite(store: SqliteStore) -> Costs:
     """Watch a SQLite store."""
     costs = Costs()
-    connection = store._connection
+    connection = store.connection
 
     def ran(event: dict[str, Any]) -> None:
         if event["code"] == apsw.SQLITE_TRACE_PROFILE:

@@ -68,7 +68,7 @@ def in_memory() -> Home:
     store = SqliteStore(None)
 
     async def query(statement: str) -> Rows:
-        return store._connection.execute(statement).fetchall()
+        return store.connection.execute(statement).fetchall()
 
     return Home("sqlite-memory", lambda _: store, query)
 

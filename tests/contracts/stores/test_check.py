@@ -53,9 +53,9 @@ async def test_a_database_that_takes_no_writes_does_not_pass(shared_database: st
 async def test_a_file_that_cannot_be_written_does_not_pass(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "redrive.db")
     await store.open()
-    store._connection.execute("PRAGMA query_only = ON")
+    store.connection.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreUnavailable, match="readonly"):
         await store.check()
-    store._connection.execute("PRAGMA query_only = OFF")
+    store.connection.execute("PRAGMA query_only = OFF")
     await store.check()
     await store.close()

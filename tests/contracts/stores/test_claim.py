@@ -208,7 +208,7 @@ async def test_a_look_at_claims_is_not_trusted_once_its_transaction_was_undone(t
     queue = Bench(store, await store.new_id())
     await queue.send("a")
     held = await queue.claim_one(lease_ms=1000)
-    store._connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
+    store.connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
     answers = await asyncio.gather(queue.settle(held), queue.claim(NOON + 1000), return_exceptions=True)
     assert isinstance(answers[0], StoreUnavailable)
     async with store.deferring():
@@ -216,6 +216,6 @@ async def test_a_look_at_claims_is_not_trusted_once_its_transaction_was_undone(t
         assert await queue.claim(NOON + 1000) == []
         with pytest.raises(apsw.Error):
             store._commit.deferral.commit()
-        store._connection.set_commit_hook(None)
+        store.connection.set_commit_hook(None)
     assert bodies(await queue.claim(NOON + 1000)) == ["a"]
     await store.close()

@@ -44,7 +44,7 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
             (seq,) = await queue.send("a", now=NOON - age_ms)
             first = None if token is None else NOON - 7
             values = (queue.id, seq, attempts, token, first, place, NOON + wait_ms)
-            await store._connections.run(
+            await store.connections.run(
                 lambda connection, values=values: connection.execute(SET_BACK, *values)
             )
         requests = [
@@ -59,7 +59,7 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
         ]
         line.sort(key=lambda placed: order_of_due(placed[0]))
         front = line[: sum(rooms)]
-        answers = await store._connections.run(
+        answers = await store.connections.run(
             lambda connection: claiming._claim_ordinary(connection, requests)
         )
         if all(

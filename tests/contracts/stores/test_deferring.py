@@ -31,14 +31,14 @@ class Disk:
     async def open(self) -> Bench:
         await self.store.open()
         queue = Bench(self.store, await self.store.new_id())
-        self.store._connection.set_commit_hook(self.committed)
+        self.store.connection.set_commit_hook(self.committed)
         self.syncs = 0
         return queue
 
     def begin(self) -> float:
         """A commit begins that waits for the disk."""
         self.syncs += 1
-        ((level,),) = self.store._connection.execute("PRAGMA synchronous")
+        ((level,),) = self.store.connection.execute("PRAGMA synchronous")
         assert level == FULL
         return 0.0
 
@@ -178,7 +178,7 @@ async def test_a_deferred_call_that_fails_undoes_itself_alone(disk: Disk, open_s
 
 async def test_a_transaction_that_another_process_forbids_is_refused_and_syncs_again(disk: Disk) -> None:
     queue = await disk.open()
-    disk.store._connection.set_busy_timeout(0)
+    disk.store.connection.set_busy_timeout(0)
     other = apsw.Connection(str(disk.file))
     async with disk.store.deferring():
         other.execute("BEGIN IMMEDIATE")

@@ -73,7 +73,7 @@ async def test_a_session_plans_with_the_values_and_sees_the_shards(
     store = PostgresStore(citus_database, SystemClock(), "one")
     await store.open()
     shown = [
-        await store._connections.run(lambda connection, name=name: connection.fetchval(f"SHOW {name}"))
+        await store.connections.run(lambda connection, name=name: connection.fetchval(f"SHOW {name}"))
         for name in ("plan_cache_mode", "citus.override_table_visibility")
     ]
     await store.close()
@@ -94,7 +94,7 @@ async def test_messages_of_a_queue_are_committed_on_its_node_in_one_phase(
         await connection.execute("SET citus.log_remote_commands = on; SET client_min_messages = notice")
         connection.add_log_listener(lambda _, message: told.append(message.message))
 
-    await store._connections.run(listen)
+    await store.connections.run(listen)
     once = [{"group": "g", "deduplication_key": "k", "deduplicate_until": NOON}, {"group": "g"}]
     for more in once if ordered else [{}]:
         messages = [[queue.new_delivery(f"{number}", **more) for number in range(3)] for queue in queues]

@@ -223,7 +223,7 @@ async def test_before_the_commit_a_crash_undoes_both_and_after_it_neither(tmp_pa
         reached.set()
         return not may_commit.wait(PATIENCE_SECONDS)  # true undoes it
 
-    store._connection.set_commit_hook(before_commit)
+    store.connection.set_commit_hook(before_commit)
     call = queue.store.settle(queue.id, [_drop(a, letters)], NOON, ordered=False)
     await asyncio.to_thread(reached.wait, PATIENCE_SECONDS)
     assert await after_crash(tmp_path, queue, letters) == (["a"], [])

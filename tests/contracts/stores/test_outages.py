@@ -146,11 +146,11 @@ async def test_a_worker_of_the_cluster_that_is_away_costs_no_session(
     """As Citus says it: the statement fails, and the session on the coordinator goes on."""
     store = await shared_home.open()
     assert isinstance(store, PostgresStore)
-    before = await store._connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+    before = await store.connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="a node of the database's cluster did not answer"):
-            await store._connections.run(lambda connection: connection.execute(WORKER_AWAY))
-    after = await store._connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+            await store.connections.run(lambda connection: connection.execute(WORKER_AWAY))
+    after = await store.connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
     assert after == before
     assert [message.split()[0] for message in caplog.messages] == ["store.node_lost"]
 

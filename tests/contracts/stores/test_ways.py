@@ -103,7 +103,7 @@ async def test_a_server_that_became_a_standby_is_left(
     store = await opened(postgres_database)
     queue = Bench(store, await store.new_id())
     await asyncio.gather(*(queue.peek() for _ in range(4)))
-    free = store._connections._free
+    free = store.connections._free
     assert len(free) > 1
     for connection in free:
         await connection.execute("SET default_transaction_read_only = on")
@@ -147,7 +147,7 @@ async def test_a_pooler_in_session_mode_is_as_good_as_none(
     await queue.send("told")
     assert await asyncio.wait_for(heard.get(), 30) == queue.id
     assert caplog.records == []
-    async with first._connections._one() as connection:
+    async with first.connections._one() as connection:
         assert await connection.fetchval("SHOW enable_seqscan") == "off"
     await first.close()
     await second.close()
@@ -230,7 +230,7 @@ async def test_a_database_is_reached_by_verified_tls_with_a_certificate(
         return f"postgresql://redrive@{host}:{encrypted_postgres.port}/postgres?sslmode={mode}&{files}"
 
     store = await opened(url("client.pem"))
-    async with store._connections._one() as connection:
+    async with store.connections._one() as connection:
         assert await connection.fetchval("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
     await store.close()
     with pytest.raises(StoreUnavailable, match="certificate"):

@@ -215,10 +215,10 @@ async def test_a_write_whose_commit_failed_leaves_nothing(tmp_path: Path) -> Non
     queue = Bench(store, await store.new_id())
     await store.write(FIRST)
     before = await documents(store)
-    store._connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
+    store.connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
     with pytest.raises(StoreUnavailable):
         await store.write([Remove("topic", "t"), Put("queue", "q", {}, 1)], [queue.new_delivery("a")])
-    store._connection.set_commit_hook(None)
+    store.connection.set_commit_hook(None)
     assert (await documents(store), await queue.peek()) == (before, [])
     await store.write([Remove("topic", "t", 1)])
     await store.close()
@@ -250,7 +250,7 @@ async def test_a_server_draws_numbers_without_a_commit(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "redrive.db", alone=True)
     await store.open()
     commits: list[None] = []
-    store._connection.set_commit_hook(lambda: commits.append(None) or False)  # type: ignore[func-returns-value]  # counted on the way
+    store.connection.set_commit_hook(lambda: commits.append(None) or False)  # type: ignore[func-returns-value]  # counted on the way
     drawn = [await store.new_id() for _ in range(5)]
     assert (len(set(drawn)), commits) == (5, [])
     await store.close()

@@ -90,14 +90,14 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             meter: Measures calls that go together, from the statement to the end of its transaction.
         """
         name = session_name(node)
-        self._connections = Connections(url, clock, name, connections, meter)
+        self.connections = Connections(url, clock, name, connections, meter)
         self._notices = Notices(url, clock, name)
-        self._plain = CallLanes(self._connections, self._enqueue_plain, 2, key=self._queue_on_citus)
-        self._special = CallLanes(self._connections, self._enqueue, 1, key=self._queue_on_citus)
-        self._publications = CallLanes(self._connections, arrivals.publish, 1)
+        self._plain = CallLanes(self.connections, self._enqueue_plain, 2, key=self._queue_on_citus)
+        self._special = CallLanes(self.connections, self._enqueue, 1, key=self._queue_on_citus)
+        self._publications = CallLanes(self.connections, arrivals.publish, 1)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
-        self._claimer = Claimer(self._connections)
-        self._settler = ClaimSettler(self._connections, self._notices)
+        self._claimer = Claimer(self.connections)
+        self._settler = ClaimSettler(self.connections, self._notices)
         self._seal = seal
         self._clock = clock
         self._dropping: asyncio.Task[None] | None = None
@@ -106,15 +106,15 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     async def open(self) -> None:
         """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
         try:
-            await examine_way(self._connections)
-            await self._connections.run(migrate)
-            if not await self._connections.run(drop_outdated):
+            await examine_way(self.connections)
+            await self.connections.run(migrate)
+            if not await self.connections.run(drop_outdated):
                 self._dropping = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
             if self._seal.prefix:
-                await self._connections.run(lambda connection: documents.reseal(connection, self._seal))
+                await self.connections.run(lambda connection: documents.reseal(connection, self._seal))
             await self._notices.open()
         except BaseException:
-            await self._connections.close()
+            await self.connections.close()
             raise
 
     @override
@@ -124,7 +124,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             self._dropping.cancel()
             await asyncio.wait([self._dropping])
         await self.flush()
-        await self._connections.close()
+        await self.connections.close()
         await self._notices.close()
 
     async def _drop_outdated(self) -> None:
@@ -133,7 +133,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         while not done:
             await self._clock.sleep_until(self._clock.now() + _DROP_PAUSE_MS)
             with contextlib.suppress(StoreUnavailable):
-                done = await self._connections.run(drop_outdated)
+                done = await self.connections.run(drop_outdated)
 
     @property
     @override
@@ -145,7 +145,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     async def flush(self) -> None:
         for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
             await lanes.idle()
-        await self._connections.idle()
+        await self.connections.idle()
 
     @override
     def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
@@ -158,7 +158,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     @override
     async def check(self) -> None:
-        await self._connections.run(lambda connection: connection.execute(_TOUCH))
+        await self.connections.run(lambda connection: connection.execute(_TOUCH))
 
     # ---- documents --------------------------------------------------------------------------------------
 
@@ -183,24 +183,24 @@ class PostgresStore(PostgresTelemetry, NodeStore):
                 await self._notices.tell_changes(connection, documents.changed(changes, versions))
             return versions
 
-        versions = await self._connections.run(run)
+        versions = await self.connections.run(run)
         for new_delivery in new_deliveries:
             self._notices.arrived(new_delivery.queue_id)
         return versions
 
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        resource = await self._connections.run(lambda connection: documents.get(connection, kind, key))
+        resource = await self.connections.run(lambda connection: documents.get(connection, kind, key))
         return None if resource is None else self._seal.opened(resource)
 
     @override
     async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
-        resources = await self._connections.run(lambda connection: documents.get_each(connection, keys))
+        resources = await self.connections.run(lambda connection: documents.get_each(connection, keys))
         return [self._seal.opened(resource) for resource in resources]
 
     @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        resources = await self._connections.run(
+        resources = await self.connections.run(
             lambda connection: documents.find(connection, kind, prefix, after, limit)
         )
         return [self._seal.opened(resource) for resource in resources]
@@ -208,14 +208,14 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     @override
     async def new_id(self) -> int:
         if not self._ids:
-            self._ids.extend(await self._connections.run(_reserve_ids))
+            self._ids.extend(await self.connections.run(_reserve_ids))
         return self._ids.pop()
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
     def _queue_on_citus(self, new_deliveries: Sequence[NewDelivery]) -> int | None:
         """The queue of a call on Citus, which goes together with others to that queue; None: with any others."""
-        if not self._connections.is_citus:
+        if not self.connections.is_citus:
             return None
         queues = {new_delivery.queue_id for new_delivery in new_deliveries}
         return queues.pop() if len(queues) == 1 else None
@@ -280,24 +280,24 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     @override
     async def move(self, request: MoveRequest) -> Moved:
-        moved = await self._connections.run(lambda connection: moving.move(connection, request))
+        moved = await self.connections.run(lambda connection: moving.move(connection, request))
         for queue_id in moved.per_queue:
             self._notices.arrived(queue_id)
         return moved
 
     @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.peek(connection, queue_id, limit, after_seq)
         )
 
     @override
     async def look(self, request: LookRequest) -> list[Delivery]:
-        return await self._connections.run(lambda connection: inspection.look(connection, request))
+        return await self.connections.run(lambda connection: inspection.look(connection, request))
 
     @override
     async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        return await self._connections.run(lambda connection: inspection.first_of_each(connection, queue_ids))
+        return await self.connections.run(lambda connection: inspection.first_of_each(connection, queue_ids))
 
     @override
     async def causes(
@@ -308,7 +308,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         together_max: int = COUNTED_TOGETHER_MAX,
         cause: Cause | None = None,
     ) -> list[CauseCount]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.causes(connection, queue_id, limit, count_max, together_max, cause)
         )
 
@@ -316,29 +316,29 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     async def locate(
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
     ) -> tuple[list[Delivery], bool]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.locate(connection, queue_ids, message_id, text, limit)
         )
 
     @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        return await self._connections.run(lambda connection: notes.read(connection, queue_id, message_id))
+        return await self.connections.run(lambda connection: notes.read(connection, queue_id, message_id))
 
     @override
     async def notes_of_each(
         self, messages: Sequence[tuple[int, bytes]]
     ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        return await self._connections.run(lambda connection: notes.read_each(connection, messages))
+        return await self.connections.run(lambda connection: notes.read_each(connection, messages))
 
     @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.count(connection, queue_id, now, at_most)
         )
 
     @override
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.count_each(connection, queue_ids, now, at_most)
         )
 
@@ -353,17 +353,17 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         async def run(connection: Connection) -> int:
             return int(await connection.fetchval(_LAST_SEQ))
 
-        return await self._connections.run(run)
+        return await self.connections.run(run)
 
     @override
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
         )
 
     @override
     async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
-        last = await self._connections.run(
+        last = await self.connections.run(
             lambda connection: arrivals.delay(connection, queue_id, delay_ms, after_seq, limit)
         )
         self._notices.arrived(queue_id)
@@ -371,15 +371,15 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: inspection.occupied(
-                connection, after, limit, distributed=self._connections.is_citus
+                connection, after, limit, distributed=self.connections.is_citus
             )
         )
 
     @override
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)
         )
 

@@ -28,57 +28,57 @@ from redrive.stores.postgres.connections import Connections
 class PostgresTelemetry(TelemetryStore):
     """Mixed into the store: telemetry shares its connections."""
 
-    _connections: Connections
+    connections: Connections
 
     # ---- metrics -----------------------------------------------------------------------------------------
 
     @override
     async def add_points(self, points: Sequence[MetricPoint]) -> None:
-        await self._connections.run(lambda connection: add_points(connection, points))
+        await self.connections.run(lambda connection: add_points(connection, points))
 
     @override
     async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
-        return await self._connections.run(lambda connection: find_points(connection, query))
+        return await self.connections.run(lambda connection: find_points(connection, query))
 
     @override
     async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
-        return await self._connections.run(lambda connection: find_points_each(connection, query))
+        return await self.connections.run(lambda connection: find_points_each(connection, query))
 
     @override
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
-        return await self._connections.run(lambda connection: find_values(connection, query))
+        return await self.connections.run(lambda connection: find_values(connection, query))
 
     @override
     async def find_series(self, query: SeriesQuery) -> list[Series]:
-        return await self._connections.run(lambda connection: find_series(connection, query))
+        return await self.connections.run(lambda connection: find_series(connection, query))
 
     @override
     async def drop_points(self, before: int, limit: int) -> int:
-        return await self._connections.run(lambda connection: drop_points(connection, before, limit))
+        return await self.connections.run(lambda connection: drop_points(connection, before, limit))
 
     # ---- logs --------------------------------------------------------------------------------------------
 
     @override
     async def add_events(self, events: Sequence[LogEvent]) -> None:
-        await self._connections.run(lambda connection: log_events.add(connection, events))
+        await self.connections.run(lambda connection: log_events.add(connection, events))
 
     @override
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
-        return await self._connections.run(lambda connection: log_events.find(connection, query))
+        return await self.connections.run(lambda connection: log_events.find(connection, query))
 
     @override
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: log_events.spans(connection, group_id, stream_ids)
         )
 
     @override
     async def log_bytes(self) -> Mapping[int, int]:
-        return await self._connections.run(log_events.sizes)
+        return await self.connections.run(log_events.sizes)
 
     @override
     async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
-        return await self._connections.run(
+        return await self.connections.run(
             lambda connection: log_events.drop(connection, group_id, stream_id, before, limit)
         )
 

@@ -117,8 +117,8 @@ class SqliteStore(SqliteTelemetry, NodeStore):
                 self._held = FileHold(self._path)
                 undo.callback(self._held.release)
             try:
-                self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
-                undo.callback(self._connection.close)
+                self.connection = apsw.Connection(str(self._path) if self._path else ":memory:")
+                undo.callback(self.connection.close)
                 self._prepare()
             except apsw.Error as error:
                 raise self._unavailable(error) from error
@@ -128,32 +128,32 @@ class SqliteStore(SqliteTelemetry, NodeStore):
             tighten(self._path)
 
     def _prepare(self) -> None:
-        self._connection.set_busy_timeout(5000)
+        self.connection.set_busy_timeout(5000)
         if self._path:
-            refuse_foreign(self._connection, self._path)
+            refuse_foreign(self.connection, self._path)
         if self._path and self._alone:
-            refuse_damaged(self._connection, self._path)
+            refuse_damaged(self.connection, self._path)
         # Without this, SQLite plans a statement anew for the values bound to it: 20 µs a claim instead of 8.
-        self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _WRITER_PRAGMAS:
-            self._connection.execute(f"PRAGMA {pragma}")
-        migrate(self._connection)
+            self.connection.execute(f"PRAGMA {pragma}")
+        migrate(self.connection)
         if self._alone and self._seal.prefix:
-            documents.reseal(self._connection, self._seal)
-        self._numbers = IdSequences(self._connection)
+            documents.reseal(self.connection, self._seal)
+        self._numbers = IdSequences(self.connection)
         if self._alone:  # so that not even the first queue made costs a commit for its number
             self._numbers.reserve()
             if self._path:
-                self._room = DiskReserve(self._path, self._connection)
+                self._room = DiskReserve(self._path, self.connection)
 
     def _begin(self) -> None:
-        transaction = Transaction(self._connection.cursor(), self._numbers)
+        transaction = Transaction(self.connection.cursor(), self._numbers)
         self._commit = GroupCommit(
-            self._connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
+            self.connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
         )
         if self._path:
             keep_up = None if self._room is None else self._room.keep_up
-            self._checkpointer = Checkpointer(self._path, self._connection, keep_up)
+            self._checkpointer = Checkpointer(self._path, self.connection, keep_up)
             self._reading = ReadingThread(self._path, "redrive-read")
             self._looking = ReadingThread(self._path, "redrive-look")
 
@@ -166,7 +166,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
             self._checkpointer.close()
             self._reading.close()
             self._looking.close()
-        self._connection.close()
+        self.connection.close()
         if self._room is not None:
             self._room.close()
         if self._held is not None:
