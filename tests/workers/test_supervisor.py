@@ -45,7 +45,7 @@ class Supervised:
 
     @property
     def pids(self) -> list[int]:
-        return [member.pid for member in self.supervisor._members]
+        return [member.pid for member in self.supervisor.members]
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do this once all are ready, and stop them."""
@@ -77,7 +77,7 @@ async def test_a_worker_that_ends_is_replaced_after_failures_too(supervised: Sup
     async def work() -> None:
         before = supervised.pids
         supervised.fit.unlink()
-        supervised.supervisor._members[0]._process.kill()
+        supervised.supervisor.members[0]._process.kill()
         asyncio.get_running_loop().call_later(0.2, supervised.fit.touch)
         await until(supervised, lambda: len(supervised.pids) == 2 and supervised.pids != before)
         assert before[1] in supervised.pids
@@ -90,10 +90,10 @@ async def test_a_reload_exchanges_all_or_none(supervised: Supervised) -> None:
     async def work() -> None:
         before = supervised.pids
         supervised.fit.unlink()
-        await supervised.supervisor._reload()
+        await supervised.supervisor.reload()
         assert supervised.pids == before
         supervised.fit.touch()
-        await supervised.supervisor._reload()
+        await supervised.supervisor.reload()
         assert not set(supervised.pids) & set(before)
         await until(supervised, lambda: not supervised.supervisor._retired)
         assert len(supervised.pids) == 2
@@ -115,7 +115,7 @@ async def test_a_worker_that_ends_while_others_are_reloaded_is_replaced(supervis
 
     async def work() -> None:
         supervised.supervisor._started = start_and_kill_the_first  # type: ignore[method-assign]  # a start that fails late
-        await supervised.supervisor._reload()
+        await supervised.supervisor.reload()
         await until(supervised, lambda: len(supervised.pids) == 2 and killed[0] not in supervised.pids)
 
     await supervised.run(work)

@@ -26,7 +26,11 @@ Command = Callable[[int, Sequence[int]], list[str]]
 
 
 class Supervisor:
-    """Keeps a number of workers at work."""
+    """Keeps a number of workers at work.
+
+    Attributes:
+        members: The workers that accept.
+    """
 
     def __init__(self, number: int, sockets: Sequence[socket.socket], command: Command) -> None:
         """Supervise so many.
@@ -39,7 +43,7 @@ class Supervisor:
         self._number = number
         self._sockets = sockets
         self._command = command
-        self._members: list[SupervisedWorker] = []  # those that accept
+        self.members: list[SupervisedWorker] = []
         self._retired: set[SupervisedWorker] = set()
         self._ended = MetricsSum()  # of workers that are gone
         self._failures = 0
@@ -59,7 +63,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._reload()))
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self.reload()))
         try:
             # One before the others: it makes what all of them need, the schema and certificates.
             async with self._changing:
@@ -92,7 +96,7 @@ class Supervisor:
 
     def _admit(self, members: Sequence[SupervisedWorker]) -> None:
         """Count on workers from now on: one that has ended since it was ready is replaced, too."""
-        self._members += members
+        self.members += members
         for member in members:
             self._spawn(self._watch(member))
 
@@ -101,16 +105,16 @@ class Supervisor:
         status = await member.ended()
         self._ended.add(member.metrics, gauges=False)
         self._retired.discard(member)
-        if member not in self._members or self._stopping.is_set():
+        if member not in self.members or self._stopping.is_set():
             return
-        self._members.remove(member)
+        self.members.remove(member)
         logger.error("worker.ended pid=%d status=%d: another is started", member.pid, status)
         self._failures = 0 if member.age() > _STABLE_SECONDS else self._failures
         await self._replace()
 
     async def _replace(self) -> None:
         async with self._changing:
-            while len(self._members) < self._number:
+            while len(self.members) < self._number:
                 pause = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
                 self._failures += 1
                 with contextlib.suppress(TimeoutError):
@@ -120,9 +124,9 @@ class Supervisor:
                 except WorkerFailed as error:
                     logger.error("worker.failed error=%s: tried again", error)  # noqa: TRY400 - the worker has said it
                 else:
-                    logger.warning("worker.replaced pid=%d", self._members[-1].pid)
+                    logger.warning("worker.replaced pid=%d", self.members[-1].pid)
 
-    async def _reload(self) -> None:
+    async def reload(self) -> None:
         """Exchange all workers: the new ones accept before the old ones stop; where one fails, the old ones stay."""
         async with self._changing:
             begun = await asyncio.gather(
@@ -134,7 +138,7 @@ class Supervisor:
                 logger.error("worker.reload_failed error=%s: the workers from before go on", failures[0])
                 await asyncio.gather(*(member.end() for member in members))
                 return
-            before, self._members = self._members, []
+            before, self.members = self.members, []
             self._admit(members)
             self._retired |= set(before)
             for member in before:
@@ -143,14 +147,14 @@ class Supervisor:
 
     @property
     def _living(self) -> list[SupervisedWorker]:
-        return [*self._members, *self._retired]
+        return [*self.members, *self._retired]
 
     # ---- answering ---------------------------------------------------------------------------------------------
 
     async def _answer(self, request: str) -> dict[str, Any]:
         """The answer to a worker, of all of them."""
         if request == "readiness":
-            return {"ready": len(self._members), "wanted": self._number}
+            return {"ready": len(self.members), "wanted": self._number}
         await asyncio.gather(*(member.read_metrics(_READ_SECONDS) for member in self._living))
         total = MetricsSum()
         for member in self._living:  # now: some may have ended meanwhile, and are among the ended

@@ -125,7 +125,7 @@ def _scalar(shape: Shape) -> Value:
 
 def _described(service: Service, protocol: str) -> dict[str, Any]:
     """Return the service's model in one of its protocols; SQS's query model is restored from its wire names."""
-    model = dict(service._model)
+    model = dict(service.model)
     model["metadata"] = {**model["metadata"], "protocol": protocol, "protocols": [protocol]}
     if protocol == "query" and service.profile.name in {"sqs", "cloudwatch"}:
         model["metadata"]["xmlNamespace"] = service.xml_namespace

@@ -85,7 +85,7 @@ def test_a_result_with_a_member_the_model_has_not_is_a_fault(client: Client) -> 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_profiles_agree_with_the_published_models(name: str) -> None:
     service, profile = Service.load(name), profile_of(name)
-    metadata = service._model["metadata"]
+    metadata = service.model["metadata"]
     assert profile.endpoint_prefix == metadata["endpointPrefix"]
     assert profile.api_version == metadata["apiVersion"]
     assert profile.target_prefix == metadata.get("targetPrefix", "")

@@ -188,7 +188,7 @@ def test_megabytes_are_matched_against_no_pattern() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_published_pattern_is_read_or_has_unicode_classes(name: str) -> None:
-    for shape in Service.load(name)._model["shapes"].values():
+    for shape in Service.load(name).model["shapes"].values():
         pattern = shape.get("pattern", "")
         if r"\p{" not in pattern and r"\w-" not in pattern:
             re.compile(pattern, re.ASCII)

@@ -61,6 +61,7 @@ class Service:
 
     Attributes:
         profile: What the model does not say.
+        model: As botocore publishes it.
         api_version: The version of the API, which is also the version of query requests that give none.
         json_version: `1.0` or `1.1`; `1.0` for a service without JSON.
         query_compatible: Whether JSON errors carry the query code in `x-amzn-query-error`.
@@ -74,7 +75,7 @@ class Service:
         self.json_version: str = metadata.get("jsonVersion", "1.0")
         self.query_compatible: bool = "awsQueryCompatible" in metadata
         self.xml_namespace: str = metadata.get("xmlNamespace", profile.xml_namespace)
-        self._model = model
+        self.model = model
         self._shapes = Shapes(profile.amended(model["shapes"]))
         self._checks = Checks(profile.checks, profile.spelling)
         self._operations: dict[str, Operation] = {}
@@ -93,17 +94,17 @@ class Service:
     @property
     def routes(self) -> Mapping[str, tuple[str, str]]:
         """The method and path of each operation, by its name; paths have `{names}`."""
-        operations = self._model["operations"].items()
+        operations = self.model["operations"].items()
         return {name: (raw["http"]["method"], raw["http"]["requestUri"]) for name, raw in operations}
 
     def error_members(self, code: str) -> frozenset[str]:
         """Return the names of an error's members in the model; none for an error of the framework."""
-        return frozenset(self._model["shapes"].get(code, {}).get("members", ()))
+        return frozenset(self.model["shapes"].get(code, {}).get("members", ()))
 
     @property
     def operation_names(self) -> frozenset[str]:
         """The names of the service's operations."""
-        return frozenset(self._model["operations"])
+        return frozenset(self.model["operations"])
 
     def operation(self, name: str) -> Operation:
         """Return an operation, compiled.
@@ -130,7 +131,7 @@ class Service:
         return self._errors[code].says(message, query_message)
 
     def _compile(self, name: str) -> Operation:
-        raw = self._model["operations"].get(name)
+        raw = self.model["operations"].get(name)
         if raw is None:
             raise self._unknown_operation(name)
         parameters = self._shapes[raw["input"]["shape"]] if "input" in raw else _NO_STRUCTURE
@@ -167,7 +168,7 @@ class Service:
         return by_code
 
     def _modelled_errors(self) -> Iterator[ErrorKind]:
-        for name, shape in self._model["shapes"].items():
+        for name, shape in self.model["shapes"].items():
             if shape.get("exception"):
                 trait, fault = shape.get("error", {}), shape.get("fault", False)
                 yield ErrorKind(
