@@ -24,6 +24,7 @@ from tests.fuzz.watched import Complaints, Watched
 
 ACCOUNT: Final = "000000000000"
 CLIENTS: Final = {name: Client(name, "query") for name in ("iam", "sts")}
+LINKED: Final = "AWSServiceRoleForBatch"
 KEY: Final = "<access key>"
 POLICY: Final = f"arn:aws:iam::{ACCOUNT}:policy/reads"
 AMAZON: Final = "arn:aws:iam::aws:policy/AmazonSQSFullAccess"
@@ -71,6 +72,7 @@ class IamWorld(Watched):
         await self.call("AddUserToGroup", GroupName="readers", UserName="ann")
         await self.call("CreateRole", RoleName="worker", AssumeRolePolicyDocument=TRUST)
         await self.call("CreateRole", RoleName="idle", AssumeRolePolicyDocument=TRUST)
+        await self.call("CreateServiceLinkedRole", AWSServiceName="batch.amazonaws.com")
         await self.call("PutRolePermissionsBoundary", RoleName="worker", PermissionsBoundary=POLICY)
         await self.call("CreateInstanceProfile", InstanceProfileName="machine")
         await self.call("CreateInstanceProfile", InstanceProfileName="empty")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.http import Request
-from tests.fuzz.iam_world import AMAZON, CLIENTS, KEY, POLICY, READS, TRUST, IamWorld
+from tests.fuzz.iam_world import AMAZON, CLIENTS, KEY, LINKED, POLICY, READS, TRUST, IamWorld
 from tests.fuzz.spoiling import TEXTS, spoilt, spoilt_forms
 
 _USER: Final = {"UserName": "ann"}
@@ -23,6 +23,7 @@ _OWN: Final = {"PolicyArn": POLICY}
 _TAGS: Final = [{"Key": "team", "Value": "blue"}, {"Key": "ü", "Value": ""}]
 _PAGE: Final = {"MaxItems": 2, "PathPrefix": "/"}
 _ROLE_ARN: Final = "arn:aws:iam::000000000000:role/worker"
+_DELETION: Final = f"task/aws-service-role/batch.amazonaws.com/{LINKED}/00000000-0000-4000-8000-000000000000"
 _CONTEXT: Final = [
     {"ContextKeyName": "aws:username", "ContextKeyValues": ["ann"], "ContextKeyType": "string"}
 ]
@@ -42,6 +43,7 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
         "RoleName": "r", "AssumeRolePolicyDocument": TRUST, "Path": "/p/", "Description": "d",
         "MaxSessionDuration": 7200, "PermissionsBoundary": POLICY, "Tags": _TAGS,
     }),
+    ("iam", "CreateServiceLinkedRole", {"AWSServiceName": "lexv2.amazonaws.com", "CustomSuffix": "cars"}),
     ("iam", "CreateUser", {"UserName": "u", "Path": "/p/", "PermissionsBoundary": POLICY, "Tags": _TAGS}),
     ("iam", "DeleteAccessKey", {**_USER, "AccessKeyId": KEY}),
     ("iam", "DeleteGroup", {"GroupName": "readers"}),
@@ -53,6 +55,7 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("iam", "DeleteRole", {"RoleName": "idle"}),
     ("iam", "DeleteRolePermissionsBoundary", _ROLE),
     ("iam", "DeleteRolePolicy", {**_ROLE, "PolicyName": "own"}),
+    ("iam", "DeleteServiceLinkedRole", {"RoleName": LINKED}),
     ("iam", "DeleteUser", _USER),
     ("iam", "DeleteUserPermissionsBoundary", _USER),
     ("iam", "DeleteUserPolicy", {**_USER, "PolicyName": "own"}),
@@ -72,6 +75,7 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("iam", "GetPolicyVersion", {**_OWN, "VersionId": "v1"}),
     ("iam", "GetRole", _ROLE),
     ("iam", "GetRolePolicy", {**_ROLE, "PolicyName": "own"}),
+    ("iam", "GetServiceLinkedRoleDeletionStatus", {"DeletionTaskId": _DELETION}),
     ("iam", "GetUser", _USER),
     ("iam", "GetUserPolicy", {**_USER, "PolicyName": "own"}),
     ("iam", "ListAccessKeys", _USER),

@@ -31,6 +31,7 @@ SUPPLIED: Final = OF_TIME | {
     "aws:userid",
     "aws:username",
     "aws:viaawsservice",
+    "iam:awsservicename",
     "iam:passedtoservice",
     "iam:permissionsboundary",
     "iam:policyarn",

@@ -94,6 +94,7 @@ class Role(PolicyHolder):
     Attributes:
         trust: The policy that says who may assume it.
         description: Free text.
+        is_described: It was created with a description, which may be empty.
         max_session_seconds: The longest session.
     """
 
@@ -101,6 +102,7 @@ class Role(PolicyHolder):
 
     trust: str = ""
     description: str = ""
+    is_described: bool = False
     max_session_seconds: int = MAX_SESSION_SECONDS
 
 

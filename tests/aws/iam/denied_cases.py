@@ -4,6 +4,7 @@ import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
 import orjson
 
@@ -417,16 +418,25 @@ async def iam(stage: Stage) -> Case:
             stage.root, "iam", "CreatePolicy", PolicyName=name, PolicyDocument=policy(allow("s3:*"))
         )
     denied = ["user/p/secret", "group/secret", "role/secret", "instance-profile/secret", "policy/secret"]
+    linked = {
+        name: f"aws-service-role/{name}.amazonaws.com/AWSServiceRoleFor{name.upper()}"
+        for name in ("ecs", "rds")
+    }
+    denied.append(f"role/{linked['ecs']}")
     names = ("UserName", "GroupName", "RoleName", "InstanceProfileName")
     arns = {"PolicyArn": "policy/{}", "PolicySourceArn": "user/p/{}"}
     return Case(
-        [[f"{own}:{each}" for each in denied], [f"{own}:*secret"]],
+        [[f"{own}:{each}" for each in denied], [f"{own}:*secret", f"{own}:role/*/ecs.amazonaws.com/*"]],
         {
+            "AWSServiceName": ["ecs.amazonaws.com"],
+            "DeletionTaskId": [f"task/{linked['ecs']}/{UUID(int=1)}"],
             **each_of(names, ["secret", "SECRET"]),
             **{name: [f"{own}:{form.format('secret')}"] for name, form in arns.items()},
             **each_of(("NewUserName", "NewGroupName"), ["secret", "SECRET"]),
         },
         {
+            "AWSServiceName": "rds.amazonaws.com",
+            "DeletionTaskId": f"task/{linked['rds']}/{UUID(int=1)}",
             **each_of(names, "twin"),
             **{name: f"{own}:{form.format('twin')}" for name, form in arns.items()},
             **each_of(("NewUserName", "NewGroupName"), "twin"),

@@ -38,7 +38,7 @@ NOT_OF_A_ROOT = {
     *("aws:principalservicename", "aws:sourceaccount", "aws:sourcearn"),
     *("aws:username", "aws:sourceidentity", "aws:tokenissuetime"),
     *("sts:externalid", "sts:rolesessionname", "sts:sourceidentity", "iam:passedtoservice"),
-    *("iam:permissionsboundary", "iam:policyarn"),
+    *("iam:awsservicename", "iam:permissionsboundary", "iam:policyarn"),
     *("lambda:functionurlauthtype", "lambda:invokedviafunctionurl"),
 }
 

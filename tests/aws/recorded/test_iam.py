@@ -1,10 +1,13 @@
 """IAM's recorded answers."""
 
+import re
 from typing import Any, Final
+from urllib.parse import unquote
 
 import orjson
 import pytest
 
+from redrive.aws.iam.statement_places import statement_places
 from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage, policy
 
 _TRUST: Final = policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"})
@@ -191,5 +194,140 @@ def test_a_simulation_answers_each_resource_once_more() -> None:
         (of_resource,) = result["ResourceSpecificResults"]
         assert (of_resource["EvalResourceName"], of_resource["EvalResourceDecision"]) == ("*", "allowed")
         assert of_resource["MatchedStatements"] == result["MatchedStatements"]
+        (matched,) = result["MatchedStatements"]
+        assert matched["StartPosition"] == {"Line": 1, "Column": 39}
+        assert matched["EndPosition"]["Column"] == len(policy(allow("s3:GetObject"))) - 1
+
+    on_stage(play)
+
+
+def test_a_statement_stands_between_its_braces() -> None:
+    # AWS's own example, of a policy with 167 characters
+    condition = '{"DateGreaterThan":{"aws:CurrentTime":"2018-08-16T12:00:00Z"}}'
+    single = f'{{"Effect":"Allow","Action":"dynamodb:*","Resource":"*","Condition":{condition}}}'
+    assert statement_places(f'{{"Version":"2012-10-17","Statement":{single}}}') == [
+        {"StartPosition": {"Line": 1, "Column": 38}, "EndPosition": {"Line": 1, "Column": 167}}
+    ]
+    several = '{"Id":"{\\"[",\n"Statement": [{"Effect":"allow"},\n {"Effect":"Deny","Resource":["a{"]}]\n}'
+    assert statement_places(several) == [  # what denies is first, as it is looked at
+        {"StartPosition": {"Line": 3, "Column": 3}, "EndPosition": {"Line": 3, "Column": 37}},
+        {"StartPosition": {"Line": 2, "Column": 16}, "EndPosition": {"Line": 2, "Column": 33}},
+    ]
+
+
+def test_a_session_of_a_role_has_no_user_of_its_own() -> None:
+    async def play(stage: Stage) -> None:
+        session = await stage.assume(
+            stage.root, await stage.role("driver", {"AWS": ACCOUNT}, allow("iam:GetUser"))
+        )
+        refusal = await stage.refusal(session, "iam", "GetUser")
+        assert refusal == "ValidationError: Must specify userName when calling with non-User credentials"
+
+    on_stage(play)
+
+
+@pytest.mark.parametrize(
+    ("service", "suffix", "name", "attached"),
+    [
+        ("batch", "", "AWSServiceRoleForBatch", "BatchServiceRolePolicy"),
+        (
+            "ec2.application-autoscaling",
+            "",
+            "AWSServiceRoleForApplicationAutoScaling_EC2SpotFleetRequest",
+            "AWSApplicationAutoscalingEC2SpotFleetRequestPolicy",
+        ),
+        ("lexv2", "cars", "AWSServiceRoleForLexV2Bots_cars", "AmazonLexV2BotPolicy"),
+        ("wafv2", "", "AWSServiceRoleForWAFV2Logging", "WAFV2LoggingServiceRolePolicy"),
+    ],
+)
+def test_a_service_has_a_role_that_it_alone_changes(
+    service: str, suffix: str, name: str, attached: str
+) -> None:
+    async def play(stage: Stage) -> None:
+        host = f"{service}.amazonaws.com"
+        asked = {"AWSServiceName": host, **({"CustomSuffix": suffix} if suffix else {})}
+        made = (await stage.call(stage.root, "iam", "CreateServiceLinkedRole", **asked))["Role"]
+        assert made["Arn"] == f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{host}/{name}"
+        shown = (await stage.call(stage.root, "iam", "GetRole", RoleName=name))["Role"]
+        assert (shown["Path"], shown["MaxSessionDuration"]) == (f"/aws-service-role/{host}/", 3600)
+        assert shown["RoleLastUsed"] == {}
+        trust = orjson.loads(unquote(shown["AssumeRolePolicyDocument"]))
+        assert trust == orjson.loads(
+            policy({"Effect": "Allow", "Principal": {"Service": host}, "Action": "sts:AssumeRole"})
+        )
+        inline = await stage.call(stage.root, "iam", "ListRolePolicies", RoleName=name)
+        assert inline["PolicyNames"] == []
+        listed = await stage.call(stage.root, "iam", "ListAttachedRolePolicies", RoleName=name)
+        arn = f"arn:aws:iam::aws:policy/aws-service-role/{attached}"
+        assert listed["AttachedPolicies"] == [{"PolicyName": attached, "PolicyArn": arn}]
+        again = await stage.refusal(stage.root, "iam", "CreateServiceLinkedRole", **asked)
+        taken = f"Service role name {name} has been taken in this account, please try a different suffix."
+        assert again == f"InvalidInput: {taken}"
+        for operation, more in (("DeleteRole", {}), ("DetachRolePolicy", {"PolicyArn": arn})):
+            refusal = await stage.refusal(stage.root, "iam", operation, RoleName=name, **more)
+            assert refusal == (
+                f"UnmodifiableEntity: Cannot perform the operation on the protected role '{name}' - this role is only"
+                " modifiable by AWS"
+            )
+        deletion = await stage.call(stage.root, "iam", "DeleteServiceLinkedRole", RoleName=name)
+        task = deletion["DeletionTaskId"]
+        assert re.fullmatch(f"task/aws-service-role/{host}/{name}/[0-9a-f-]{{36}}", task)
+        status = await stage.call(
+            stage.root, "iam", "GetServiceLinkedRoleDeletionStatus", DeletionTaskId=task
+        )
+        assert status["Status"] == "SUCCEEDED"
+        assert (await stage.refusal(stage.root, "iam", "GetRole", RoleName=name)).startswith("NoSuchEntity")
+
+    on_stage(play)
+
+
+def test_a_role_that_is_no_services_is_refused_by_name_and_suffix() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.role("driver", {"AWS": ACCOUNT})
+        batch = {"AWSServiceName": "batch.amazonaws.com"}
+        for operation, params, text in (
+            (
+                "CreateServiceLinkedRole",
+                {**batch, "CustomSuffix": "x"},
+                "InvalidInput: Custom suffix is not allowed for batch.amazonaws.com",
+            ),
+            (
+                "CreateServiceLinkedRole",
+                {"AWSServiceName": "cars.amazonaws.com"},
+                "InvalidInput: Service-linked roles of cars.amazonaws.com are not offered.",
+            ),
+            (
+                "DeleteServiceLinkedRole",
+                {"RoleName": "driver"},
+                "InvalidInput: driver is not a service-linked role.",
+            ),
+            (
+                "GetServiceLinkedRoleDeletionStatus",
+                {"DeletionTaskId": "task/aws-service-role/batch.amazonaws.com/x/1"},
+                "NoSuchEntity: Deletion task task/aws-service-role/batch.amazonaws.com/x/1 cannot be found.",
+            ),
+        ):
+            assert await stage.refusal(stage.root, "iam", operation, **params) == text
+        roles = (await stage.call(stage.root, "iam", "ListRoles"))["Roles"]
+        assert [role["RoleName"] for role in roles] == ["driver"]
+
+    on_stage(play)
+
+
+def test_policies_say_which_services_roles_a_caller_may_make() -> None:
+    async def play(stage: Stage) -> None:
+        own = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role"
+        of_batch = {"StringEquals": {"iam:AWSServiceName": "batch.amazonaws.com"}}
+        ann = await stage.user(
+            "ann",
+            allow("iam:CreateServiceLinkedRole", on=f"{own}/batch.amazonaws.com/*", Condition=of_batch),
+            allow("iam:GetServiceLinkedRoleDeletionStatus", on=f"{own}/batch.amazonaws.com/*"),
+        )
+        named = {"RoleName": "AWSServiceRoleForBatch"}
+        assert await stage.may(ann, "iam", "CreateServiceLinkedRole", AWSServiceName="batch.amazonaws.com")
+        assert not await stage.may(ann, "iam", "CreateServiceLinkedRole", AWSServiceName="ecs.amazonaws.com")
+        assert not await stage.may(ann, "iam", "DeleteServiceLinkedRole", **named)
+        task = (await stage.call(stage.root, "iam", "DeleteServiceLinkedRole", **named))["DeletionTaskId"]
+        assert await stage.may(ann, "iam", "GetServiceLinkedRoleDeletionStatus", DeletionTaskId=task)
 
     on_stage(play)

@@ -158,7 +158,7 @@ def shown_role(role: Role, *, whole: bool = True) -> Structure:
         "AssumeRolePolicyDocument": handed_back(role.trust),
         "MaxSessionDuration": role.max_session_seconds,
     }
-    if role.description:
+    if role.description or role.is_described:
         members["Description"] = role.description
     return {**members, **_more(role), "RoleLastUsed": {}} if whole else members
 

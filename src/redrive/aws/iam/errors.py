@@ -22,6 +22,8 @@ absent: Final = partial(error, "NoSuchEntity")
 taken: Final = partial(error, "EntityAlreadyExists")
 #: The error for something that cannot be deleted as it is.
 in_use: Final = partial(error, "DeleteConflict")
+#: The error for what its service alone may change.
+unmodifiable: Final = partial(error, "UnmodifiableEntity")
 #: The error for more than a quota allows.
 too_many: Final = partial(error, "LimitExceeded")
 #: The error for a policy document that cannot be read.

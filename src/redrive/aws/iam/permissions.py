@@ -7,6 +7,7 @@ from redrive.access.identities import PolicyHolder, key_of
 from redrive.access.patterns import Values
 from redrive.aws.iam.entities import GROUPS, PROFILES, ROLES, USERS, Entity
 from redrive.aws.iam.errors import denied
+from redrive.aws.iam.service_linked_roles import linked_role
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.resource_scopes import ResourceScope, values_of
 from redrive.aws.wire.shapes import Structure
@@ -18,6 +19,8 @@ _NAMED: Final[tuple[Entity[Any], ...]] = (PROFILES, ROLES, GROUPS, USERS)
 _OF_CALLER: Final = frozenset(
     {"CreateAccessKey", "DeleteAccessKey", "GetUser", "ListAccessKeys", "UpdateAccessKey"}
 )
+#: The condition keys that parameters have.
+_KEYS: Final = {"AWSServiceName": "iam:awsservicename", "PermissionsBoundary": "iam:permissionsboundary"}
 _PASSING: Final = "AddRoleToInstanceProfile"
 
 
@@ -63,9 +66,7 @@ async def _about(
     call: Call, operation: str, params: Structure, documents: Documents
 ) -> tuple[str, Mapping[str, Values]]:
     """The ARN of what an operation is about, and the condition keys that it has of its own."""
-    keys: dict[str, Values] = {}
-    if params.get("PermissionsBoundary"):
-        keys["iam:permissionsboundary"] = params["PermissionsBoundary"]
+    keys: dict[str, Values] = {key: params[name] for name, key in _KEYS.items() if params.get(name)}
     for entity in _NAMED:
         name = params.get(entity.parameter)
         if entity is USERS and operation in _OF_CALLER and not name:
@@ -83,9 +84,24 @@ async def _about(
             ):
                 keys["iam:permissionsboundary"] = document.boundary
             return await _arn(call, entity, params, documents), keys
+    return _about_no_entity(call, operation, params), keys
+
+
+def _about_no_entity(call: Call, operation: str, params: Structure) -> str:
+    """The ARN of what an operation is about that names no user, group, role or profile."""
     if params.get("PolicyName") and operation == "CreatePolicy":
-        return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}", keys
-    return params.get("PolicyArn") or params.get("PolicySourceArn") or "*", keys
+        return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}"
+    if linked := _linked(params):
+        return f"arn:aws:iam::{call.account}:role/{linked}"
+    return params.get("PolicyArn") or params.get("PolicySourceArn") or "*"
+
+
+def _linked(params: Structure) -> str:
+    """The path and the name of the service's role that a call is about; empty: it is about none."""
+    if service := params.get("AWSServiceName"):
+        return linked_role(service, params.get("CustomSuffix") or "") or f"aws-service-role/{service}/*"
+    task: str = params.get("DeletionTaskId") or ""
+    return task.removeprefix("task/").rpartition("/")[0]
 
 
 async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Documents) -> str:

@@ -15,7 +15,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Draft
 
 _TRUST_CHARS_MAX: Final = 2048
-_NOT_AT_CREATION: Final = frozenset({"MaxSessionDuration", "RoleLastUsed"})  # recorded
+NOT_AT_CREATION: Final = frozenset({"MaxSessionDuration", "RoleLastUsed"})  # recorded
 _TRUST_QUOTA: Final = "Cannot exceed quota for ACLSizePerRole"
 
 
@@ -32,11 +32,12 @@ class RoleOperations(EntityOperations[Role]):
             boundary=params.get("PermissionsBoundary") or "",
             trust=trust,
             description=params.get("Description") or "",
+            is_described="Description" in params,
             max_session_seconds=params.get("MaxSessionDuration") or MAX_SESSION_SECONDS,
         )
         await self._create(call, role)
         answer = shown_role(role)
-        return {"Role": {name: value for name, value in answer.items() if name not in _NOT_AT_CREATION}}
+        return {"Role": {name: value for name, value in answer.items() if name not in NOT_AT_CREATION}}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
         return {"Role": shown_role(await self._get(call, params))}

@@ -31,6 +31,7 @@ def _operations(host: Host) -> Mapping[str, Verb]:
     from redrive.aws.iam.permissions import guarded
     from redrive.aws.iam.policies import PolicyOperations
     from redrive.aws.iam.roles import RoleOperations
+    from redrive.aws.iam.service_linked_roles import ServiceLinkedRoles, protected
     from redrive.aws.iam.simulating import Simulating
     from redrive.aws.iam.tags import EntityTags
     from redrive.aws.iam.users import UserOperations
@@ -41,6 +42,7 @@ def _operations(host: Host) -> Mapping[str, Verb]:
         UserOperations(resources, runtime),
         GroupOperations(resources, runtime),
         RoleOperations(resources, runtime),
+        ServiceLinkedRoles(resources, runtime),
         PolicyOperations(resources, runtime),
         AccessKeyOperations(resources, runtime, host.keyring),
         InstanceProfileOperations(resources, runtime),
@@ -55,7 +57,7 @@ def _operations(host: Host) -> Mapping[str, Verb]:
     operations |= Boundaries(resources, ROLES).operations
     for labelled in (USERS, ROLES, POLICIES, PROFILES):
         operations |= EntityTags(resources, labelled).operations
-    return guarded(operations, resources.documents)
+    return guarded(protected(operations, resources.documents), resources.documents)
 
 
 SERVICE: Final = AwsService(

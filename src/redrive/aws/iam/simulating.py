@@ -1,6 +1,7 @@
 """Simulation: what policies would answer, by the evaluation that answers requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from redrive.access.errors import PolicyInvalid
@@ -16,10 +17,11 @@ from redrive.access.principals import (
     permissions_of,
     user_principal,
 )
-from redrive.access.statements import Policy
+from redrive.access.statements import Policy, Statement
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.entities import GROUPS, HOLDERS
 from redrive.aws.iam.errors import PAGES, absent, bad_input
+from redrive.aws.iam.statement_places import statement_places
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.shapes import Structure
@@ -33,6 +35,7 @@ _QUESTION_STEPS: Final = 60
 _QUESTION_STEPS_MAX: Final = 100_000
 #: Characters of policies times characters of a resource's name: one pattern passes over 1,000 in 2 µs.
 _PAIRS_PER_STEP: Final = 256
+_RESOURCE_POLICY: Final = "ResourcePolicy"  # the id of that in answers
 _NO_ID: Final = "AIDA" + "A" * 17
 #: By kind of policy that matched: the source's type, as IAM calls it.
 _TYPES: Final = {
@@ -80,13 +83,15 @@ class Simulating:
             for each in holders:
                 word = each.word
                 texts |= {f"{word}_{each.name}_{name}": text for name, text in each.inline.items()}
-                texts |= {attached: await self._text(attached) for attached in each.attached}
-            return texts, [await self._text(holder.boundary)] if holder.boundary else []
+                for arn_of_policy in each.attached:
+                    texts |= await self._text(arn_of_policy)
+            return texts, list((await self._text(holder.boundary)).values()) if holder.boundary else []
         raise bad_input(f"Invalid Entity Arn: {arn} does not clearly define entity type and name.")
 
-    async def _text(self, arn: str) -> str:
+    async def _text(self, arn: str) -> dict[str, str]:
+        """The text of a managed policy by its ARN; empty: there is none, as of the roles of services."""
         policy = await managed_in(self._documents, arn)
-        return '{"Statement": []}' if policy is None else policy.text
+        return {} if policy is None else {arn: policy.text}
 
 
 def _texts_by_member(member: str, texts: Sequence[str] | None) -> dict[str, str]:
@@ -114,12 +119,15 @@ async def _simulated(
     a page has as many questions as 0.2 s are enough for.
     """
     policies = {name: _read(text) for name, text in texts.items()}
+    sources = {name: _PolicySource(text, policies[name]) for name, text in texts.items()}
     boundaries = [
         _read(text) for text in (*bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ()))
     ]
     permissions = permissions_of(list(policies.values()), boundaries[-1] if boundaries else None)
     policy_text = params.get("ResourcePolicy")
     of_resource = None if policy_text is None else _read(policy_text, Form.RESOURCE)
+    if policy_text is not None and of_resource is not None:
+        sources[_RESOURCE_POLICY] = _PolicySource(policy_text, of_resource)
     caller = _caller(call, params, permissions)
     owner = params.get("ResourceOwner") or caller.account
     owner = owner.split(":")[4] if owner.count(":") >= 5 else owner  # noqa: PLR2004 - an ARN's colons
@@ -139,7 +147,7 @@ async def _simulated(
             "EvalActionName": action,
             "EvalResourceName": resource,
             "EvalDecision": _word(decision),
-            "MatchedStatements": _matched(decision, request, policies),
+            "MatchedStatements": _matched(decision, request, sources),
             "MissingContextValues": missing,
             "EvalDecisionDetails": {},
             "OrganizationsDecisionDetail": {"AllowedByOrganizations": True},  # there is none that forbids
@@ -215,22 +223,40 @@ def _word(decision: Decision) -> str:
     return "explicitDeny" if decision.explicit else "implicitDeny"
 
 
-def _matched(decision: Decision, request: AccessRequest, policies: Mapping[str, Policy]) -> list[Structure]:
-    """The policies with a statement that decides it; lines and columns are not told."""
+class _PolicySource:
+    """A policy of a simulation, and the places of its statements, which are looked for once one matches."""
+
+    def __init__(self, text: str, policy: Policy) -> None:
+        self._text = text
+        self.statements = policy.statements
+
+    @cached_property
+    def places(self) -> list[Structure]:
+        """In the order of `statements`."""
+        return statement_places(self._text)
+
+
+def _matched(
+    decision: Decision, request: AccessRequest, sources: Mapping[str, _PolicySource]
+) -> list[Structure]:
+    """The statements that decide it, each with its policy and its place there."""
     if decision.statement is None:
         return []
-    if decision.source is not Source.IDENTITY:
-        return [{"SourcePolicyId": "ResourcePolicy", "SourcePolicyType": _TYPES[decision.source]}]
+    if decision.source is Source.BOUNDARY:
+        return [{"SourcePolicyId": _RESOURCE_POLICY, "SourcePolicyType": _TYPES[decision.source]}]
     action, principal = request.action.lower(), request.principal
+    of_identity = decision.source is Source.IDENTITY
+
+    def decides(statement: Statement) -> bool:
+        if statement is decision.statement:
+            return True
+        same = of_identity and statement.allows is decision.allowed
+        return same and statement.applies(principal.identities, action, request.resource, request.lookup)
+
     return [
-        {"SourcePolicyId": name, "SourcePolicyType": _TYPES[Source.IDENTITY]}
-        for name, policy in policies.items()
-        if any(
-            statement is decision.statement
-            or (
-                statement.allows is decision.allowed
-                and statement.applies(principal.identities, action, request.resource, request.lookup)
-            )
-            for statement in policy.statements
-        )
+        {"SourcePolicyId": name, "SourcePolicyType": _TYPES[decision.source], **source.places[number]}
+        for name, source in sources.items()
+        if of_identity is (name != _RESOURCE_POLICY)
+        for number, statement in enumerate(source.statements)
+        if decides(statement)
     ]

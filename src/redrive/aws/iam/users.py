@@ -24,7 +24,7 @@ class UserOperations(EntityOperations[User]):
         return {"User": shown_user(user)}
 
     async def get_user(self, call: Call, params: Structure) -> Structure:
-        if not params.get("UserName") and "aws:username" not in call.principal.keys:
+        if not params.get("UserName") and call.principal.keys.get("aws:principaltype") == "Account":
             root = User(call.account, "/", "root", call.account, 0)
             return {"User": {**shown_user(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
         user = await USERS.get(self._resources.documents, call.account, name_in(call, params))
