@@ -1,12 +1,14 @@
 """AWS CloudFormation: stacks of the resources of all the other services."""
 
+from redrive.aws.cloudformation.changes.notifying import TopicEndpoint
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.documents.history import TO_TOPIC
 from redrive.aws.cloudformation.documents.names import PATH
 from redrive.aws.cloudformation.facade import CloudFormation
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension, Interface, Lifecycle
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -28,6 +30,9 @@ def extension(core: Core) -> Extension:
         interface=Interface(
             services={"cloudformation": facade},
             paths={PATH: facade.signals.answer},
+        ),
+        delivery=DeliveryParts(
+            endpoints={TO_TOPIC: TopicEndpoint(services, core.engine.resources.documents)}
         ),
         lifecycle=Lifecycle(
             start=(operations.start,),

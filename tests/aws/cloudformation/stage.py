@@ -39,7 +39,10 @@ class Stage:
         )
 
     async def ask(self, service: str, operation: str, **params: Any) -> Structure:
-        return await self._calls.call(service, operation, params, account_root(ACCOUNT), REGION)
+        return await self.ask_in(REGION, service, operation, **params)
+
+    async def ask_in(self, region: str, service: str, operation: str, **params: Any) -> Structure:
+        return await self._calls.call(service, operation, params, account_root(ACCOUNT), region)
 
     async def stacks(self, operation: str, **params: Any) -> Structure:
         if isinstance(params.get("TemplateBody"), Mapping):
@@ -127,9 +130,9 @@ class Stage:
         calls = self.operations._services.calls
         before = calls.call
 
-        async def call(service: str, operation: str, params: Any, *rest: Any) -> Structure:
+        async def call(service: str, operation: str, params: Any, *rest: Any, **more: Any) -> Structure:
             look(service, operation, params)
-            return await before(service, operation, params, *rest)
+            return await before(service, operation, params, *rest, **more)
 
         calls.call = call  # type: ignore[method-assign]  # the calls of a test
 

@@ -162,3 +162,34 @@ async def test_a_mapping_loses_what_its_template_no_longer_says() -> None:
         assert (mapping["BatchSize"], mapping.get("FilterCriteria")) == (10, None)
         tags = (await at.ask("lambda", "ListTags", Resource=mapping["EventSourceMappingArn"]))["Tags"]
         assert tags["team"] == "vans"
+
+
+async def test_a_subscription_is_made_changed_and_ended_in_the_region_of_its_topic() -> None:
+    far = "ap-southeast-1"
+    arn = f"arn:aws:sns:{far}:{ACCOUNT}:cars"
+
+    def template(raw: str) -> dict[str, Any]:
+        endpoint = {"Protocol": "sqs", "Endpoint": _att("Queue"), "RawMessageDelivery": raw}
+        subscription = _of("SNS::Subscription", TopicArn=arn, Region=far, **endpoint)
+        return {"Resources": {"Queue": _of("SQS::Queue"), "Far": subscription}}
+
+    async def raw() -> list[str]:
+        listed = (await at.ask_in(far, "sns", "ListSubscriptionsByTopic", TopicArn=arn))["Subscriptions"]
+        arns = [each["SubscriptionArn"] for each in listed]
+        found = [
+            await at.ask_in(far, "sns", "GetSubscriptionAttributes", SubscriptionArn=each) for each in arns
+        ]
+        return [each["Attributes"]["RawMessageDelivery"] for each in found]
+
+    async with stage() as at:
+        await at.ask_in(far, "sns", "CreateTopic", Name="cars")
+        stack = await at.create("paid", template("true"))
+        assert stack["StackStatus"] == "CREATE_COMPLETE", await at.reasons("paid", "CREATE_FAILED")
+        assert await raw() == ["true"]
+        drift = await at.stacks("DetectStackResourceDrift", StackName="paid", LogicalResourceId="Far")
+        assert drift["StackResourceDrift"]["StackResourceDriftStatus"] == "IN_SYNC"
+        changed = await at.update("paid", template("false"))
+        assert changed["StackStatus"] == "UPDATE_COMPLETE", await at.reasons("paid", "UPDATE_FAILED")
+        assert await raw() == ["false"]
+        assert (await at.delete(stack))["StackStatus"] == "DELETE_COMPLETE"
+        assert await raw() == []

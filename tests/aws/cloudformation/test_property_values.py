@@ -51,6 +51,29 @@ async def test_values_are_shown_to_who_asks_and_secrets_to_nobody() -> None:
         }
         assert json.loads(found["Hidden"]["AfterContext"])["Properties"]["Value"] == "****"
         assert json.loads(found["Hidden"]["BeforeContext"])["Properties"]["Value"] == "****"
+        only = {name: part for name, part in _template(1).items() if name != "Resources"}
+        kept = {"Kept": {"Type": "AWS::SQS::Queue"}}
+        gone = await _changes(at, {**only, "Resources": kept}, IncludePropertyValues=True)
+        unset = {"Type": "String", "Value": "****", "Description": "after 1"}
+        assert json.loads(gone["Hidden"]["BeforeContext"]) == {"Properties": unset}
+        assert "AfterContext" not in gone["Hidden"]
         found = await _changes(at, _template(2, Tags=tags))
         assert "BeforeContext" not in found["Queue"]
         assert set(found["Queue"]["Details"][0]["Target"]) == {"Attribute", "Name", "RequiresRecreation"}
+
+
+async def test_references_of_a_resource_that_goes_are_not_told() -> None:
+    text = {"Fn::Sub": "${Queue.Arn}"}
+    reader = {"Type": "String", "Value": {"Fn::Join": ["", ["a", "b"]]}, "Tags": {"arn": text, "car": "1"}}
+    queue = {"Queue": {"Type": "AWS::SQS::Queue"}}
+    async with stage() as at:
+        both = {**queue, "Reader": {"Type": "AWS::SSM::Parameter", "Properties": reader}}
+        assert (await at.create("shop", {"Resources": both}))["StackStatus"] == "CREATE_COMPLETE"
+        found = await _changes(at, {"Resources": queue}, IncludePropertyValues=True)
+        tags = {"arn": "{{changeSet:KNOWN_AFTER_APPLY}}", "car": "1"}
+        assert json.loads(found["Reader"]["BeforeContext"]) == {
+            "Properties": {"Type": "String", "Value": "ab", "Tags": tags}
+        }
+        assert (found["Reader"]["Action"], found.keys()) == ("Remove", {"Reader"})
+        found = await _changes(at, {"Resources": queue})
+        assert "BeforeContext" not in found["Reader"]

@@ -5,6 +5,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from redrive.aws.cloudformation.stacks.describing import hash_order
 from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
 
 QUEUE: Final = {"Type": "AWS::SQS::Queue", "Properties": {}}
@@ -41,10 +42,11 @@ def test_empty_members_of_a_stack_are_absent() -> None:
         shown = await stack(stage)
         assert not {"Parameters", "Outputs", "Capabilities"} & shown.keys()
         assert (shown["Tags"], shown["NotificationARNs"], shown["RollbackConfiguration"]) == ([], [], {})
+        assert "LastUpdatedTime" not in shown
         await stage.call(stage.root, "cloudformation", "DeleteStack", StackName="rental")
         gone = await described(stage, shown["StackId"])
-        assert gone["StackStatus"] == "DELETE_COMPLETE"
-        assert not {"EnableTerminationProtection", "ChangeSetId"} & gone.keys()
+        assert (gone["StackStatus"], "DeletionTime" in gone) == ("DELETE_COMPLETE", True)
+        assert not {"EnableTerminationProtection", "ChangeSetId", "LastUpdatedTime"} & gone.keys()
 
     on_stage(play, auth="off")
 
@@ -62,8 +64,30 @@ def test_empty_members_of_a_change_set_are_absent() -> None:
         shown = await stage.call(stage.root, "cloudformation", "DescribeChangeSet", **named)
         assert not {"Parameters", "Tags"} & shown.keys()
         assert (shown["Capabilities"], shown["NotificationARNs"]) == ([], [])
+        assert (shown["RollbackConfiguration"], shown["IncludeNestedStacks"]) == ({}, False)
+        await stage.call(stage.root, "cloudformation", "ExecuteChangeSet", **named)
+        assert "LastUpdatedTime" in await described(stage)
+        again = {**params, "ChangeSetName": "same", "ChangeSetType": "UPDATE"}
+        await stage.call(stage.root, "cloudformation", "CreateChangeSet", **again)
+        named["ChangeSetName"] = "same"
+        failed = await stage.call(stage.root, "cloudformation", "DescribeChangeSet", **named)
+        assert (failed["Status"], failed["Changes"], failed["Capabilities"]) == ("FAILED", [], [])
+        assert not {"Parameters", "Tags"} & failed.keys()
 
     on_stage(play, auth="off")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["BucketName", "EnvType"],
+        ["Topic2Name", "Topic1Name", "Topic3Name"],
+        ["ParameterValue", "Toggle"],
+        ["KinesisRoleName", "DeliveryStreamName", "KinesisStreamName"],
+    ],
+)
+def test_names_have_the_order_of_a_hash_table(names: list[str]) -> None:
+    assert hash_order(sorted(names)) == hash_order(names[::-1]) == names
 
 
 def test_parameters_are_in_the_order_of_a_hash_table() -> None:
@@ -72,6 +96,8 @@ def test_parameters_are_in_the_order_of_a_hash_table() -> None:
         shown = await stack(stage, TemplateBody=body(Parameters=declared))
         order = ["Topic2Name", "Topic1Name", "Topic3Name"]
         assert [each["ParameterKey"] for each in shown["Parameters"]] == order
+        empty = await stage.call(stage.root, "cloudformation", "GetTemplateSummary", TemplateBody=body())
+        assert empty["Parameters"] == []
         template = body(Parameters=declared)
         summary = await stage.call(stage.root, "cloudformation", "GetTemplateSummary", TemplateBody=template)
         assert [each["ParameterKey"] for each in summary["Parameters"]] == order
@@ -84,6 +110,7 @@ def test_parameters_are_in_the_order_of_a_hash_table() -> None:
     ("operation", "params", "text"),
     [
         ("GetTemplate", {}, "StackName is required if ChangeSetName is not specified."),
+        ("GetTemplate", {"ChangeSetName": "first"}, "StackName is a required parameter."),
         ("GetTemplate", {"StackName": "absent"}, "Stack with id absent does not exist"),
         (
             "DescribeStackResource",

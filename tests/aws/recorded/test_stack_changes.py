@@ -5,13 +5,14 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import Stage, on_stage
+from tests.aws.iam.stage import ACCOUNT, REGION, Stage, on_stage
 from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
 from tests.aws.recorded.test_lambda import new_function
 
 _DENIES: Final = (
     '{"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}'
 )
+_ALARM: Final = {"Arn": f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:slow", "Type": "AWS::CloudWatch::Alarm"}
 _PARAMETERS: Final = {
     "Delay": {"Type": "Number", "Default": "5"},
     "Word": {"Type": "String", "NoEcho": True, "Default": "secret"},
@@ -29,6 +30,11 @@ def with_delay(**more: Any) -> str:
     properties = {"DelaySeconds": {"Ref": "Delay"}, "VisibilityTimeout": {"Ref": "Delay"}, **more}
     queue = {"Type": "AWS::SQS::Queue", "Metadata": {"delay": {"Ref": "Delay"}}, "Properties": properties}
     return body(Parameters=_PARAMETERS, Resources={"Orders": queue})
+
+
+async def template_text(stage: Stage) -> str:
+    """The text of the stack's template."""
+    return str((await ask(stage, "GetTemplate", StackName="rental"))["TemplateBody"])
 
 
 def delay(seconds: int) -> dict[str, Any]:
@@ -57,8 +63,12 @@ def test_a_change_set_masks_what_is_hidden_and_is_executed_when_its_stack_stands
         await ask(stage, "DeleteStack", StackName="rental")
         gone = await described(stage, made["StackId"])
         assert gone["StackStatus"] == "DELETE_COMPLETE"
+        again = await ask(stage, "CreateChangeSet", **named, ChangeSetType="CREATE", TemplateBody=body())
+        assert again["StackId"] != made["StackId"]
         after = await ask(stage, "DescribeChangeSet", ChangeSetName=made["Id"])
         assert (after["StackId"], after["ExecutionStatus"]) == (made["StackId"], "EXECUTE_COMPLETE")
+        (change,) = after["Changes"]
+        assert (after["Status"], change["ResourceChange"]["Action"]) == ("CREATE_COMPLETE", "Add")
         refusal = await stage.refusal(
             *(stage.root, "cloudformation", "CreateChangeSet"),
             StackName=made["StackId"],
@@ -81,16 +91,38 @@ def test_a_parameter_that_changes_is_told_as_a_reference_and_as_a_change() -> No
         named = {"StackName": "rental", "ChangeSetName": "slower"}
         await ask(stage, "CreateChangeSet", **named, TemplateBody=with_delay(), **delay(9))
         (change,) = (await ask(stage, "DescribeChangeSet", **named))["Changes"]
-        details = [
-            (each["Target"]["Name"], each["Evaluation"], each["ChangeSource"], each.get("CausingEntity"))
-            for each in change["ResourceChange"]["Details"]
-        ]
-        assert details == [
+        assert change["ResourceChange"]["Scope"] == ["Metadata", "Properties"]
+        details = change["ResourceChange"]["Details"]
+        assert details[0]["Target"] == {"Attribute": "Metadata", "RequiresRecreation": "Never"}
+        assert [
+            (
+                each["Target"].get("Name"),
+                each["Evaluation"],
+                each["ChangeSource"],
+                each.get("CausingEntity"),
+            )
+            for each in details
+        ] == [
+            (None, "Static", "ParameterReference", "Delay"),
             ("DelaySeconds", "Static", "ParameterReference", "Delay"),
             ("VisibilityTimeout", "Static", "ParameterReference", "Delay"),
+            (None, "Dynamic", "DirectModification", None),
             ("DelaySeconds", "Dynamic", "DirectModification", None),
             ("VisibilityTimeout", "Dynamic", "DirectModification", None),
         ]
+        named["ChangeSetName"] = "shown"
+        metadata = with_delay().replace('"NoEcho":true', '"NoEcho":false').replace('"delay"', '"seconds"')
+        await ask(stage, "CreateChangeSet", **named, TemplateBody=metadata)
+        described_set = await ask(stage, "DescribeChangeSet", **named)
+        (change,) = described_set["Changes"]
+        assert (change["ResourceChange"]["Scope"], change["ResourceChange"]["Replacement"]) == (
+            ["Metadata"],
+            "False",
+        )
+        # What is masked is as the template of the change set says; the stack's own goes on masking.
+        for source, text in ((described_set, "secret"), (await described(stage), "****")):
+            (word,) = [each for each in source["Parameters"] if each["ParameterKey"] == "Word"]
+            assert word["ParameterValue"] == text
 
     on_stage(play, auth="off")
 
@@ -112,29 +144,42 @@ def test_a_stack_under_review_can_be_created_without_its_change_set() -> None:
 
 def test_an_update_shows_what_it_leads_to_and_keeps_capabilities() -> None:
     async def play(stage: Stage) -> None:
-        await stack(stage, Capabilities=["CAPABILITY_IAM"])
+        named = {"StackName": "rental", "ChangeSetName": "first"}
+        capable = {"Capabilities": ["CAPABILITY_IAM"]}
+        await ask(stage, "CreateChangeSet", **named, ChangeSetType="CREATE", TemplateBody=body(), **capable)
+        await ask(stage, "ExecuteChangeSet", **named)
+        assert "ChangeSetId" in await described(stage)
         await ask(
             *(stage, "UpdateStack"),
             StackName="rental",
             UsePreviousTemplate=True,
             Tags=[{"Key": "car", "Value": "1"}],
             NotificationARNs=["arn:aws:sns:us-east-1:111111111111:events"],
-            RollbackConfiguration={"MonitoringTimeInMinutes": 12},
+            RollbackConfiguration={"RollbackTriggers": [_ALARM], "MonitoringTimeInMinutes": 123},
         )
         (shown,) = (await ask(stage, "DescribeStacks", StackName="rental"))["Stacks"]
         assert shown["StackStatus"] == "UPDATE_IN_PROGRESS"
         assert shown["Tags"] == [{"Key": "car", "Value": "1"}]
         assert shown["NotificationARNs"] == ["arn:aws:sns:us-east-1:111111111111:events"]
         shown = await described(stage)
-        assert shown["RollbackConfiguration"] == {"MonitoringTimeInMinutes": 12}
-        assert shown["Capabilities"] == ["CAPABILITY_IAM"]
+        assert shown["RollbackConfiguration"] == {
+            "RollbackTriggers": [_ALARM],
+            "MonitoringTimeInMinutes": 123,
+        }
+        assert (shown["Capabilities"], "ChangeSetId" in shown) == (["CAPABILITY_IAM"], False)
         kept = {**QUEUE, "DeletionPolicy": "Retain"}
         for changed in (
             {"UsePreviousTemplate": True, "RollbackConfiguration": {"MonitoringTimeInMinutes": 3}},
             {"TemplateBody": body(Resources={"Orders": kept})},
+            {"TemplateBody": body(Resources={"Orders": {**kept, "UpdateReplacePolicy": "Retain"}})},
         ):
             await ask(stage, "UpdateStack", StackName="rental", **changed)
             assert (await described(stage))["StackStatus"] == "UPDATE_COMPLETE"
+        named["ChangeSetName"] = "second"
+        await ask(stage, "CreateChangeSet", **named, TemplateBody=body())
+        assert (await described(stage))["Capabilities"] == ["CAPABILITY_IAM"]
+        await ask(stage, "ExecuteChangeSet", **named)
+        assert "Capabilities" not in await described(stage)
 
     on_stage(play, auth="off")
 
@@ -215,12 +260,16 @@ def test_policies_and_names_may_be_functions_and_a_parameter_that_is_no_value() 
         parameter = {
             "Type": "AWS::SSM::Parameter",
             "DeletionPolicy": {"Fn::If": ["AWS::NoValue", "Retain", "Delete"]},
+            "UpdateReplacePolicy": {"Ref": "Kept"},
             "Properties": {"Type": "String", "Value": "x"},
         }
-        await stack(
+        made = await stack(
             stage,
             TemplateBody=body(
-                Parameters={"Name": {"Type": "String", "Default": "AWS::NoValue"}},
+                Parameters={
+                    "Name": {"Type": "String", "Default": "AWS::NoValue"},
+                    "Kept": {"Type": "String", "Default": "Retain"},
+                },
                 Conditions={"AWS::NoValue": {"Fn::Equals": ["a", "a"]}},
                 Resources={"Lines": group, "Setting": parameter},
             ),
@@ -230,9 +279,16 @@ def test_policies_and_names_may_be_functions_and_a_parameter_that_is_no_value() 
         assert ids["Lines"].startswith("rental-Lines-")
         assert ids["Setting"].startswith("CFN-Setting-")
         assert len(ids["Setting"]) == len("CFN-Setting-") + 12
+        replaced = (await template_text(stage)).replace('"Value":"x"', '"Value":"x","Name":"other"')
+        await ask(stage, "UpdateStack", StackName="rental", TemplateBody=replaced)
+        assert (await described(stage))["StackStatus"] == "UPDATE_COMPLETE"
         await ask(stage, "DeleteStack", StackName="rental")
-        await stage.advance(1)
-        await stage.call(stage.root, "ssm", "GetParameter", Name=ids["Setting"])
+        assert (await described(stage, made["StackId"]))["StackStatus"] == "DELETE_COMPLETE"
+        events = (await ask(stage, "DescribeStackEvents", StackName=made["StackId"]))["StackEvents"]
+        skipped = [event for event in events if event["ResourceStatus"] == "DELETE_SKIPPED"]
+        assert [event["PhysicalResourceId"] for event in skipped] == ["other"]
+        for name in (ids["Setting"], "other"):  # replaced and removed, and left alone both times
+            await stage.call(stage.root, "ssm", "GetParameter", Name=name)
 
     on_stage(play, auth="off")
 
@@ -305,17 +361,22 @@ def test_an_archive_policy_has_texts_and_an_alias_its_provisioned_concurrency() 
         made = await new_function(stage, Publish=True)
         alias = {"FunctionName": "f", "FunctionVersion": made["Version"], "Name": "live"}
         provided = {"ProvisionedConcurrencyConfig": {"ProvisionedConcurrentExecutions": 1}}
+        await stage.call(
+            stage.root, "lambda", "UpdateFunctionConfiguration", FunctionName="f", Description="second"
+        )
         archive = {"FifoTopic": True, "ArchivePolicy": {"MessageRetentionPeriod": 30}}
         resources = {
             "Live": {"Type": "AWS::Lambda::Alias", "Properties": {**alias, **provided}},
+            "Second": {"Type": "AWS::Lambda::Version", "Properties": {"FunctionName": "f", **provided}},
             "Events": {"Type": "AWS::SNS::Topic", "Properties": archive},
         }
         assert (await stack(stage, TemplateBody=body(Resources=resources)))[
             "StackStatus"
         ] == "CREATE_COMPLETE"
-        named = {"FunctionName": "f", "Qualifier": "live"}
-        kept = await stage.call(stage.root, "lambda", "GetProvisionedConcurrencyConfig", **named)
-        assert kept["RequestedProvisionedConcurrentExecutions"] == 1
+        for qualifier in ("live", "2"):
+            named = {"FunctionName": "f", "Qualifier": qualifier}
+            kept = await stage.call(stage.root, "lambda", "GetProvisionedConcurrencyConfig", **named)
+            assert kept["RequestedProvisionedConcurrentExecutions"] == 1
         topic = await ask(stage, "DescribeStackResource", StackName="rental", LogicalResourceId="Events")
         arn = topic["StackResourceDetail"]["PhysicalResourceId"]
         shown = await stage.call(stage.root, "sns", "GetTopicAttributes", TopicArn=arn)

@@ -6,9 +6,18 @@ from typing import Final
 
 from redrive.aws.cloudformation.documents.errors import translated
 from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, place
-from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, EXPORT, IMPORT, SIGNAL
+from redrive.aws.cloudformation.documents.history import (
+    CHANGE_SET,
+    DIALECT,
+    EVENT,
+    EXPORT,
+    IMPORT,
+    SIGNAL,
+    TO_TOPIC,
+)
 from redrive.aws.cloudformation.documents.names import PATH, stack_arn
 from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
+from redrive.aws.gateway.owed_calls import owed_profiles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
 from redrive.aws.kit.service import AwsService, Outline
@@ -46,6 +55,6 @@ SERVICE: Final = AwsService(
         *(EVENT, CHANGE_SET, EXPORT, IMPORT, SIGNAL),
     ),
     translated=translated,
-    outline=Outline(paths=(PATH,), wakes=(STACK,)),
+    outline=Outline(paths=(PATH,), endpoints=(TO_TOPIC,), profiles=owed_profiles(DIALECT), wakes=(STACK,)),
     scopes=_scopes,
 )

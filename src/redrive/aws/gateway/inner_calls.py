@@ -59,6 +59,8 @@ class InnerCalls:
         headers: Mapping[str, str] | None = None,
         keys: Mapping[str, Values] | None = None,
         died: DeathRecord | None = None,
+        *,
+        of_stack: bool = False,
     ) -> Structure:
         """Call an operation.
 
@@ -71,6 +73,7 @@ class InnerCalls:
             headers: Of the request, if the operation looks at any.
             keys: Condition keys of policies that follow from why the call is made.
             died: The dead letter that the message is which the call sends.
+            of_stack: See `Call`.
 
         Raises:
             AwsError: The service refuses.
@@ -90,6 +93,7 @@ class InnerCalls:
             self._base_url,
             keys,
             died,
+            of_stack,
         )
         await check_own_policies(call, facade, service, operation, params)
         try:

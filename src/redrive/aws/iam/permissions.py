@@ -91,12 +91,12 @@ def _about_no_entity(call: Call, operation: str, params: Structure) -> str:
     """The ARN of what an operation is about that names no user, group, role or profile."""
     if params.get("PolicyName") and operation == "CreatePolicy":
         return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}"
-    if linked := _linked(params):
-        return f"arn:aws:iam::{call.account}:role/{linked}"
+    if role_path := _service_role(params):
+        return f"arn:aws:iam::{call.account}:role/{role_path}"
     return params.get("PolicyArn") or params.get("PolicySourceArn") or "*"
 
 
-def _linked(params: Structure) -> str:
+def _service_role(params: Structure) -> str:
     """The path and the name of the service's role that a call is about; empty: it is about none."""
     if service := params.get("AWSServiceName"):
         return linked_role(service, params.get("CustomSuffix") or "") or f"aws-service-role/{service}/*"

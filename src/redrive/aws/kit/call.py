@@ -41,6 +41,7 @@ class Call:
         base_url: What URLs in its answer begin with.
         further_keys: Condition keys that a service adds which calls for somebody; None: nothing was added.
         died: The dead letter that a message is which a service sends; None: it is nobody's.
+        of_stack: A stack makes it, which gives its resources tags that nobody else may give.
     """
 
     request: Request
@@ -51,6 +52,7 @@ class Call:
     base_url: str
     further_keys: Mapping[str, Values] | None = None
     died: DeathRecord | None = None
+    of_stack: bool = False
 
     @property
     def account(self) -> str:

@@ -76,23 +76,28 @@ class Tagging:
     omitted: bool = False
     pages: Pages | None = None
 
-    def read(self, tags: Any) -> dict[str, str]:
+    def read(self, tags: Any, *, of_stack: bool = False) -> dict[str, str]:
         """The tags that a request gives; none where it gives nothing.
+
+        Args:
+            tags: As the request has them.
+            of_stack: A stack makes it, which may give keys that are reserved.
 
         Raises:
             AwsError: The service's: a key stands twice or is reserved, or there are too many.
         """
         if isinstance(tags, Mapping) or not self.pair:
-            return self.checked([*(tags or {}).items()])
+            return self.checked([*(tags or {}).items()], of_stack=of_stack)
         key, value = self.pair
-        return self.checked([(tag.get(key) or "", tag.get(value) or "") for tag in tags or ()])
+        pairs = [(tag.get(key) or "", tag.get(value) or "") for tag in tags or ()]
+        return self.checked(pairs, of_stack=of_stack)
 
-    def checked(self, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    def checked(self, pairs: Sequence[tuple[str, str]], *, of_stack: bool = False) -> dict[str, str]:
         """Tags by their keys; see `read`."""
         if self.duplicate and len({self._same(key) for key, _ in pairs}) < len(pairs):
             raise self.duplicate()
         for key, value in pairs:
-            if self.reserved and key.lower().startswith(_RESERVED):
+            if self.reserved and not of_stack and key.lower().startswith(_RESERVED):
                 raise self.reserved(key)
             if fault := self.fault(key, value):
                 raise fault
@@ -125,7 +130,7 @@ class Tagging:
 
         async def add(call: Call, params: Structure) -> Structure:
             def added(before: Tags) -> dict[str, str]:
-                return self.added(before, self.read(params.get(self.given)))
+                return self.added(before, self.read(params.get(self.given), of_stack=call.of_stack))
 
             await resources.retag(TagRequest(call, params, self.add), added)
             return {}
@@ -149,6 +154,6 @@ class Tagging:
         return key.lower() if self.any_case else key
 
     def _bounded(self, tags: dict[str, str]) -> dict[str, str]:
-        if len(tags) > self.most:
+        if sum(not key.startswith(_RESERVED) for key in tags) > self.most:
             raise self.too_many()
         return tags

@@ -3,14 +3,14 @@
 A node writes only as long as it holds the change: one that was taken for dead, and comes back late, is refused.
 """
 
-import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
 import orjson
 
-from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
+from redrive.aws.cloudformation.changes.notifying import put_events
+from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     RESOURCE,
@@ -28,7 +28,6 @@ from redrive.model.ids import id_text
 
 STACK_TYPE: Final = "AWS::CloudFormation::Stack"
 _PROPERTIES_CHARS_MAX: Final = 16_384
-_numbers = itertools.count()  # events of a millisecond stay in their order
 
 
 class Superseded(Exception):  # noqa: N818 - an outcome
@@ -66,12 +65,6 @@ def stack_event(stack: Stack, at: int, event_id: str) -> StackEvent:
         reason=stack.reason,
         token=stack.token,
     )
-
-
-def put_events(draft: Draft, stack: Stack, events: Sequence[StackEvent]) -> None:
-    """Write events behind those that there are."""
-    for event in events:
-        draft.put(EVENT, f"{stack.key}/{event.at:015d}-{next(_numbers):09d}-{event.id[-4:]}", event)
 
 
 class Journal:
@@ -132,7 +125,7 @@ class Journal:
             key = resource_key(self.stack, resource.logical_id)
             await draft.get(RESOURCE, key)
             draft.put(RESOURCE, key, resource)
-            put_events(draft, self.stack, events)
+            await put_events(draft, self._engine, self.stack, events)
             if also is not None:
                 await also(draft)
 
@@ -145,7 +138,7 @@ class Journal:
         async def decide(draft: Draft) -> None:
             await self.hold(draft)
             draft.remove(RESOURCE, resource_key(self.stack, resource.logical_id))
-            put_events(draft, self.stack, events)
+            await put_events(draft, self._engine, self.stack, events)
 
         await self._engine.resources.write(decide)
 
@@ -168,7 +161,7 @@ class Journal:
                 raise Superseded
             after = replace(change(current), status=status, reason=reason, told_at=at)
             draft.put(STACK, after.key, after)
-            put_events(draft, after, [stack_event(after, at, event_id)])
+            await put_events(draft, self._engine, after, [stack_event(after, at, event_id)])
             if also is not None:
                 await also(draft, after)
             return after

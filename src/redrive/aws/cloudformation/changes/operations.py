@@ -9,7 +9,8 @@ from typing import Final
 
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.forgetting import forget_deleted
-from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
+from redrive.aws.cloudformation.changes.journal import Journal, Superseded, stack_event
+from redrive.aws.cloudformation.changes.notifying import put_events
 from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import (
@@ -78,7 +79,7 @@ class StackOperations:
         await draft.get(OPERATION, begun.key)
         operation = self._tasks.leased(StackOperation(change, begun.key))
         draft.put(STACK, begun.key, begun)
-        put_events(draft, begun, [self.event(begun)])
+        await put_events(draft, self._engine, begun, [self.event(begun)])
         draft.put(OPERATION, operation.key, operation)
         draft.afterwards(lambda: self._begin(operation))
 

@@ -5,11 +5,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.cloudformation.changes.sources import Services, text_in_bucket
 from redrive.aws.cloudformation.documents.history import EXPORT
 from redrive.aws.cloudformation.documents.names import stack_arn
 from redrive.aws.cloudformation.documents.records import TEMPLATE, Stack, StackSettings, template_key
 from redrive.aws.cloudformation.serverless.transform import SERVERLESS, Translator, is_serverless
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.includes import (
+    bucket_and_key_of,
+    include_failure,
+    locations_in,
+    with_parts,
+)
 from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS
 from redrive.aws.cloudformation.template.parameters import (
     Given,
@@ -24,11 +31,12 @@ from redrive.aws.cloudformation.template.program import (
     values_of,
     without_loops,
 )
-from redrive.aws.cloudformation.template.reading import read_body
-from redrive.aws.cloudformation.template.scope import pseudo_parameters
+from redrive.aws.cloudformation.template.reading import check_depth, read_body, read_part
+from redrive.aws.cloudformation.template.scope import EvaluationScope, pseudo_parameters
 from redrive.aws.cloudformation.template.sections import section, transforms_of
 from redrive.aws.cloudformation.types.resource_type import Ask
 from redrive.aws.cloudformation.types.table import KNOWN
+from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
@@ -57,8 +65,40 @@ def program_of(
     Raises:
         TemplateInvalid: It cannot be used with them.
     """
-    values = _values(source, name, stack, settings)
+    values = known_values(source, name, stack, settings)
     return make_program(read_template(source, values), values, known)
+
+
+async def with_included(
+    source: Mapping[str, Any], values: Mapping[str, Any], services: Services, call: Call
+) -> dict[str, Any]:
+    """A template with the parts that it includes from buckets, read with the rights of its caller.
+
+    Args:
+        source: The template, as it was read.
+        values: Of parameters and pseudo parameters.
+        services: S3 among them.
+        call: The caller's.
+
+    Raises:
+        TemplateInvalid: A part cannot be read or is more than there may be, or another transform is asked for.
+    """
+    scope = EvaluationScope(values, section(source, "Mappings"), lambda _: False)
+    locations = await offload(call.account, lambda: set(locations_in(source, scope)))
+    parts: dict[str, Any] = {}
+    for location in sorted(locations):
+        try:
+            text = await text_in_bucket(services, call, *bucket_and_key_of(location))
+        except AwsError as refusal:
+            raise include_failure(refusal.message) from None
+        parts[location] = await offload(call.account, functools.partial(read_part, text))
+
+    def put_together() -> dict[str, Any]:
+        whole: dict[str, Any] = with_parts(source, scope, parts)
+        check_depth(whole)
+        return whole
+
+    return await offload(call.account, put_together)
 
 
 async def expanded(
@@ -82,13 +122,13 @@ async def expanded(
     if not is_serverless(source):
         return source
     written = await offload(
-        name.account, lambda: without_loops(source, _values(source, name, stack, settings)), patient=True
+        name.account, lambda: without_loops(source, known_values(source, name, stack, settings)), patient=True
     )
     texts = {**settings.parameters, **settings.resolved}
     return await translator.expanded(written, texts, name.region)
 
 
-def _values(
+def known_values(
     source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings
 ) -> dict[str, Any]:
     """The values of parameters and pseudo parameters."""
@@ -100,9 +140,15 @@ def _values(
     return pseudo | values_of(declared, texts)
 
 
-def processed(program: TemplateProgram) -> str:
-    """The text of a template with its transforms carried out; empty where it has none."""
-    return json.dumps(program.template.source) if program.template.transforms else ""
+def processed(program: TemplateProgram, *, includes: bool) -> str:
+    """The text of a template with its transforms carried out; empty where it has none.
+
+    Args:
+        program: Of the template.
+        includes: Parts of it came from buckets: then the text has its keys in their order (recorded).
+    """
+    has_transforms = includes or bool(program.template.transforms)
+    return json.dumps(program.template.source, sort_keys=includes) if has_transforms else ""
 
 
 async def choose_parameters(

@@ -51,7 +51,7 @@ class Services:
     def ask_for(self, stack: Stack) -> Ask:
         """Returns what calls operations as the stack's role, or else with the rights of whoever changed it last."""
 
-        async def ask(service: str, operation: str, **params: Any) -> Structure:
+        async def ask(service: str, operation: str, *, in_region: str = "", **params: Any) -> Structure:
             if not await self.calls.has(service, operation):
                 raise AwsError("UnknownOperation", f"This server does not offer {service} {operation}.")
             account, role = stack.name.account, stack.aim.role
@@ -59,7 +59,8 @@ class Services:
                 principal = await self.roles.acting(account, role, stack.name.region)
             else:
                 principal = await self.identities.again(account, stack.caller, stack.session)
-            return await self.calls.call(service, operation, params, principal, stack.name.region)
+            region = in_region or stack.name.region
+            return await self.calls.call(service, operation, params, principal, region, of_stack=True)
 
         return ask
 
@@ -101,7 +102,11 @@ async def object_text(services: Services, call: Call, url: str) -> str:
     Raises:
         AwsError: The address is not that of a bucket, or the object cannot be read.
     """
-    bucket, key = bucket_and_key(url)
+    return await text_in_bucket(services, call, *bucket_and_key(url))
+
+
+async def text_in_bucket(services: Services, call: Call, bucket: str, key: str) -> str:
+    """The text of an object; see `object_text`."""
     try:
         answer = await services.calls.call(
             "s3", "GetObject", {"Bucket": bucket, "Key": key}, call.principal, call.region

@@ -23,7 +23,14 @@ from redrive.aws.cloudformation.documents.names import made_up
 from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource
 from redrive.aws.cloudformation.documents.words import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.types.resource_type import Act, Ask, ResourceSpec, ResourceState, ResourceType
+from redrive.aws.cloudformation.types.resource_type import (
+    Act,
+    Ask,
+    FailedAfterCreation,
+    ResourceSpec,
+    ResourceState,
+    ResourceType,
+)
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -38,12 +45,14 @@ class AttemptRefused(Exception):  # noqa: N818 - an outcome
     Attributes:
         reason: As it stands in events.
         taken: The resource is there, and is somebody else's.
+        physical_id: Of what was made before; empty: nothing was.
     """
 
-    def __init__(self, reason: str, *, taken: bool = False) -> None:
+    def __init__(self, reason: str, *, taken: bool = False, physical_id: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.taken = taken
+        self.physical_id = physical_id
 
 
 class StepParts:
@@ -129,6 +138,8 @@ class StepParts:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
             raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not spec.again) from None
+        except FailedAfterCreation as failure:
+            raise AttemptRefused(str(failure), physical_id=failure.physical_id) from None
         except TemplateInvalid as refusal:
             raise AttemptRefused(str(refusal)) from None
         return resource_state

@@ -116,7 +116,11 @@ class Steps(StepParts):
         except AttemptRefused as refusal:
             if refusal.taken:  # somebody else's: nothing was made that could be removed
                 after = replace(after, name="")
-            await self._fail(after, "CREATE_FAILED", refusal.reason)
+            events = []
+            if refusal.physical_id:
+                after = replace(after, physical_id=refusal.physical_id)
+                events = [event_of(self._stack, after, self._journal.now, reason=INITIATED)]
+            await self._fail(after, "CREATE_FAILED", refusal.reason, *events)
         made_at = self._journal.now
         after = replace(
             after,

@@ -114,6 +114,8 @@ class Signal(Document):
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
+DIALECT: Final = "cloudformation"  # of the deliveries that notifications of events are
+TO_TOPIC: Final = "cloudformation.event"  # what they are pushed to
 EVENT: Final = DocumentKind.of("stack_event", StackEvent, secret=True)
 CHANGE_SET: Final = DocumentKind.of("stack_change_set", ChangeSet, secret=True)
 EXPORT: Final = DocumentKind.of("stack_export", Export)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.cloudformation.changes.journal import put_events
+from redrive.aws.cloudformation.changes.notifying import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
@@ -129,7 +129,7 @@ class ChangeSetOperations:
             await draft.get(STACK, stack.key)
             draft.put(STACK_NAME, stack.name.key, stack.key)
             draft.put(STACK, stack.key, stack)
-            put_events(draft, stack, [self._operations.event(stack)])
+            await put_events(draft, self._engine, stack, [self._operations.event(stack)])
         for _, other in await draft.find(CHANGE_SET, f"{stack.key}/"):
             if other.name == change_set.name and other.execution != "EXECUTE_COMPLETE":
                 raise error("AlreadyExistsException", f"ChangeSet {other.name} already exists")

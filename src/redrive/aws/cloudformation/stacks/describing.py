@@ -28,8 +28,6 @@ from redrive.engine.engine import Engine
 
 T = TypeVar("T")
 DELETED: Final = "DELETE_COMPLETE"
-#: Of a stack that is gone, or whose creation failed, no change set is told (recorded).
-_WITHOUT_CHANGE_SET: Final = frozenset({DELETED, "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 _DESCRIBED_MAX: Final = 100  # resources in one answer of DescribeStackResources
 
 
@@ -74,7 +72,8 @@ class StackViews:
             "EnableTerminationProtection": None if stack.status == DELETED else stack.protected,
             "RollbackConfiguration": dict(stack.aim.rollback),
             "Outputs": [_output(output) for output in stack.outputs] or None,
-            "ChangeSetId": None if stack.status in _WITHOUT_CHANGE_SET else stack.change_set or None,
+            # Of a stack that is gone, or whose creation was rolled back, no change set is told (recorded).
+            "ChangeSetId": (stack.change_set or None) if stack.deleted_at is None else None,
             "RoleARN": stack.settings.role or None,
         }
         return _without_none(description)

@@ -1,7 +1,8 @@
 """Drift: resources held against what their template says, as far as their services tell."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -19,14 +20,13 @@ from redrive.aws.cloudformation.documents.records import (
     resource_key,
 )
 from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.types.resource_type import as_text
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-
-_ABSENT = object()
 
 
 class DriftOperations:
@@ -113,32 +113,38 @@ class DriftOperations:
 
 def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[Structure]:
     """The properties that the template says, and that are others now."""
-    differences = []
-    for name, value in expected.items():
-        current = actual.get(name, _ABSENT)
-        if current is not _ABSENT and current != value:
-            differences.append(
-                {
-                    "PropertyPath": f"/{name}",
-                    "ExpectedValue": orjson.dumps(value).decode(),
-                    "ActualValue": orjson.dumps(current).decode(),
-                    "DifferenceType": "NOT_EQUAL",
-                }
-            )
-    return differences
+    leaves = (_leaves(f"/{name}", expected[name], actual[name]) for name in expected if name in actual)
+    return sorted(chain.from_iterable(leaves), key=lambda each: each["PropertyPath"])
+
+
+def _leaves(path: str, expected: Any, actual: Any) -> Iterator[Structure]:
+    """The differences between two values, down to those that are no objects (recorded)."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        for key in expected.keys() | actual.keys():
+            yield from _leaves(f"{path}/{key}", expected.get(key), actual.get(key))
+    elif expected != actual:
+        kind = "REMOVE" if actual is None else "ADD" if expected is None else "NOT_EQUAL"
+        texts = {"ExpectedValue": _text(expected), "ActualValue": _text(actual)}
+        yield {"PropertyPath": path, **texts, "DifferenceType": kind}
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else as_text(value)
 
 
 def _as_structure(
     stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
 ) -> Structure:
-    known = {name: value for name, value in actual.items() if name in resource.properties}
+    unread = type_of(resource.type).unread
+    expected = {name: value for name, value in resource.properties.items() if name not in unread}
+    known = {name: value for name, value in actual.items() if name in expected}
     return {
         "StackId": stack.arn,
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id,
         "ResourceType": resource.type,
-        "ExpectedProperties": orjson.dumps(resource.properties).decode(),
-        "ActualProperties": orjson.dumps({**resource.properties, **known}).decode(),
+        "ExpectedProperties": orjson.dumps(expected).decode(),
+        "ActualProperties": orjson.dumps({**expected, **known}).decode(),
         "PropertyDifferences": _differences(resource.properties, actual),
         "StackResourceDriftStatus": status,
         "Timestamp": now,

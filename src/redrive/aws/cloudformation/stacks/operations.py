@@ -10,8 +10,10 @@ from redrive.aws.cloudformation.changes.programs import (
     Programs,
     choose_parameters,
     expanded,
+    known_values,
     processed,
     program_of,
+    with_included,
 )
 from redrive.aws.cloudformation.changes.sources import Services, template_body
 from redrive.aws.cloudformation.documents.errors import error, invalid
@@ -41,6 +43,7 @@ from redrive.aws.cloudformation.stacks.requests import (
     tags_of,
     topics_of,
 )
+from redrive.aws.cloudformation.template.includes import is_including
 from redrive.aws.cloudformation.template.parameters import read_parameters
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.reading import read_body
@@ -82,7 +85,7 @@ class StackChanges:
         check_name("stackName", name.name)
         identity = self._operations.new_id()
         prepared = await self.prepare(call, params, name, identity, None)
-        check_capabilities(prepared.program.template, params)
+        check_capabilities(prepared.program.template, params, expands=bool(prepared.text.processed))
         token = params.get("ClientRequestToken") or ""
         stack = new_stack(call, params, name, identity, prepared.settings)
 
@@ -124,7 +127,7 @@ class StackChanges:
             return {"StackId": stack.arn}
         check_updatable(stack)
         prepared = await self.prepare(call, params, stack.name, stack.id, stack)
-        check_capabilities(prepared.program.template, params)
+        check_capabilities(prepared.program.template, params, expands=bool(prepared.text.processed))
         policies = [
             await given_policy(self._services, call, params, member)
             for member in ("StackPolicy", "StackPolicyDuringUpdate")
@@ -218,9 +221,11 @@ class StackChanges:
             current = await current_in(draft, stack)
             if current.status not in leads:
                 raise not_updatable(current)
+            status = leads[current.status]
             begun = replace(
                 asked_by(current, call, role),
-                status=leads[current.status],
+                status=status,
+                deleted_at=call.now if status == "ROLLBACK_IN_PROGRESS" else current.deleted_at,
                 reason="User Initiated",
                 skipped=skipped,
                 token=params.get("ClientRequestToken") or "",
@@ -319,12 +324,16 @@ class StackChanges:
             role=role or before.role,
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
+        includes = is_including(body)
+        if includes:
+            values = known_values(source, name, identity, settings)
+            source = await with_included(source, values, self._services, call)
         carried_out = await expanded(source, name, identity, settings, self._services.translator)
 
         def work() -> Prepared:
             program = program_of(carried_out, name, identity, settings, self._services.types)
             check_types(program, params)
-            return Prepared(settings, TemplateText(body, processed(program)), program)
+            return Prepared(settings, TemplateText(body, processed(program, includes=includes)), program)
 
         return await offload(call.account, work)
 

@@ -1,6 +1,6 @@
 """Previews: what a change would do to the resources of a stack, as change sets show it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.programs import Programs
@@ -8,7 +8,7 @@ from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.documents.records import RESOURCE, Stack, StackResource, StackSettings
 from redrive.aws.cloudformation.stacks.property_values import context_of, shown_properties, target_values
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
-from redrive.aws.cloudformation.template.functions import evaluate
+from redrive.aws.cloudformation.template.functions import evaluate, function_name
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
@@ -35,19 +35,33 @@ async def preview(
     current = {
         resource.logical_id: resource for resource in resources if resource.status != "DELETE_COMPLETE"
     }
-    values = StackValues(program, dict(current), await Programs(engine).exports(stack.name))
-    changes = await offload(stack.name.account, lambda: _of_resources(current, values))
-    changes += [_removed(current[name]) for name in current if name not in program.resources]
+    programs = Programs(engine)
+    values = StackValues(program, dict(current), await programs.exports(stack.name))
+    changed_parameters = _changed_parameters(stack.settings, settings)
+    changes = await offload(stack.name.account, lambda: _of_resources(current, values, changed_parameters))
+    if removals := [current[name] for name in current if name not in program.resources]:
+        before = StackValues(await programs.load(stack, stack.settings), {}, values.exports)
+        changes += await offload(stack.name.account, lambda: [_removed(each, before) for each in removals])
     if not changes and await _differs_else(engine, stack, settings, program):
         changes.append({"Type": "Outputs"})
     return changes
 
 
-def _of_resources(current: Mapping[str, StackResource], values: StackValues) -> list[Change]:
+def _changed_parameters(before: StackSettings, after: StackSettings) -> frozenset[str]:
+    """The names of the parameters whose values change."""
+    of_store = changed_properties(before.resolved, after.resolved)
+    return changed_properties(before.parameters, after.parameters) | of_store
+
+
+def _of_resources(
+    current: Mapping[str, StackResource], values: StackValues, changed_parameters: frozenset[str]
+) -> list[Change]:
     replaced: set[str] = set()
     changes: list[Change] = []
     for name in _in_order(values.program):
-        changes += _of_resource(values.program.resources[name], current.get(name), values, replaced)
+        changes += _of_resource(
+            values.program.resources[name], current.get(name), values, replaced, changed_parameters
+        )
     return changes
 
 
@@ -76,7 +90,11 @@ async def _differs_else(
 
 
 def _of_resource(
-    definition: ResourceDefinition, current: StackResource | None, values: StackValues, replaced: set[str]
+    definition: ResourceDefinition,
+    current: StackResource | None,
+    values: StackValues,
+    replaced: set[str],
+    changed_parameters: frozenset[str],
 ) -> list[Change]:
     after = _known_properties(definition, values, replaced)
     program = values.program
@@ -84,20 +102,22 @@ def _of_resource(
         _, shown_after = shown_properties(definition, program, {}, after)
         return [_change("Add", definition.logical_id, definition.type, AfterContext=context_of(shown_after))]
     changed = changed_properties(current.properties, after)
-    if not changed:
+    details = _details_of_metadata(definition, current, values, changed_parameters)
+    if not changed and not details:
         return []
+    scope = ["Metadata"] * bool(details) + ["Properties"] * bool(changed)
     kind = type_of(definition.type)
     replacing = kind.replacing(changed, current.properties)
     unknown = {name for name in changed if after.get(name) == UNKNOWN}
     if replacing - unknown:
         replaced.add(definition.logical_id)
     shown_before, shown_after = shown_properties(definition, program, current.properties, after)
-    details = [
-        _detail(name, definition, values, "Always" if name in replacing else "Never")
-        for name in sorted(changed)
-    ]
-    for name, detail in zip(sorted(changed), details, strict=True):
-        detail["Target"] |= target_values(name, shown_before, shown_after)
+    for name in sorted(changed):
+        recreation = "Always" if name in replacing else "Never"
+        target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
+        target |= target_values(name, shown_before, shown_after)
+        names = list(references(definition.properties.get(name), program.conditions.holds))
+        details.append(_detail(target, names, program))
     # What follows from a parameter is told twice: by the parameter, and as a change of its own (recorded).
     direct = [
         {"Target": detail["Target"], "Evaluation": "Dynamic", "ChangeSource": "DirectModification"}
@@ -107,7 +127,7 @@ def _of_resource(
     item = {
         "PhysicalResourceId": current.physical_id,
         "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
-        "Scope": ["Properties"],
+        "Scope": scope,
         "Details": [*details, *direct],
         "BeforeContext": context_of(shown_before),
         "AfterContext": context_of(shown_after),
@@ -144,24 +164,36 @@ def _known_properties(
     return {**properties, **{name: typed[name] for name in known if name in typed}}
 
 
-def _detail(
-    name: str, definition: ResourceDefinition, values: StackValues, recreation: str
-) -> dict[str, Any]:
-    target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
-    expression = definition.properties.get(name)
-    names = list(references(expression, values.program.conditions.holds))
-    of_resources = [item for item in names if item in values.program.resources]
+def _details_of_metadata(
+    definition: ResourceDefinition,
+    current: StackResource,
+    values: StackValues,
+    changed_parameters: frozenset[str],
+) -> list[dict[str, Any]]:
+    """The change of a resource's metadata, which may follow from a parameter (recorded)."""
+    try:
+        names = list(references(definition.metadata, None))
+    except TemplateInvalid:  # nobody checks what metadata has of functions
+        names = []
+    if definition.metadata == current.metadata and changed_parameters.isdisjoint(names):
+        return []
+    return [_detail({"Attribute": "Metadata", "RequiresRecreation": "Never"}, names, values.program)]
+
+
+def _detail(target: Mapping[str, str], names: Sequence[str], program: TemplateProgram) -> dict[str, Any]:
+    """The change of a part of a resource, with whichever of the names that it refers to causes it."""
+    of_resources = [item for item in names if item in program.resources]
     if of_resources:
         source = {"ChangeSource": "ResourceReference", "CausingEntity": of_resources[0]}
         return {"Target": target, "Evaluation": "Dynamic", **source}
-    parameters = [item for item in names if item in values.program.template.parameters]
+    parameters = [item for item in names if item in program.template.parameters]
     if parameters:
         source = {"ChangeSource": "ParameterReference", "CausingEntity": parameters[0]}
         return {"Target": target, "Evaluation": "Static", **source}
     return {"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"}
 
 
-def _removed(current: StackResource) -> Change:
+def _removed(current: StackResource, before: StackValues) -> Change:
     action = "Retain" if current.policy == "Retain" else "Delete"
     return _change(
         "Remove",
@@ -169,7 +201,36 @@ def _removed(current: StackResource) -> Change:
         current.type,
         PhysicalResourceId=current.physical_id,
         PolicyAction=action,
+        BeforeContext=context_of(_properties_before(current, before)),
     )
+
+
+def _properties_before(current: StackResource, before: StackValues) -> Mapping[str, Any]:
+    """The properties of a resource that goes; references to other resources are not told (recorded)."""
+    program = before.program
+    definition = program.resources.get(current.logical_id)
+    if definition is None:
+        return current.properties
+    properties = dict(current.properties)
+    for name, expression in definition.properties.items():
+        if name in properties and program.resources.keys() & set(
+            references(expression, program.conditions.holds)
+        ):
+            properties[name] = _without_references(expression, before)
+    return shown_properties(definition, program, properties, {})[0]
+
+
+def _without_references(value: Any, values: StackValues) -> Any:
+    """A value with its functions carried out, as far as they need no resource."""
+    try:
+        return evaluate(value, values.scope)
+    except (NotYetKnown, TemplateInvalid):
+        pass
+    if function_name(value):
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return {key: _without_references(child, values) for key, child in value.items()}
+    return [_without_references(child, values) for child in value]
 
 
 def _change(action: str, logical_id: str, kind: str, **more: Any) -> Change:

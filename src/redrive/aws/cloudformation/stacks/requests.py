@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
 from redrive.aws.cloudformation.documents.records import Stack, StackSettings
 from redrive.aws.cloudformation.documents.states import REVIEW, is_in_progress
-from redrive.aws.cloudformation.template.capabilities import lacking
+from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.sections import Template
 from redrive.aws.wire.shapes import Structure
@@ -36,13 +36,21 @@ def topics_of(params: Structure, before: StackSettings) -> tuple[str, ...]:
     return before.topics if topics is None else tuple(topics)
 
 
-def check_capabilities(template: Template, params: Structure) -> None:
+def check_capabilities(template: Template, params: Structure, *, expands: bool) -> None:
     """Refuse a template that needs capabilities which the caller does not agree to.
+
+    Args:
+        template: With its transforms carried out.
+        params: The caller's.
+        expands: It has transforms.
 
     Raises:
         AwsError: `InsufficientCapabilitiesException`.
     """
-    missing = lacking(template, params.get("Capabilities") or ())
+    agreed = params.get("Capabilities") or ()
+    missing = lacking(template, agreed)
+    if expands and EXPAND not in (*agreed, *missing):
+        missing.append(EXPAND)
     if missing:
         raise error("InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]")
 

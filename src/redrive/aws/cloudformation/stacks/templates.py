@@ -1,21 +1,34 @@
 """Operations on templates: checked, summed up, and shown again."""
 
-from collections.abc import Sequence
+import functools
+import json
 from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.changes.programs import Programs, with_included
 from redrive.aws.cloudformation.changes.sources import Services, template_body
 from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
 from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, standing_stack
-from redrive.aws.cloudformation.documents.records import TEMPLATE, template_key
+from redrive.aws.cloudformation.documents.records import (
+    STACK,
+    TEMPLATE,
+    Stack,
+    StackSettings,
+    template_key,
+)
 from redrive.aws.cloudformation.documents.states import REVIEW
 from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
 from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.includes import is_including
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
-from redrive.aws.cloudformation.template.program import check_template, read_template, values_of
+from redrive.aws.cloudformation.template.program import (
+    as_processed,
+    check_template,
+    read_template,
+    values_of,
+)
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section
@@ -94,39 +107,53 @@ class TemplateOperations:
     async def get_template(self, call: Call, params: Structure) -> Structure:
         name, change_set = params.get("StackName"), params.get("ChangeSetName")
         if change_set:
-            change_set_of_template = await find_change_set(self._engine, call, change_set, name)
-            key = f"{change_set_of_template.stack}/{change_set_of_template.settings.template}"
+            if not name and not change_set.startswith("arn:"):
+                raise invalid("StackName is a required parameter.")
+            pending = await find_change_set(self._engine, call, change_set, name)
+            stack = await self._engine.resources.documents.get(STACK, pending.stack)
+            settings = pending.settings
         elif name:
             stack = await find_stack(self._engine, call, name)
             if stack is None:
                 raise no_described_stack(name)
-            key = template_key(stack, stack.settings.template)
+            settings = stack.settings
         else:
             raise invalid("StackName is required if ChangeSetName is not specified.")
-        text = await self._engine.resources.documents.get(TEMPLATE, key)
-        if text is None:
+        text = None
+        if stack is not None:
+            key = template_key(stack, settings.template)
+            text = await self._engine.resources.documents.get(TEMPLATE, key)
+        if stack is None or text is None:
             return {"TemplateBody": "", "StagesAvailable": []}
-        wants_processed = params.get("TemplateStage") == "Processed" and text.processed
-        return {
-            "TemplateBody": text.processed if wants_processed else text.body,
-            "StagesAvailable": ["Original", "Processed"],
-        }
+        body = text.body
+        if params.get("TemplateStage") == "Processed" and text.processed:
+            body = await self._processed(stack, settings)
+        return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
+
+    async def _processed(self, stack: Stack, settings: StackSettings) -> str:
+        """The template of a stack with its transforms carried out."""
+        program = await self._programs.load(stack, settings)
+        work = functools.partial(as_processed, program)
+        return json.dumps(await offload(stack.name.account, work))
 
     async def _checked(self, call: Call, body: str) -> Template:
-        return await offload(call.account, lambda: _checked(call, body, self._services.types))
+        """A template, checked as far as that is possible without its parameters."""
+        source = await offload(call.account, lambda: read_body(body))
+        declared = read_parameters(section(source, "Parameters"))
+        defaults = {
+            name: parameter.default for name, parameter in declared.items() if parameter.default is not None
+        }
+        values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
+        if is_including(body):
+            source = await with_included(source, values, self._services, call)
+        known = (*self._services.types, TYPES) if is_serverless(source) else self._services.types
 
+        def check() -> Template:
+            template = read_template(source, values)
+            check_template(template, values, known)
+            return template
 
-def _checked(call: Call, body: str, known: Sequence[str]) -> Template:
-    """A template, checked as far as that is possible without its parameters."""
-    source = read_body(body)
-    declared = read_parameters(section(source, "Parameters"))
-    defaults = {
-        name: parameter.default for name, parameter in declared.items() if parameter.default is not None
-    }
-    values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
-    template = read_template(source, values)
-    check_template(template, values, (*known, TYPES) if is_serverless(source) else known)
-    return template
+        return await offload(call.account, check)
 
 
 def _capabilities(template: Template) -> Structure:

@@ -1,19 +1,26 @@
 """`AWS::LanguageExtensions`: loops written out before the template is read."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
-from redrive.aws.cloudformation.template.functions import TEXT_CHARS_MAX, evaluate
+from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid, template_error
+from redrive.aws.cloudformation.template.functions import (
+    EXTENSIONS,
+    TEXT_CHARS_MAX,
+    evaluate,
+    function_name,
+)
 from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.scope import EvaluationScope
 
 LANGUAGE_EXTENSIONS: Final = "AWS::LanguageExtensions"
 _LOOP: Final = "Fn::ForEach::"
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9]")
-_SECTIONS: Final = ("Conditions", "Resources", "Outputs")
+SECTIONS: Final = ("Conditions", "Resources", "Outputs")
+_OF_LITERALS: Final = ("Fn::Join", "Fn::Sub")
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -28,7 +35,7 @@ def written_out(source: Mapping[str, Any], scope: EvaluationScope) -> dict[str, 
         TemplateInvalid: A loop is not built as loops are, or makes more than templates may have.
     """
     writer = _Writer(scope)
-    expanded = {name: writer.write(part, {}) if name in _SECTIONS else part for name, part in source.items()}
+    expanded = {name: writer.write(part, {}) if name in SECTIONS else part for name, part in source.items()}
     resources = expanded.get("Resources")
     if isinstance(resources, dict):
         expanded["Resources"] = {
@@ -41,6 +48,28 @@ def _with_policies(resource: Any, scope: EvaluationScope) -> Any:
     if not isinstance(resource, dict):
         return resource
     return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in resource.items()}
+
+
+def simplify(value: Any, scope: EvaluationScope, hidden: Collection[str]) -> Any:
+    """Returns a value with those functions carried out that need no resource: as the transform leaves it (recorded).
+
+    Args:
+        value: Of a template.
+        scope: Its parameters and mappings.
+        hidden: The parameters that are not to be shown.
+    """
+    scope.spend(1)
+    name = function_name(value)
+    if name in EXTENSIONS or name in _OF_LITERALS:
+        try:
+            names = set(references(value, None))
+            if not names if name in _OF_LITERALS else names.isdisjoint(hidden):
+                return evaluate(value, scope)
+        except (NotYetKnown, TemplateInvalid):
+            pass
+    if isinstance(value, Mapping):
+        return {key: simplify(child, scope, hidden) for key, child in value.items()}
+    return [simplify(child, scope, hidden) for child in value] if isinstance(value, list) else value
 
 
 @dataclass(slots=True)

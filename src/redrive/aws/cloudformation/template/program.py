@@ -7,7 +7,12 @@ from typing import Any
 from redrive.aws.cloudformation.template.checks import check_functions
 from redrive.aws.cloudformation.template.conditions import Conditions, check_rules
 from redrive.aws.cloudformation.template.errors import format_error
-from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS, written_out
+from redrive.aws.cloudformation.template.language_extensions import (
+    LANGUAGE_EXTENSIONS,
+    SECTIONS,
+    simplify,
+    written_out,
+)
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition
 from redrive.aws.cloudformation.template.references import active, dependencies
 from redrive.aws.cloudformation.template.scope import STEPS_MAX, EvaluationScope
@@ -71,6 +76,20 @@ class TemplateProgram:
 def is_extended(source: Mapping[str, Any]) -> bool:
     """True if a template asks for the functions of `AWS::LanguageExtensions`."""
     return LANGUAGE_EXTENSIONS in transforms_of(source)
+
+
+def as_processed(program: TemplateProgram) -> dict[str, Any]:
+    """A template as it is shown once its transforms were carried out."""
+    source = {name: part for name, part in program.template.source.items() if name != "Transform"}
+    if not is_extended(program.template.source):
+        return source
+    hidden = {name for name, parameter in program.template.parameters.items() if parameter.hidden}
+    scope = EvaluationScope(
+        program.values, program.template.mappings, program.conditions.holds, extended=True
+    )
+    return {
+        name: simplify(part, scope, hidden) if name in SECTIONS else part for name, part in source.items()
+    }
 
 
 def values_of(declared: Mapping[str, ParameterDefinition], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -16,10 +16,31 @@ def read_body(body: str) -> dict[str, Any]:
     Raises:
         TemplateInvalid: The text is neither JSON nor YAML, stands for no object, or is nested too deep.
     """
-    document = _read_json(body) if body.lstrip().startswith("{") else read_yaml(body, DEPTH_MAX)
-    if not isinstance(document, dict) or is_nested_deeper(document, DEPTH_MAX):
+    document = read_part(body)
+    if not isinstance(document, dict):
         raise format_error("unsupported structure.")
     return document
+
+
+def read_part(text: str) -> Any:
+    """Read a text that may be a part of a template.
+
+    Raises:
+        TemplateInvalid: The text is neither JSON nor YAML, or nested too deep.
+    """
+    part = _read_json(text) if text.lstrip().startswith("{") else read_yaml(text, DEPTH_MAX)
+    check_depth(part)
+    return part
+
+
+def check_depth(document: Any) -> None:
+    """Refuse a template that is nested too deep.
+
+    Raises:
+        TemplateInvalid: The document is nested deeper than 100 levels.
+    """
+    if is_nested_deeper(document, DEPTH_MAX):
+        raise format_error("unsupported structure.")
 
 
 def _read_json(body: str) -> Any:

@@ -29,7 +29,7 @@ def references(value: Any, holds: Holds) -> Iterator[str]:
             yield from _of_text(text, variables)
             for variable in variables.values():
                 yield from references(variable, holds)
-        case "Fn::If" if isinstance(argument, list):
+        case "Fn::If" if isinstance(argument, list) and argument:
             condition, *branches = argument
             taken = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
             yield from references(taken, holds)

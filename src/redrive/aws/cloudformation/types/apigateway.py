@@ -20,23 +20,10 @@ from redrive.aws.cloudformation.types.resource_type import (
     without_absence,
 )
 from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import TagCalls
+from redrive.aws.cloudformation.types.tagging import TagCalls, is_own, own_tags
 
 SERVICE: Final = "apigateway"
-_STACK_ID: Final = "aws:cloudformation:stack-id"
-_LOGICAL_ID: Final = "aws:cloudformation:logical-id"
 _PAGE_MAX: Final = 500
-
-
-def own_tags(spec: ResourceSpec) -> dict[str, str]:
-    """The tags of what a stack made, by which it finds again what it made before it was cut short."""
-    return {**spec.all_tags(), _STACK_ID: spec.stack_id, _LOGICAL_ID: spec.logical_id}
-
-
-def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
-    """True if tags are those of what the stack made."""
-    known = tags or {}
-    return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 
 
 def arn_of(spec: ResourceSpec, path: str) -> str:

@@ -11,7 +11,6 @@ from redrive.aws.cloudformation.types.apigateway import (
     TAGS,
     arn_of,
     found_by_tags,
-    own_tags,
     patches,
 )
 from redrive.aws.cloudformation.types.resource_type import (
@@ -26,6 +25,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     pick,
     without_absence,
 )
+from redrive.aws.cloudformation.types.tagging import own_tags
 from redrive.aws.wire.errors import AwsError
 
 

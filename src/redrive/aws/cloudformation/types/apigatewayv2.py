@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.apigateway import arn_of, is_own, own_tags
+from redrive.aws.cloudformation.types.apigateway import arn_of
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     without_absence,
 )
 from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import TagCalls
+from redrive.aws.cloudformation.types.tagging import TagCalls, is_own, own_tags
 
 SERVICE: Final = "apigatewayv2"
 _TAGS: Final = TagCalls(SERVICE, "GetTags", "TagResource", "UntagResource", pair=())

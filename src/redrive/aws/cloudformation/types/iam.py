@@ -5,9 +5,11 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
+    FailedAfterCreation,
     ResourceSpec,
     ResourceState,
     ResourceType,
@@ -116,7 +118,8 @@ class RoleType(_HolderType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        params = pick(spec.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
+        params: dict[str, Any] = {"Description": ""}  # which GetRole then answers (recorded)
+        params |= pick(spec.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
         params["AssumeRolePolicyDocument"] = as_text(spec.properties["AssumeRolePolicyDocument"])
         if tags := spec.all_tags():
             params["Tags"] = tag_list(tags)
@@ -204,7 +207,10 @@ class GroupType(_HolderType):
 
 # ---- policies --------------------------------------------------------------------------------------------------------
 
-_KINDS: Final = (("Roles", "Role"), ("Users", "User"), ("Groups", "Group"))
+_KINDS: Final = (("Groups", "Group"), ("Roles", "Role"), ("Users", "User"))
+
+
+_NO_HOLDER: Final = f"At least one of [{','.join(member for member, _ in _KINDS)}] must be non-empty."
 
 
 def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -213,7 +219,7 @@ def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 class InlinePolicyType(ResourceType):
-    """`AWS::IAM::Policy`: written into roles, users and groups; its id is its name."""
+    """`AWS::IAM::Policy`: written into roles, users and groups; its id is not the name that it has there."""
 
     service = "iam"
 
@@ -223,7 +229,10 @@ class InlinePolicyType(ResourceType):
         for kind, holder in _holders(spec.properties):
             identifiers = {f"{kind}Name": holder}
             await ask("iam", f"Put{kind}Policy", **identifiers, PolicyName=name, PolicyDocument=text)
-        return ResourceState(name, {"Id": spec.name})
+        policy_id = spec.physical_id or spec.name
+        if not _holders(spec.properties):
+            raise FailedAfterCreation(_NO_HOLDER, policy_id)
+        return ResourceState(policy_id, {"Id": policy_id})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -234,6 +243,8 @@ class InlinePolicyType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        if not _holders(spec.properties):  # it stays in its stack (recorded)
+            raise TemplateInvalid(_NO_HOLDER)
         await self._drop(ask, spec.properties, _holders(spec.properties))
 
     async def _drop(self, ask: Ask, properties: Mapping[str, Any], holders: list[tuple[str, str]]) -> None:

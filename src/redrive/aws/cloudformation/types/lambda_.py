@@ -20,7 +20,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     refuse_existing,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import TagCalls
+from redrive.aws.cloudformation.types.tagging import TagCalls, own_tags
 from redrive.aws.wire.errors import AwsError
 
 _CONFIGURATION: Final = (
@@ -49,6 +49,7 @@ class FunctionType(ResourceType):
     service = "lambda"
     name_property = "FunctionName"
     name_chars_max = 64
+    unread = frozenset({"Code"})
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -63,7 +64,7 @@ class FunctionType(ResourceType):
                 "CreateFunction",
                 FunctionName=spec.name,
                 Code=code,
-                Tags=spec.all_tags(),
+                Tags=own_tags(spec),
                 **params,
             )
         except AwsError as error:
@@ -86,7 +87,7 @@ class FunctionType(ResourceType):
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
         if "ReservedConcurrentExecutions" in changed:
             await _set_concurrency(ask, name, properties, clear=True)
-        await TAGS.set(ask, spec.all_tags(), Resource=spec.arn("lambda", f"function:{name}"))
+        await TAGS.set(ask, own_tags(spec), Resource=spec.arn("lambda", f"function:{name}"))
         return _state(spec, name)
 
     @override

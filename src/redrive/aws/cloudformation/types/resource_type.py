@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.schema import TypeSchema, schema_of
 from redrive.aws.wire.errors import AwsError
@@ -37,8 +38,11 @@ def is_absent(error: AwsError) -> bool:
 class Ask(Protocol):
     """Calls operations of services on behalf of a stack's owner, where the stack is."""
 
-    async def __call__(self, service: str, operation: str, **params: Any) -> Structure:
-        """Call an operation; raises AwsError."""
+    # Any: of the parameters that come in dictionaries mypy takes each for the region.
+    async def __call__(
+        self, service: str, operation: str, *, in_region: Any = "", **params: Any
+    ) -> Structure:
+        """Call an operation, in another region if one is named; raises AwsError."""
         ...
 
 
@@ -94,6 +98,18 @@ class ResourceState(NamedTuple):
     attributes: Mapping[str, Any] = {}
 
 
+class FailedAfterCreation(TemplateInvalid):
+    """A resource was made, and cannot be what its template says; a rollback has to remove it.
+
+    Attributes:
+        physical_id: Its id.
+    """
+
+    def __init__(self, text: str, physical_id: str) -> None:
+        super().__init__(text)
+        self.physical_id = physical_id
+
+
 class ResourceType:
     """A type of resources.
 
@@ -103,6 +119,7 @@ class ResourceType:
         name_chars_max: The longest name; 0: its service chooses its id.
         lower_case: Names have small letters only.
         name_beginning: What generated names begin with, in the place of the stack's name; empty: with that.
+        unread: The properties that nobody reads back, of which drift says nothing.
         waits: It may take long to make, until somebody says that it is done.
     """
 
@@ -111,6 +128,7 @@ class ResourceType:
     name_chars_max: int = 255
     lower_case: ClassVar[bool] = False
     name_beginning: ClassVar[str] = ""
+    unread: ClassVar[frozenset[str]] = frozenset()
     waits: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:

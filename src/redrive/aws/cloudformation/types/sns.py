@@ -15,6 +15,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     as_document,
     as_text,
     changed_properties,
+    pick,
     refuse_existing,
     tag_list,
     without_absence,
@@ -152,11 +153,11 @@ async def _update_subscriptions(
             await ask("sns", "Unsubscribe", SubscriptionArn=subscription_arn)
 
 
-async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
+async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str], region: str = "") -> str:
     """The ARN of the subscription of an endpoint, empty where there is none that can be ended."""
     token: dict[str, str] = {}
     while True:
-        page = await ask("sns", "ListSubscriptionsByTopic", TopicArn=arn, **token)
+        page = await ask("sns", "ListSubscriptionsByTopic", in_region=region, TopicArn=arn, **token)
         for subscription in page.get("Subscriptions") or ():
             if all(subscription.get(name) == value for name, value in endpoint.items()):
                 subscription_arn: str = subscription["SubscriptionArn"]
@@ -197,42 +198,47 @@ class SubscriptionType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        params = {
-            name: properties[name] for name in ("TopicArn", "Protocol", "Endpoint") if name in properties
-        }
+        params = pick(properties, "TopicArn", "Protocol", "Endpoint")
         attributes = _subscription_attributes(properties)
-        answer = await ask("sns", "Subscribe", **params, Attributes=attributes, ReturnSubscriptionArn=True)
+        params |= {"Attributes": attributes, "ReturnSubscriptionArn": True}
+        answer = await ask("sns", "Subscribe", in_region=_region(properties), **params)
         arn: str = answer["SubscriptionArn"]
         return ResourceState(arn, {"Arn": arn})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         old, new = _subscription_attributes(before), _subscription_attributes(spec.properties)
+        subscription = {"in_region": _region(spec.properties), "SubscriptionArn": spec.physical_id}
         for name, default in _SUBSCRIPTION_DEFAULTS.items():
             if old.get(name) != new.get(name):
                 change = {"AttributeName": name, "AttributeValue": new.get(name, default)}
-                await ask("sns", "SetSubscriptionAttributes", SubscriptionArn=spec.physical_id, **change)
+                await ask("sns", "SetSubscriptionAttributes", **subscription, **change)
         return ResourceState(spec.physical_id, {"Arn": spec.physical_id})
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("sns", "Unsubscribe", SubscriptionArn=spec.physical_id))
+        region = _region(spec.properties)
+        await without_absence(ask("sns", "Unsubscribe", in_region=region, SubscriptionArn=spec.physical_id))
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return (
-            await without_absence(_subscription(ask, spec.properties["TopicArn"], _endpoint(spec.properties)))
-            or ""
-        )
+        topic, endpoint = spec.properties["TopicArn"], _endpoint(spec.properties)
+        return await without_absence(_subscription(ask, topic, endpoint, _region(spec.properties))) or ""
 
     @override
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        description = await _attributes_of(ask, "GetSubscriptionAttributes", SubscriptionArn=spec.physical_id)
+        subscription = {"in_region": _region(spec.properties), "SubscriptionArn": spec.physical_id}
+        description = await _attributes_of(ask, "GetSubscriptionAttributes", **subscription)
         if description is None:
             return None
         return {
             name: as_document(value) for name, value in description.items() if name in self.schema.properties
         }
+
+
+def _region(properties: Mapping[str, Any]) -> str:
+    """The region of the topic, where the template names one beside that of the stack."""
+    return str(properties.get("Region") or "")
 
 
 def _subscription_attributes(properties: Mapping[str, Any]) -> dict[str, str]:

@@ -1,9 +1,25 @@
 """Tags of resources that are there: each service lists, sets and takes them away in words of its own."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from redrive.aws.cloudformation.types.resource_type import Ask
+from redrive.aws.cloudformation.types.resource_type import Ask, ResourceSpec
+
+_STACK: Final = "aws:cloudformation:stack-name"
+_STACK_ID: Final = "aws:cloudformation:stack-id"
+_LOGICAL_ID: Final = "aws:cloudformation:logical-id"
+
+
+def own_tags(spec: ResourceSpec) -> dict[str, str]:
+    """The tags of what a stack made, by which it finds again what it made before it was cut short."""
+    by_stack = {_STACK: spec.stack.name, _STACK_ID: spec.stack_id, _LOGICAL_ID: spec.logical_id}
+    return {**spec.all_tags(), **by_stack}
+
+
+def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
+    """True if tags are those of what the stack made."""
+    known = tags or {}
+    return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 
 
 class TagCalls(NamedTuple):

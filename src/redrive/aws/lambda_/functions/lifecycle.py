@@ -106,7 +106,7 @@ class FunctionOperations:
             raise unoffered("PackageType")
         if not (params.get("Runtime") and params.get("Handler")):
             raise invalid(_MANDATORY)
-        tags = TAGS.read(params.get("Tags"))
+        tags = TAGS.read(params.get("Tags"), of_stack=call.of_stack)
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
         draft_configuration = self._configured(self._blank(call, reference, params), params)
