@@ -61,7 +61,7 @@ def test_no_more_targets_are_remembered_than_the_models_have_operations() -> Non
         ("AmazonSQS.SendMessage", "application/x-amz-json-1.0; charset=nonsense"),
     ):
         asked(x_amz_target=target, content_type=content_type)
-    remembered = recognition._KNOWN_TARGETS
+    remembered = recognition.KNOWN_TARGETS
     assert ("AmazonSQS.SendMessage", "application/x-amz-json-1.0") in remembered
     assert not any("nonsense" in f"{target} {content_type}".lower() for target, content_type in remembered)
 

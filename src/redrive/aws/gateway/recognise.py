@@ -98,13 +98,13 @@ _HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1
 
 
 # Targets of operations that exist, as SDKs send them: taking the header apart for each request takes 1 us more.
-_KNOWN_TARGETS: Final[dict[tuple[str, str], Recognised]] = {}
+KNOWN_TARGETS: Final[dict[tuple[str, str], Recognised]] = {}
 _JSON_TYPES: Final = ("application/x-amz-json-1.0", "application/x-amz-json-1.1")
 
 
 def _by_target(request: Request, target: str) -> Recognised | None:
     called = (target, request.headers.get("content-type", ""))
-    if (known := _KNOWN_TARGETS.get(called)) is not None:
+    if (known := KNOWN_TARGETS.get(called)) is not None:
         return known
     prefix, _, operation = target.rpartition(".")
     service = _TARGETS.get(prefix)
@@ -112,7 +112,7 @@ def _by_target(request: Request, target: str) -> Recognised | None:
         return None
     recognised = Recognised(service, operation, _json_codec(request, service))
     if called[1] in _JSON_TYPES and operation in Service.load(service).operation_names:
-        _KNOWN_TARGETS[called] = recognised  # so there are no more than the models have operations
+        KNOWN_TARGETS[called] = recognised  # so there are no more than the models have operations
     return recognised
 
 
