@@ -116,7 +116,13 @@ class ApiFront:
         now = self._engine.runtime.clock.now()
         latency = exchange.integration.get("latency")
         self._metrics.add(
-            exchange.place, answer.status, exchange.now, now - exchange.now, latency, is_rest=False
+            exchange.place,
+            answer.status,
+            exchange.now,
+            now - exchange.now,
+            latency,
+            route=exchange.route if exchange.resource else "",
+            is_rest=False,
         )
         log = staged.settings.get("AccessLogSettings")
         settings = (
@@ -144,6 +150,7 @@ class ApiFront:
             exchange.now,
             now - exchange.now,
             exchange.integration.get("latency"),
+            route=f"{exchange.method} {exchange.route}" if exchange.method else "",
             method=method if own.get("metricsEnabled") else None,
         )
         log = staged.settings.get("accessLogSettings")

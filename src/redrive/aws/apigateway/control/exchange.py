@@ -69,6 +69,7 @@ class Exchange:
         integration: What is known of the answer of what is behind the method: `status`, `latency`, `error`.
         error: What went wrong: `message`, `responseType`, `validationErrorString`.
         overrides: What a template put in the place of the mapped request or response.
+        trail: What went to the integration and what came back, each with a name, for a test; None: nobody asks.
     """
 
     request: Request
@@ -89,6 +90,7 @@ class Exchange:
     integration: dict[str, Any] = field(default_factory=dict)
     error: dict[str, Any] = field(default_factory=dict)
     overrides: dict[str, Any] = field(default_factory=dict)
+    trail: list[tuple[str, object]] | None = None
 
     @cached_property
     def query(self) -> Mapping[str, Sequence[str]]:

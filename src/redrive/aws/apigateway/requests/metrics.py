@@ -4,6 +4,9 @@ Count                       requests
 4XXError, 5XXError          of REST APIs, and 4xx and 5xx of HTTP APIs: 1 of an answer of the class, else 0
 Latency                     from the request to the answer (ms)
 IntegrationLatency          of that, in what is behind the method (ms)
+
+Besides, for the console, which asks which route fails: a sample of the latency of each request to a declared route, by
+the class of its answer (`route_series`), whether or not the stage wants its methods counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +20,26 @@ NAMESPACE: Final = "AWS/ApiGateway"
 Count = Callable[[Sequence[MetricPoint]], None]
 _MILLISECONDS: Final = frozenset({"Latency", "IntegrationLatency"})
 _CLIENT, _SERVER = 4, 5
+
+ROUTES: Final = ":routes"  # no account's, so that nobody finds it among the metrics of one
+#: The names of the series of a route, by the class of the answers that they count.
+CLASSES: Final = {_CLIENT: "4xx", _SERVER: "5xx"}
+OTHERS: Final = "others"
+
+
+@lru_cache(maxsize=4_096)
+def route_series(account: str, region: str, api: str, route: str, answers: str) -> Series:
+    """The latencies (ms) of requests to a route over all stages.
+
+    Args:
+        account: The API's.
+        region: Where it is.
+        api: Its id.
+        route: As HTTP APIs name it: `GET /orders/{id}`.
+        answers: Those that are counted: a value of `CLASSES`, or `OTHERS`.
+    """
+    dimensions = (("account", account), ("api", api), ("region", region), ("route", route))
+    return Series("", "", ROUTES, answers, dimensions)
 
 
 class ApiMetrics:
@@ -33,6 +56,7 @@ class ApiMetrics:
         latency: int,
         integration_latency: int | None,
         *,
+        route: str = "",
         method: tuple[str, str] | None = None,
         is_rest: bool = True,
     ) -> None:
@@ -44,6 +68,7 @@ class ApiMetrics:
             at: When it came (ms).
             latency: How long it took (ms).
             integration_latency: Of that behind the method; None: it did not come so far.
+            route: The declared route that it found: `GET /orders/{id}`; empty: it found none.
             method: The path and the name of the method, where its stage wants that counted.
             is_rest: False for HTTP APIs, whose metrics have other names.
         """
@@ -73,6 +98,10 @@ class ApiMetrics:
                     is_rest,
                 )
             ]
+        if route:
+            answers = CLASSES.get(status // 100, OTHERS)
+            series = route_series(api_place.account, api_place.region, api_place.api, route, answers)
+            points.append(MetricPoint(series, minute, "", Statistics.of(latency)))
         self._count(points)
 
 

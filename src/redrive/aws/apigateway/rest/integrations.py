@@ -92,7 +92,9 @@ class Integrations:
             return passed
         body = _request_body(exchange, integration, binary)
         mapped = await mapped_request(exchange, integration, body)
+        _note_request(exchange, mapped.headers, mapped.body)
         answer = await self._timed(exchange, self._backend_answer(exchange, integration, mapped))
+        _note_answer(exchange, answer.headers, answer.body)
         method_answer = await mapped_answer(exchange, method, answer, binary)
         if integration["type"] == "MOCK":
             method_answer.headers.setdefault("Content-Type", JSON)
@@ -121,9 +123,11 @@ class Integrations:
             raise Refusal("API_CONFIGURATION_ERROR", reason="A function is invoked by POST alone")
         coded = is_binary(binary, exchange.content_type)
         event = functions.event_of(exchange, coded=coded)
+        _note_request(exchange, {}, event)
         caller = await self._caller(exchange, integration)
         invoking = functions.invoked(self._calls, functions.function_arn(uri), event, caller, exchange)
         payload = await self._timed(exchange, invoking)
+        _note_answer(exchange, {}, payload)
         return functions.answer_of(payload, coded=bool(binary))
 
     async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
@@ -148,15 +152,29 @@ class Integrations:
         mapped = await mapped_request(exchange, {**integration, "requestTemplates": {}}, body)
         query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
         url = url_with(exchange, integration["uri"], mapped.path, query)
-        headers = http_headers(exchange)
-        method = integration["httpMethod"]
-        return await self._outgoing.ask(
-            request.method if method == "ANY" else method,
-            url,
-            {**headers, **mapped.headers},
-            mapped.body,
-            integration["timeoutInMillis"],
-        )
+        headers = {**http_headers(exchange), **mapped.headers}
+        method = request.method if integration["httpMethod"] == "ANY" else integration["httpMethod"]
+        _note_request(exchange, headers, mapped.body)
+        answer = await self._outgoing.ask(method, url, headers, mapped.body, integration["timeoutInMillis"])
+        _note_answer(exchange, answer.headers, answer.body)
+        return answer
+
+
+def _note_request(exchange: Exchange, headers: Mapping[str, str], body: bytes) -> None:
+    """Note the request to what is behind the method, in the words of API Gateway's log, where somebody tests it."""
+    if exchange.trail is not None:
+        exchange.trail += [
+            ("Endpoint request headers", dict(headers)),
+            ("Endpoint request body after transformations", body.decode("utf-8", "replace")),
+        ]
+
+
+def _note_answer(exchange: Exchange, headers: Mapping[str, str], body: bytes) -> None:
+    if exchange.trail is not None:
+        exchange.trail += [
+            ("Endpoint response headers", dict(headers)),
+            ("Endpoint response body before transformations", body.decode("utf-8", "replace")),
+        ]
 
 
 def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]) -> bytes:

@@ -91,8 +91,10 @@ class InvokeTests:
         except Refusal as why:
             refusal = why
         else:
+            log.trail()
             log.end(answer)
             return answer
+        log.trail()
         log.line(f"Execution failed: {refusal.reason}")
         answer = await refused(exchange, refusal, api.tree)
         log.end(answer)
@@ -140,7 +142,8 @@ class InvokeTests:
         variables = params.get("stageVariables") or {}
         stage = StagePlace(api.account, api.region, api.id, api.settings["name"], _STAGE, variables=variables)
         target = InvokeTarget(api.id, path, domain, _STAGE)
-        return Exchange(request, target, stage, path, id_text(self._runtime.message_id()), call.now)
+        request_id = id_text(self._runtime.message_id())
+        return Exchange(request, target, stage, path, request_id, call.now, trail=[])
 
 
 class _Log:
@@ -162,6 +165,10 @@ class _Log:
         self.line(f"Method request query string: {dict(exchange.query)}")
         self.line(f"Method request headers: {exchange.request.headers}")
         self.line(f"Method request body before transformations: {exchange.body_text}")
+
+    def trail(self) -> None:
+        for name, value in self._exchange.trail or ():
+            self.line(f"{name}: {value}")
 
     def end(self, answer: ApiAnswer) -> None:
         self.line(f"Method response body after transformations: {answer.body.decode('utf-8', 'replace')}")
