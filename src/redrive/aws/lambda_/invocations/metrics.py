@@ -12,6 +12,9 @@
                                                 messages of an event source mapping that asks for them
     UrlRequestCount, Url4xxCount, Url5xxCount, UrlRequestLatency (ms)   of requests to function URLs
 
+Besides, for the console: what became of the batches of each event source mapping (`batch_series`), whether or not its
+owner asks for metrics of it.
+
 Errors are counted as 0 where there is none, so that an alarm on them heals.
 """
 
@@ -30,6 +33,10 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
 
 NAMESPACE: Final = "AWS/Lambda"
+
+MAPPINGS: Final = ":mappings"  # no account's, so that nobody finds it among the metrics of one
+#: The names of a mapping's series: batches that the function took, took in part, or failed at.
+SUCCEEDED, FAILED_IN_PART, FAILED = BATCHES = ("succeeded", "failed_in_part", "failed")
 
 UNRESERVED: Final = "UnreservedConcurrentExecutions"
 
@@ -100,6 +107,12 @@ class InvocationMetrics:
         series = Series(name.account, name.region, NAMESPACE, metric, dimensions)
         self._count([MetricPoint(series, at - at % MINUTE_MS, "Count", Statistics.of(value))])
 
+    def count_batch(self, mapping: EventSourceMapping, result: str, messages: int) -> None:
+        """Count a batch by its result, one of `BATCHES`."""
+        at = self._now()
+        series = batch_series(mapping, result)
+        self._count([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(messages))])
+
     def count(self, name: ResourceName, metric: str, value: float, at: int) -> None:
         """Count something of a function as a whole."""
         self._add(name, "", "", at, {metric: value})
@@ -115,6 +128,13 @@ class InvocationMetrics:
                 for series in _series(name, resource, version, metric)
             ]
         self._count(points)
+
+
+def batch_series(mapping: EventSourceMapping, result: str) -> Series:
+    """The series with a sample for each batch of a mapping with a result, of its messages."""
+    account, region, _ = mapping.function
+    dimensions = (("account", account), ("mapping", mapping.id), ("region", region))
+    return Series("", "", MAPPINGS, result, dimensions)
 
 
 _MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})

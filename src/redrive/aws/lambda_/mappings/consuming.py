@@ -15,7 +15,12 @@ from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
+from redrive.aws.lambda_.invocations.metrics import (
+    FAILED,
+    FAILED_IN_PART,
+    SUCCEEDED,
+    InvocationMetrics,
+)
 from redrive.aws.lambda_.mappings import batches
 from redrive.aws.lambda_.mappings.batches import Item
 from redrive.aws.lambda_.mappings.filter import MappingFilter
@@ -244,10 +249,13 @@ class MappingConsumer:
             self._count("InvokedEventCount", len(items))
         if result is None or result.failed:
             self._count("FailedInvokeEventCount", len(items))
+            self._metrics.count_batch(self.mapping, FAILED, len(items))
             return
         failed = batches.failed_of(result.payload, items) if self.mapping.partial else ()
         done = [item.claim for item in items if item.record["messageId"] not in failed]
         self._count("FailedInvokeEventCount", len(items) - len(done))
+        outcome = SUCCEEDED if len(done) == len(items) else FAILED_IN_PART if done else FAILED
+        self._metrics.count_batch(self.mapping, outcome, len(items))
         if done:
             await self._delete(queue, done)
 
