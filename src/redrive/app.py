@@ -44,7 +44,7 @@ from redrive.composition.extension import Extension, Presenter
 from redrive.composition.extensions import Extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import file_bytes, open_store, root_key, sealed_by
+from redrive.composition.store import examined, file_bytes, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -62,6 +62,7 @@ from redrive.server.siblings import ALONE, Siblings
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Origin, Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
+from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
@@ -260,6 +261,7 @@ async def _core(
     secret = await installation_secret(store, runtime.chance)
     sessions = make_sessions(settings, resources.documents, secret, runtime)
     authentication, bearer = authentications(settings, keyring, sessions, refusals)
+    stream = id_text(runtime.message_id())
     return Core(
         settings=settings,
         runtime=runtime,
@@ -278,7 +280,8 @@ async def _core(
         root_key=root_key(settings, runtime, secret.key("root key of KMS")),
         seal_by=lambda key: sealed_by(key, runtime),
         base_url=settings.public_url.rstrip("/") or url,
-        stream=id_text(runtime.message_id()),
+        stream=stream,
+        audit=AuditTrail(store, telemetry.logs, stream, telemetry.flush),
     )
 
 
@@ -296,7 +299,11 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
         presenters |= facade.delivery.presenters
     others = [
         sqs.extension(core, presenters, encryption),
-        console.extension(core, functools.partial(file_bytes, core.settings.store)),
+        console.extension(
+            core,
+            functools.partial(file_bytes, core.settings.store),
+            functools.partial(examined, core.settings),
+        ),
         collector.extension(),
     ]
     setting = functions.prepared(core) if core.settings.runs_functions else None

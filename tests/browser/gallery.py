@@ -276,6 +276,12 @@ def service_pages(things: Things) -> Iterator[tuple[str, str]]:
     yield "kms", f"{ROOM}/kms"
     yield "kms-key", f"{ROOM}/kms/{things.key}"
     yield "kms-delete", f"{ROOM}/kms/{things.key}/delete"
+    yield "apis", f"{ROOM}/apis"
+    yield "api-route", f"{ROOM}/apis/{things.api}/route?key=POST+%2F"
+    yield "event-sources", f"{ROOM}/event-sources"
+    yield "event-source", f"{ROOM}/event-sources/{things.mapping}?record=%7B%22city%22%3A%22Rome%22%7D"
+    yield "audit", f"{ROOM}/audit"
+    yield "health-check", f"{ROOT}/settings/health"
     yield "settings", f"{ROOT}/settings"
     yield "access-keys", f"{ROOT}/settings/keys"
     yield "access-key-delete", f"{ROOT}/settings/keys/{things.access_key}"
@@ -321,6 +327,9 @@ _ROOMS: Final = (
     "endpoints",
     "metrics",
     "dead-letters",
+    "apis",
+    "event-sources",
+    "audit",
 )
 _EMPTY: Final = (
     ("empty-overview", f"{ROOT}/"),

@@ -25,10 +25,14 @@ class Things(NamedTuple):
     Attributes:
         key: The id of an encryption key.
         access_key: The id of a user's access key.
+        api: The id of a REST API, whose root takes a POST.
+        mapping: The id of an event source mapping.
     """
 
     key: str
     access_key: str
+    api: str
+    mapping: str
 
 
 def new_client(server: Server, service: str) -> Any:
@@ -48,14 +52,14 @@ def make_services(server: Server) -> Things:
     client = partial(new_client, server)
     kms, iam = client("kms"), client("iam")
     key = kms.create_key(Description="of orders")["KeyMetadata"]["KeyId"]
-    _make_function(client("sqs"), client("lambda"), key)
+    mapping = _make_function(client("sqs"), client("lambda"), key)
     _make_log(client("logs"), server)
     _make_alarm(client("sns"), client("cloudwatch"))
     client("cloudformation").create_stack(StackName="shop", TemplateBody=json.dumps(_TEMPLATE))
     server.advance(120)
     iam.create_user(UserName="ann")
     made = iam.create_access_key(UserName="ann")
-    return Things(key, made["AccessKey"]["AccessKeyId"])
+    return Things(key, made["AccessKey"]["AccessKeyId"], _make_api(client("apigateway")), mapping)
 
 
 def make_bill(functions: Any, letters: str, **settings: Any) -> None:
@@ -71,12 +75,42 @@ def make_bill(functions: Any, letters: str, **settings: Any) -> None:
     )
 
 
-def _make_function(sqs: Any, functions: Any, key: str) -> None:
+def _make_function(sqs: Any, functions: Any, key: str) -> str:
     queue = f"arn:aws:sqs:us-east-1:{_ACCOUNT}:orders"
     sqs.create_queue(QueueName="orders", Attributes={"KmsMasterKeyId": key, "VisibilityTimeout": "60"})
     make_bill(functions, queue, Environment={"Variables": {"STAGE": "prod"}})
-    functions.create_event_source_mapping(FunctionName="bill", EventSourceArn=queue, Enabled=False)
+    pattern = json.dumps({"body": {"city": ["Oslo"]}})
+    mapping = functions.create_event_source_mapping(
+        FunctionName="bill",
+        EventSourceArn=queue,
+        Enabled=False,
+        FilterCriteria={"Filters": [{"Pattern": pattern}]},
+    )
     functions.invoke(FunctionName="bill", Payload=b"{}")
+    return str(mapping["UUID"])
+
+
+def _make_api(client: Any) -> str:
+    """Make a REST API whose root sends what is posted there to the queue `orders`."""
+    api = client.create_rest_api(name="shop")["id"]
+    root = client.get_resources(restApiId=api)["items"][0]["id"]
+    method = {"restApiId": api, "resourceId": root, "httpMethod": "POST"}
+    client.put_method(**method, authorizationType="NONE")
+    form = "'application/x-www-form-urlencoded'"
+    client.put_integration(
+        **method,
+        type="AWS",
+        integrationHttpMethod="POST",
+        uri=f"arn:aws:apigateway:us-east-1:sqs:path/{_ACCOUNT}/orders",
+        requestParameters={"integration.request.header.Content-Type": form},
+        requestTemplates={"application/json": "Action=SendMessage&MessageBody=$util.urlEncode($input.body)"},
+    )
+    client.put_method_response(**method, statusCode="200")
+    client.put_integration_response(
+        **method, statusCode="200", responseTemplates={"application/json": '{"taken": true}'}
+    )
+    client.create_deployment(restApiId=api, stageName="prod")
+    return str(api)
 
 
 def _make_log(logs: Any, server: Server) -> None:

@@ -43,7 +43,8 @@ async def _make(store: str) -> Made:
         services = await make_services(visitor)
         await subscribed(visitor)
         await server.core.keyring.add(chosen_access_key(PLACE.account, *KEY, 0))
-        return Made([*pages_of(world, seqs[0]), *service_pages(services), f"{ROOM}/views", PAGE], seqs[0])
+        others = [f"{ROOM}/views", f"{ROOM}/audit/download", PAGE]
+        return Made([*pages_of(world, seqs[0]), *service_pages(services), *others], seqs[0])
 
 
 def sign_in(screen: Screen) -> None:

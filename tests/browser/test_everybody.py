@@ -132,7 +132,10 @@ def test_every_page_of_a_service_suits_everybody(screen: Screen, sns: Sns, serve
         ),
         *(f"stacks{path}" for path in ("", "/shop", "/shop/template", "/shop/delete")),
         *(f"kms{path}" for path in ("", f"/{things.key}", f"/{things.key}/delete")),
-        *(f"../../settings{path}" for path in ("", "/keys", f"/keys/{things.access_key}")),
+        *(f"apis{path}" for path in ("", f"/{things.api}/route?key=POST+%2F")),
+        *(f"event-sources{path}" for path in ("", f"/{things.mapping}?record=x")),
+        "audit?q=bogus:1",
+        *(f"../../settings{path}" for path in ("", "/health", "/keys", f"/keys/{things.access_key}")),
     ]
     for path in paths:
         _suits_everybody(screen, f"{room}/{path}")

@@ -6,6 +6,7 @@ import random
 import zipfile
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.principals import account_root
@@ -24,6 +25,8 @@ class Services:
 
     visitor: Visitor
     keys: list[str] = field(default_factory=list)
+    routes: list[tuple[str, str]] = field(default_factory=list)
+    mappings: list[str] = field(default_factory=list)
 
     async def call(self, service: str, operation: str, **params: Any) -> Structure:
         server = self.visitor.server
@@ -68,13 +71,15 @@ async def make_function(services: Services, text: str = "text", name: str = "bil
         DeadLetterConfig={"TargetArn": arn("sqs", "lost")},
         Tags={"team": "text"},
     )
-    await services.call(
+    mapping = await services.call(
         "lambda",
         "CreateEventSourceMapping",
         FunctionName=name,
         EventSourceArn=arn("sqs", "work"),
         Enabled=False,
+        FilterCriteria={"Filters": [{"Pattern": json.dumps({"body": {"city": [text]}})}]},
     )
+    services.mappings.append(mapping["UUID"])
     await services.call(
         "lambda",
         "PutFunctionEventInvokeConfig",
@@ -143,6 +148,50 @@ async def make_stack(services: Services, text: str = "text") -> None:
     await time.advance(60_000)
 
 
+async def make_apis(services: Services, text: str = "text") -> None:
+    """Make a REST API whose method sends to a queue, and an HTTP API in front of the function."""
+    api = await services.call("apigateway", "CreateRestApi", name=f"shop {text}", description=text)
+    resources = await services.call("apigateway", "GetResources", restApiId=api["id"])
+    root = {"restApiId": api["id"], "resourceId": resources["items"][0]["id"], "httpMethod": "POST"}
+    await services.call("apigateway", "PutMethod", **root, authorizationType="NONE")
+    template = f"Action=SendMessage&MessageBody=$util.urlEncode($input.body)## MAPPING {text}"
+    await services.call(
+        "apigateway",
+        "PutIntegration",
+        **root,
+        type="AWS",
+        integrationHttpMethod="POST",
+        uri=f"arn:aws:apigateway:{PLACE.region}:sqs:path/{PLACE.account}/lost",
+        requestParameters={"integration.request.header.Content-Type": "'application/x-www-form-urlencoded'"},
+        requestTemplates={"application/json": template},
+    )
+    answer = {**root, "statusCode": "200"}
+    await services.call("apigateway", "PutMethodResponse", **answer)
+    await services.call(
+        "apigateway",
+        "PutIntegrationResponse",
+        **answer,
+        responseTemplates={"application/json": '{"taken": true}'},
+    )
+    http = await services.call("apigatewayv2", "CreateApi", Name=f"bills {text}", ProtocolType="HTTP")
+    integration = await services.call(
+        "apigatewayv2",
+        "CreateIntegration",
+        ApiId=http["ApiId"],
+        IntegrationType="AWS_PROXY",
+        IntegrationUri=arn("lambda", "function:bill"),
+        PayloadFormatVersion="2.0",
+    )
+    target = f"integrations/{integration['IntegrationId']}"
+    await services.call(
+        "apigatewayv2", "CreateRoute", ApiId=http["ApiId"], RouteKey="GET /bills/{id}", Target=target
+    )
+    await services.call(
+        "apigatewayv2", "CreateStage", ApiId=http["ApiId"], StageName="$default", AutoDeploy=True
+    )
+    services.routes.extend([(api["id"], "POST /"), (http["ApiId"], "GET /bills/{id}")])
+
+
 async def make_key(keyring: Keyring, account: str) -> AccessKey:
     """Make an account's own access key."""
     key = new_access_key(account, NOW, random.Random(account))
@@ -156,6 +205,7 @@ async def make_services(visitor: Visitor, text: str = "text") -> Services:
     await make_function(services, text)
     await make_alarms(services, text)
     await make_stack(services, text)
+    await make_apis(services, text)
     await make_key(visitor.server.core.keyring, PLACE.account)
     tags = [{"TagKey": "team", "TagValue": text}]
     key = await services.call("kms", "CreateKey", Description=text, Tags=tags)
@@ -170,7 +220,12 @@ def service_pages(services: Services) -> list[str]:
         *(f"{ROOM}/kms/{key}{path}" for key in services.keys for path in ("", "/delete")),
         f"{ROOM}/kms",
         *(f"{ROOM}/stacks{path}" for path in ("", "?deleted=yes", "/shop", "/shop/template", "/shop/delete")),
-        *(f"{ROOT}/settings{path}" for path in ("", "/keys", f"/keys/{access_key}")),
+        *(f"{ROOM}/apis/{api}/route?{urlencode({'key': key})}" for api, key in services.routes),
+        f"{ROOM}/apis",
+        *(f"{ROOM}/event-sources/{mapping}?record=x" for mapping in services.mappings),
+        f"{ROOM}/event-sources",
+        *(f"{ROOM}/audit{path}" for path in ("", "?q=by:nobody")),
+        *(f"{ROOT}/settings{path}" for path in ("", "/health", "/keys", f"/keys/{access_key}")),
         f"{ROOM}/functions",
         f"{ROOM}/functions/bill",
         f"{ROOM}/functions/bill/invoke",

@@ -39,7 +39,12 @@ async def test_strangers_texts_are_escaped_on_every_page(text: str) -> None:
             *await _paths_of_views_and_nodes(visitor, evil),
             *(
                 f"{ROOT}/{path}"
-                for path in ("find", "navigation", f"{PLACE.account}/{PLACE.region}/redrives")
+                for path in (
+                    "find",
+                    f"{PLACE.account}/{PLACE.region}/audit/download",
+                    "navigation",
+                    f"{PLACE.account}/{PLACE.region}/redrives",
+                )
             ),
         ]
         reached = {id(_route(path)) for path in paths}

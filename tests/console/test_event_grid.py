@@ -51,9 +51,8 @@ async def test_event_subscriptions_are_listed_with_their_states_and_topics() -> 
         event = NewDelivery(made.queue_id, bytes(16), "{}", b"", now + 60_000, now)
         await engine.parts.store.enqueue([event])
         page = text(await visitor.get(f"{ROOM}/event-grid"))
-        assert "Billing topics:orders WebHook https://hook.example/in?…" in page
+        assert "Billing Healthy orders topic WebHook https://hook.example/in?… 1 0" in page
         assert "orders topic EventGridSchema" in page
-        assert "Healthy 1 Dead letters" in page
         assert "secret" not in page
         assert "No event subscriptions" in text(
             await visitor.get(f"{ROOT}/000000000000/us-east-1/event-grid")
@@ -86,7 +85,7 @@ async def test_an_endpoint_on_probation_is_shown_with_its_reason_and_lifted() ->
         now = engine.clock.now()
         await engine.parts.circuits.note(made, PROBATION, FAILURES["503"], now)
         page = text(await visitor.get(PAGE))
-        assert "On hold on probation: Server error 503" in page
+        assert "On probation: Server error 503, 1 in a row" in page
         assert "Resume now" in page
         form = {"topic": made.topic.name, "id": made.id}
         assert (await visitor.post(f"{ROOM}/endpoints", form)).status == 303

@@ -67,7 +67,10 @@ async def test_lists_and_searches_can_be_saved_and_no_form_plan_or_deletion() ->
         places = {path.partition("?")[0].removeprefix(ROOM) for path in savable}
         lists = "dead-letters redrives queues messages endpoints topics event-grid tail metrics schedules functions logs"
         assert places == {
-            *(f"/{name}" for name in (*lists.split(), "alarms", "stacks", "kms")),
+            *(
+                f"/{name}"
+                for name in (*lists.split(), "alarms", "stacks", "kms", "apis", "event-sources", "audit")
+            ),
             "/dead-letters/orders-dead",
             "/queues/orders/messages",
             "/topics/Rentals",

@@ -12,6 +12,7 @@ from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.console.clock_hands import ClockHands
+from redrive.console.doctor import Doctor, Examine
 from redrive.console.installation import PATH, ConsoleOptions, Installation, stack_in_trouble
 from redrive.console.nodes import Node, Nodes
 from redrive.console.remembered import Remembered
@@ -27,14 +28,16 @@ from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts
 from redrive.settings import origins_of
+from redrive.settings.hardening import findings
 
 
-def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
+def extension(core: Core, store_bytes: Callable[[], int | None], examine: Examine) -> Extension:
     """The console over the engine; nothing where it is off.
 
     Args:
         core: What it is built on.
         store_bytes: See `Installation`.
+        examine: Examines the store.
     """
     settings = core.settings
     if settings.console == "off":
@@ -75,6 +78,8 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         stacks=Remembered(core.engine.resources.documents, STACK, stack_in_trouble),
         redrives=Remembered(core.engine.resources.documents, TASK, lambda task: task.state.active),
         functions=Remembered(core.engine.resources.documents, FUNCTION),
+        audit=core.audit,
+        doctor=Doctor(lambda: findings(settings), examine, SystemClock()),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
     console = _DeferredConsole(core.engine, sessions, installation, options)

@@ -26,6 +26,7 @@ from redrive.engine.resources import Documents
 from redrive.runtime.clock import SystemClock
 from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, SettingsInvalid, read_networks
+from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
@@ -53,6 +54,7 @@ class Core:
         seal_by: Seals with a key of 32 bytes that lies elsewhere.
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
+        audit: What was done by the console and by Redrive's own routes.
         origins: Where each setting comes from, where that is known.
         siblings: The processes that serve the same address.
         services: Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
@@ -76,6 +78,7 @@ class Core:
     seal_by: Callable[[bytes], RootKey]
     base_url: str
     stream: str
+    audit: AuditTrail
     origins: Sequence[Origin] = ()
     siblings: Siblings = ALONE
     services: dict[str, Facade | UnopenedService] = field(default_factory=dict)

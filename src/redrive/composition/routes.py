@@ -11,6 +11,7 @@ from redrive.composition.simulated_time import SimulatedTime
 from redrive.console.installation import PATH as CONSOLE_PATH
 from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
+from redrive.server.auditing import audit_of
 from redrive.server.control import Control, Reset
 from redrive.server.dead_letters import DeadLetterRoutes
 from redrive.server.documentation import PATH as DOCUMENTATION_PATH
@@ -128,10 +129,11 @@ def _own_paths(core: Core) -> Mapping[str, Answer]:
     """Redrive's own routes, besides those of `Control`."""
     engine, authentication = core.engine, core.authentication
     docs = core.settings.docs
+    audit = audit_of(core.audit, engine.clock)
     return {
         **({DOCUMENTATION_PATH: DocumentationSite(docs).answer} if docs else {}),
-        DEAD_LETTER_PATH: DeadLetterRoutes(engine, authentication).answer,
-        ENDPOINTS_PATH: EndpointRoutes(engine, authentication).answer,
+        DEAD_LETTER_PATH: DeadLetterRoutes(engine, authentication, audit).answer,
+        ENDPOINTS_PATH: EndpointRoutes(engine, authentication, audit).answer,
         **dict.fromkeys(RESOURCE_PATHS, ResourceRoutes(engine, authentication).answer),
     }
 

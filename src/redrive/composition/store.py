@@ -1,5 +1,6 @@
 """The store that the settings name."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -83,6 +84,11 @@ async def examine_store(settings: Settings) -> list[Examined]:
     from redrive.stores.postgres.examining import examine  # noqa: PLC0415 - asyncpg is needed by that store alone
 
     return [each async for each in examine(settings.store, SystemClock().now, monotonic)]
+
+
+async def examined(settings: Settings) -> list[Examined]:
+    """As `examine_store`, beside the event loop of a server: it waits for the disk."""
+    return await asyncio.to_thread(lambda: asyncio.run(examine_store(settings)))
 
 
 async def upgrade_store(settings: Settings) -> None:

@@ -1,7 +1,6 @@
 """The way in: each request is routed, signed in, checked, answered by its page, and rendered."""
 
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -9,7 +8,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
 from redrive.aws.wire.errors import AwsError
-from redrive.console import deeds, navigation, routes, safety, words
+from redrive.console import auditing, deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
 from redrive.console.installation import PATH, ConsoleOptions, Installation
 from redrive.console.rendering import PageRenderer
@@ -20,8 +19,6 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
-
-logger = logging.getLogger(__name__)
 
 _HTML: Final = "text/html; charset=utf-8"
 _FIELDS_MAX: Final = 500
@@ -122,10 +119,9 @@ class Console:
             answered = await route.page(visit)
         if isinstance(answered, File):
             return _attachment(answered)
+        if route.action:
+            await auditing.note(visit, route.action, answered, request.client_host)
         if isinstance(answered, Redirect):
-            if route.writes:
-                who = visit.session.key_id or "anybody"
-                logger.info("console.did %s by=%s did=%r", request.path, who, answered.sentence)
             return _moved(answered.location, _cookies(answered, scheme))
         alone = live_alone and not route.navigates
         leads_to = None if alone else await navigation.place_of(visit)

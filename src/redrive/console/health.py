@@ -1,10 +1,10 @@
 """Health of subscriptions: how their receivers answered in the last hour, out of points that are read together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from redrive.console.hour import MINUTES, Hour
-from redrive.console.picture import Curve, sparkline
+from redrive.console.hour import Hour
+from redrive.console.picture import Curve
 from redrive.console.time_chart import TimeChart, time_chart
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
@@ -33,11 +33,14 @@ class Health(NamedTuple):
     @property
     def success(self) -> str:
         """The share that succeeded: `99.6 %`, and `100 %` when it is all of them."""
-        if not self.attempts:
-            return ""
-        if self.delivered == self.attempts:
-            return "100 %"
-        return f"{min(99.9, 100 * self.delivered / self.attempts):.1f} %"
+        return share_text(self.delivered, self.attempts) if self.attempts else ""
+
+
+def share_text(number: int, of: int) -> str:
+    """A share: `99.6 %`, `100 %` when it is all of them; empty: there is none to tell of."""
+    if number == of:
+        return "100 %" if of else ""
+    return f"{min(99.9, 100 * number / of):.1f} %"
 
 
 def answer_series(subscriptions: Iterable[Subscription]) -> list[Series]:
@@ -56,34 +59,28 @@ def health(hour: Hour, subscription: Subscription) -> Health:
         hour: With the points of `answer_series`.
         subscription: One of those.
     """
-    taken = hour.points(_answer(subscription, delivered=True).series)
-    failed = hour.points(_answer(subscription, delivered=False).series)
-    statistics = [bucket.statistics for bucket in (*taken, *failed)]
-    attempts = sum(each.samples for each in statistics)
-    if not attempts:
+    delivered = _answer(subscription, delivered=True).series
+    taken = hour.tally(delivered)
+    attempts = hour.tally(delivered, _answer(subscription, delivered=False).series)
+    if attempts.mean is None or attempts.greatest is None:
         return Health(0, 0, None, None, None)
-    delivered = sum(bucket.statistics.samples for bucket in taken)
-    minutes = [0.0] * (MINUTES + 1)
-    for bucket in taken:
-        minutes[min(MINUTES, (bucket.at - hour.since) // MINUTE_MS)] += bucket.statistics.samples
+    words = f"{taken.samples:,} deliveries in the last hour, minute by minute"
     return Health(
-        int(attempts),
-        int(delivered),
-        round(sum(each.total for each in statistics) / attempts),
-        round(max(each.greatest for each in statistics)),
-        sparkline(minutes, f"{delivered:,.0f} deliveries in the last hour, minute by minute"),
+        attempts.samples,
+        taken.samples,
+        round(attempts.mean),
+        round(attempts.greatest),
+        hour.sparkline(words, delivered),
     )
 
 
 def answers_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The attempts of each minute by their result; None: there were none."""
-    return _minutes(
-        hour,
+    return hour.counted(
         {
             "Delivered": [_answer(subscription, delivered=True).series],
             "Failed": [_answer(subscription, delivered=False).series],
-        },
-        samples=True,
+        }
     )
 
 
@@ -126,21 +123,4 @@ def topic_chart(hour: Hour, topic: ResourceName) -> TimeChart | None:
     """Publications, failed attempts and deliveries of each minute; None: there were none."""
     published, *others = topic_hour_series(topic)
     lines = {"Published": [published], "Failed attempts": others[:2], "Delivered": others[2:]}
-    return _minutes(hour, lines)
-
-
-def _minutes(
-    hour: Hour, lines: dict[str, Sequence[Series]] | dict[str, list[Series]], *, samples: bool = False
-) -> TimeChart | None:
-    """Lines whose minutes add up some series each; None: all of them are empty."""
-    if not any(hour.points(each) for series in lines.values() for each in series):
-        return None
-    whole = hour.until - MINUTE_MS  # the minute that has not ended says too little
-    points = {}
-    for label, series in lines.items():
-        sums: dict[int, float] = {}
-        for bucket in (bucket for each in series for bucket in hour.points(each)):
-            value = bucket.statistics.samples if samples else bucket.statistics.total
-            sums[bucket.at] = sums.get(bucket.at, 0.0) + value
-        points[label] = [(at, sums.get(at, 0.0)) for at in range(hour.since, whole, MINUTE_MS)]
-    return time_chart(points, hour.since, whole, MINUTE_MS, unit="/min")
+    return hour.counted(lines, sums=True)

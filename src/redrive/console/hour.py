@@ -3,10 +3,33 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from redrive.console.picture import Curve, sparkline
+from redrive.console.time_chart import TimeChart, time_chart
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 
 MINUTES: Final = 60
+
+
+class Tally(NamedTuple):
+    """The points of some series together.
+
+    Attributes:
+        samples: How many there are.
+        total: Their sum.
+        greatest: The largest; None: there is none.
+        last_at: When the minute of the latest begins (ms); None: there is none.
+    """
+
+    samples: int
+    total: float
+    greatest: float | None
+    last_at: int | None
+
+    @property
+    def mean(self) -> float | None:
+        """The average; None: there is none."""
+        return self.total / self.samples if self.samples else None
 
 
 class Hour(NamedTuple):
@@ -29,6 +52,43 @@ class Hour(NamedTuple):
     def total(self, series: Series, since: int = 0) -> float:
         """The sum of a series from a moment (ms) on."""
         return sum(bucket.statistics.total for bucket in self.points(series) if bucket.at >= since)
+
+    def tally(self, *series: Series) -> Tally:
+        """The points of some series together."""
+        buckets = [bucket for each in series for bucket in self.points(each)]
+        statistics = [bucket.statistics for bucket in buckets]
+        return Tally(
+            round(sum(each.samples for each in statistics)),
+            sum(each.total for each in statistics),
+            max((each.greatest for each in statistics), default=None),
+            max((bucket.at for bucket in buckets), default=None),
+        )
+
+    def sparkline(self, words: str, *series: Series) -> Curve | None:
+        """The samples of some series minute by minute, under a sentence; None: there are none."""
+        minutes = [0.0] * (MINUTES + 1)
+        for bucket in (bucket for each in series for bucket in self.points(each)):
+            minutes[min(MINUTES, (bucket.at - self.since) // MINUTE_MS)] += bucket.statistics.samples
+        return sparkline(minutes, words) if any(minutes) else None
+
+    def counted(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
+        """Lines with the samples of some series each, minute by minute; None: all of them are empty.
+
+        Args:
+            lines: The series that each adds up, by its label.
+            sums: Whether the values are added up, and not how many there are.
+        """
+        if not any(self.points(each) for series in lines.values() for each in series):
+            return None
+        whole = self.until - MINUTE_MS  # the minute that has not ended says too little
+        points = {}
+        for label, series in lines.items():
+            minutes: dict[int, float] = {}
+            for bucket in (bucket for each in series for bucket in self.points(each)):
+                value = bucket.statistics.total if sums else bucket.statistics.samples
+                minutes[bucket.at] = minutes.get(bucket.at, 0.0) + value
+            points[label] = [(at, minutes.get(at, 0.0)) for at in range(self.since, whole, MINUTE_MS)]
+        return time_chart(points, self.since, whole, MINUTE_MS, unit="/min")
 
 
 async def last_hour(telemetry: TelemetryStore, series: Iterable[Series], now: int) -> Hour:

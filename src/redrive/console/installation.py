@@ -10,12 +10,14 @@ from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.lambda_.documents.records import FunctionRecord
 from redrive.console.clock_hands import ClockHands
+from redrive.console.doctor import Doctor
 from redrive.console.nodes import Nodes
 from redrive.console.remembered import Remembered
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.model.task import MoveTask
+from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.levels import Level
 
 PATH: Final = "/_redrive/console"
@@ -64,6 +66,8 @@ class Installation:
         stacks: Those that failed or were rolled back, of all accounts.
         functions: Of all accounts.
         redrives: The tasks that have not ended, of all accounts.
+        audit: What was done by the console and by Redrive's own routes.
+        doctor: Checks this node's settings and store.
         commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
     """
 
@@ -81,6 +85,8 @@ class Installation:
     stacks: Remembered[Stack]
     functions: Remembered[FunctionRecord]
     redrives: Remembered[MoveTask]
+    audit: AuditTrail
+    doctor: Doctor
     commit_seconds: Callable[[], float | None]
 
 

@@ -78,9 +78,16 @@ GROUPS: Final = (
             Room("endpoints", "Subscriptions", "e", "endpoint"),
             Room("queues", "Queues", "q", "queue"),
             Room("event-grid", "Event Grid", "v", "grid"),
+            Room("apis", "API Gateway", "w", "gateway"),
         ),
     ),
-    ("Functions", (Room("functions", "Functions", "u", "function"),)),
+    (
+        "Functions",
+        (
+            Room("functions", "Functions", "u", "function"),
+            Room("event-sources", "Event sources", "i", "source"),
+        ),
+    ),
     (
         "Observe",
         (
@@ -96,7 +103,8 @@ GROUPS: Final = (
             Room("stacks", "Stacks", "c", "stack"),
             Room("schedules", "Retry lab", "s", "lab"),
             Room("kms", "Encryption keys", "k", "key"),
-            Room("views", "Saved views", "w", "save"),
+            Room("audit", "Audit", "z", "audit"),
+            Room("views", "Saved views", "h", "save"),
             Room("/settings", "Settings", "n", "settings"),
         ),
     ),

@@ -9,11 +9,15 @@ from urllib.parse import unquote
 
 from redrive.console.pages import (
     alarms,
+    apis,
+    audit,
     clock,
     dead_letters,
+    doctor,
     downloads,
     endpoints,
     event_grid,
+    event_sources,
     finding,
     functions,
     invoking,
@@ -57,6 +61,7 @@ class Route:
         savable: Whether it is a list or a search, which can be saved as a view with what was chosen on it.
         navigates: Whether its live part is the navigation, which needs what stands around other pages.
         undoes: Whether a page may offer it as the way to take back what was just done.
+        action: What the audit calls it; empty: it is not in there.
         special: Answers it instead, with the sessions and the visitor's address.
     """
 
@@ -68,6 +73,7 @@ class Route:
     savable: bool = False
     navigates: bool = False
     undoes: bool = False
+    action: str = ""
     special: SignIn | None = None
 
 
@@ -79,13 +85,13 @@ def _list(pattern: str, page: PageFunction) -> Route:
     return Route("GET", pattern, page, savable=True)
 
 
-def _post(pattern: str, page: PageFunction) -> Route:
-    return Route("POST", pattern, page, writes=True)
+def _post(pattern: str, page: PageFunction, action: str = "") -> Route:
+    return Route("POST", pattern, page, writes=True, action=action)
 
 
-def _turn(pattern: str, page: PageFunction) -> Route:
+def _turn(pattern: str, page: PageFunction, action: str) -> Route:
     """A change there and back, which undoes itself."""
-    return Route("POST", pattern, page, writes=True, undoes=True)
+    return Route("POST", pattern, page, writes=True, undoes=True, action=action)
 
 
 _P: Final = "/{account}/{region}"
@@ -107,76 +113,85 @@ ROUTES: Final = (
     Route("GET", "/navigation", finding.rooms, navigates=True),
     _post("/clock", clock.move),
     _get("/settings", settings.page),
+    _get("/settings/health", doctor.page),
     _get("/settings/keys", settings.keys),
-    _post("/settings/keys", settings.make_key),
+    _post("/settings/keys", settings.make_key, "create-access-key"),
     _get("/settings/keys/{key}", settings.key_form),
-    _post("/settings/keys/{key}", settings.change_key),
+    _post("/settings/keys/{key}", settings.change_key, "change-access-key"),
     _get("/schedules", schedules.lab),
     _list(f"{_P}/schedules", schedules.lab),
-    _post(f"{_P}/schedules", schedules.save),
+    _post(f"{_P}/schedules", schedules.save, "change-policy"),
     _list(_DEAD, dead_letters.listed),
     _list(f"{_DEAD}/{{queue}}", dead_letters.workbench),
     _get(f"{_DEAD}/{{queue}}/download", downloads.download),
     _get(f"{_DEAD}/{{queue}}/search", dead_letters.search_slice),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
-    _post(f"{_DEAD}/{{queue}}/plan", redrives.start),
-    _turn(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside),
-    _turn(f"{_DEAD}/{{queue}}/bring-back", redrives.bring_back),
+    _post(f"{_DEAD}/{{queue}}/plan", redrives.start, "redrive"),
+    _turn(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside, "set-aside"),
+    _turn(f"{_DEAD}/{{queue}}/bring-back", redrives.bring_back, "bring-back"),
     _get(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.task),
-    _post(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.change),
+    _post(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.change, "change-redrive"),
     _get(f"{_DEAD}/{{queue}}/{{seq}}", letters.letter),
     _get(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.edit),
-    _post(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.replace_body),
+    _post(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.replace_body, "edit"),
     _list(f"{_P}/redrives", redrives.listed),
     _list(f"{_P}/queues", queues.listed),
     _get(_QUEUE, queues.one),
     _list(f"{_QUEUE}/messages", messages.listed),
     _get(f"{_QUEUE}/messages/{{seq}}", messages.one),
     _get(f"{_QUEUE}/send", sending.form),
-    _post(f"{_QUEUE}/send", sending.send),
+    _post(f"{_QUEUE}/send", sending.send, "send"),
     _get(f"{_QUEUE}/import", sending.import_form),
-    _post(f"{_QUEUE}/import", sending.import_lines),
+    _post(f"{_QUEUE}/import", sending.import_lines, "import"),
     _list(f"{_P}/messages", traces.search),
     _get(f"{_P}/messages/{{message}}", traces.one),
     _list(f"{_P}/endpoints", endpoints.listed),
-    _post(f"{_P}/endpoints", endpoints.change),
+    _post(f"{_P}/endpoints", endpoints.change, "resume"),
     _list(f"{_P}/event-grid", event_grid.listed),
     _get(f"{_P}/event-grid/{{topic}}/{{subscription}}", event_grid.one),
+    _list(f"{_P}/apis", apis.listed),
+    _get(f"{_P}/apis/{{api}}/route", apis.one),
+    _post(f"{_P}/apis/{{api}}/route", apis.try_it, "test-route"),
+    _list(f"{_P}/event-sources", event_sources.listed),
+    _get(f"{_P}/event-sources/{{mapping}}", event_sources.one),
+    _turn(f"{_P}/event-sources/{{mapping}}", event_sources.change, "switch-source"),
     _list(f"{_P}/tail", tail.page),
     _list(f"{_P}/metrics", metrics.page),
     _list(f"{_P}/topics", topics.listed),
     _list(_TOPIC, topics.one),
     _get(f"{_TOPIC}/publish", topics.publish_form),
-    _post(f"{_TOPIC}/publish", topics.publish),
+    _post(f"{_TOPIC}/publish", topics.publish, "publish"),
     _get(f"{_TOPIC}/{{subscription}}", topics.subscription),
     _list(f"{_P}/functions", functions.listed),
     _get(_FUNCTION, functions.one),
-    _turn(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
+    _turn(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping, "switch-source"),
     _get(f"{_FUNCTION}/invoke", invoking.form),
-    _post(f"{_FUNCTION}/invoke", invoking.invoke),
+    _post(f"{_FUNCTION}/invoke", invoking.invoke, "invoke"),
     _list(f"{_P}/logs", logs.listed),
     _list(f"{_P}/logs/group", logs.events),
     _list(f"{_P}/logs/streams", logs.streams),
     _list(f"{_P}/alarms", alarms.listed),
     _get(f"{_P}/alarms/alarm", alarms.one),
-    _turn(f"{_P}/alarms/alarm", alarms.change),
+    _turn(f"{_P}/alarms/alarm", alarms.change, "switch-alarm"),
     _get(f"{_P}/alarms/state", alarms.state_form),
-    _post(f"{_P}/alarms/state", alarms.set_state),
+    _post(f"{_P}/alarms/state", alarms.set_state, "set-alarm-state"),
     _get(f"{_P}/alarms/new", new_alarms.form),
-    _post(f"{_P}/alarms/new", new_alarms.make),
+    _post(f"{_P}/alarms/new", new_alarms.make, "create-alarm"),
     _list(f"{_P}/stacks", stacks.listed),
     _get(_STACK, stacks.one),
     _get(f"{_STACK}/template", stacks.template),
-    _post(f"{_STACK}/drift", stacks.detect_drift),
+    _post(f"{_STACK}/drift", stacks.detect_drift, "detect-drift"),
     _get(f"{_STACK}/delete", stacks.delete_form),
-    _post(f"{_STACK}/delete", stacks.delete),
+    _post(f"{_STACK}/delete", stacks.delete, "delete-stack"),
+    _list(f"{_P}/audit", audit.listed),
+    _get(f"{_P}/audit/download", audit.download),
     _get(f"{_P}/views", views.listed),
-    _turn(f"{_P}/views", views.change),
+    _turn(f"{_P}/views", views.change, "change-views"),
     _list(f"{_P}/kms", kms.listed),
     _get(_KEY, kms.one),
-    _post(_KEY, kms.change),
+    _post(_KEY, kms.change, "change-key"),
     _get(f"{_KEY}/delete", kms.delete_form),
-    _post(f"{_KEY}/delete", kms.schedule_deletion),
+    _post(f"{_KEY}/delete", kms.schedule_deletion, "delete-key"),
 )
 
 

@@ -1,11 +1,12 @@
 """Sorting: the rows of a page by one of its columns, chosen by a link in the column's head."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from redrive.console.visit import Visit
+from redrive.console.visit import PAGE_ROWS, Visit
 
 Row = Mapping[str, Any]
+_FIRST: Final = "from"  # of the query: the place of a page's first row among all of them
 
 
 class Head(NamedTuple):
@@ -52,3 +53,38 @@ def sort_rows(
         for name, order in orders.items()
     }
     return records, heads
+
+
+class SortedPage(NamedTuple):
+    """A page of rows that were sorted as a whole.
+
+    Attributes:
+        rows: Those of the page.
+        heads: Of the columns.
+        number: How many rows there are on all pages.
+        first: The link to the first page; empty: this is it.
+        next: The link to the next one; empty: this is the last.
+    """
+
+    rows: Sequence[Row]
+    heads: Mapping[str, Head]
+    number: int
+    first: str
+    next: str
+
+
+def sorted_page(
+    visit: Visit, rows: Sequence[Row], columns: Mapping[str, Callable[[Row], Any]], *parts: str, **query: Any
+) -> SortedPage:
+    """The page that an address asks for of rows that are all known: sorted first, and cut then (`sort_rows`)."""
+    ordered, heads = sort_rows(visit, rows, columns, *parts, **query)
+    begin = visit.number(_FIRST)
+    own_query = {**query, "sort": visit.asked("sort")}
+    end = begin + PAGE_ROWS
+    return SortedPage(
+        ordered[begin:end],
+        heads,
+        len(ordered),
+        visit.link(*parts, **own_query) if begin else "",
+        visit.link(*parts, **own_query, **{_FIRST: end}) if end < len(ordered) else "",
+    )

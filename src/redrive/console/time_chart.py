@@ -16,9 +16,9 @@ _TURNS: Final = (1, 3, 2, 5, 4)  # the colours of lines that mean nothing by the
 #: The colours of lines that mean the same wherever they are drawn: in, out, failed, waiting or slow, on hold.
 _COLOURS: Final = {
     **dict.fromkeys(("in", "Published", "Invocations", "Sent"), 1),
-    **dict.fromkeys(("out", "Delivered", "Received", "On average"), 2),
-    **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors"), 3),
-    **dict.fromkeys(("Slowest", "Throttles", "Oldest"), 4),
+    **dict.fromkeys(("out", "Delivered", "Received", "On average", "Answered"), 2),
+    **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors", "5xx"), 3),
+    **dict.fromkeys(("Slowest", "Throttles", "Oldest", "4xx"), 4),
 }
 _STEPS: Final = (1, 2, 3, 5, 10)
 

@@ -179,6 +179,7 @@ class Page:
         status: Of the answer.
         live_seconds: How often its live part asks again; 0: never.
         instead_of: The element (`#id`) that a live part takes the place of; empty: of the live part before it.
+        did: What a form changed, for the audit, where it is answered by a page; empty: it changed nothing.
     """
 
     template: str
@@ -186,6 +187,7 @@ class Page:
     status: int = 200
     live_seconds: int = 0
     instead_of: str = ""
+    did: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +199,16 @@ class Redirect:
         cookie: A session's cookie to be set; None: none.
         sentence: What was done, for the next page to show and for the log.
         undo: The path below the console's own, and the fields, of the form that takes it back; None: nothing does.
+        before: What was there before, for the audit, where that is short; empty: it is not kept.
+        after: What is there now.
     """
 
     location: str
     cookie: str | None = None
     sentence: str = ""
     undo: tuple[str, Mapping[str, Sequence[str]]] | None = None
+    before: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

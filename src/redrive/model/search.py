@@ -89,7 +89,7 @@ def _read_term(term: str, now: int) -> Predicate:
         raise SearchInvalidError(_unknown(name, value))
     if not value.strip('"'):
         raise SearchInvalidError(f"{name}: needs a value, as in {TERMS[name][0]}.")
-    return _TIMES[name](_moment(value, now)) if name in _TIMES else _READERS[name](value)
+    return _TIMES[name](read_moment(value, now)) if name in _TIMES else _READERS[name](value)
 
 
 def _unknown(name: str, value: str) -> str:
@@ -159,8 +159,12 @@ def _amount(of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
     return read
 
 
-def _moment(text: str, now: int) -> int:
-    """A moment (ms): so long ago, a time of the last 24 hours, or a date with or without a time, UTC."""
+def read_moment(text: str, now: int) -> int:
+    """A moment (ms) as typed: so long ago, a time of the last 24 hours, or a date with or without a time, UTC.
+
+    Raises:
+        SearchInvalidError: The text is no time.
+    """
     if (ago := _SPAN.fullmatch(text)) is not None:
         return now - int(ago[1]) * _SPANS_MS[ago[2]]
     try:

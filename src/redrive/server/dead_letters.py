@@ -10,7 +10,7 @@ from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.server.owned import OwnedRoute, OwnedRoutes, json_answer, number, page_of, parameters
+from redrive.server.owned import Audit, OwnedRoute, OwnedRoutes, json_answer, number, page_of, parameters
 from redrive.server.redriving import PATH, RedriveRoutes, cause_of, existing
 
 QUEUES: Final = f"{PATH}-queues"
@@ -25,7 +25,7 @@ _ENCRYPTED: Final = "(encrypted: receive it with the right to its key)"
 class DeadLetterRoutes:
     """Answers requests about the caller's own dead letters."""
 
-    def __init__(self, engine: Engine, authentication: Authentication) -> None:
+    def __init__(self, engine: Engine, authentication: Authentication, audit: Audit) -> None:
         self._engine = engine
         routes: dict[tuple[str, str], OwnedRoute] = {
             ("GET", QUEUES): self._queues,
@@ -33,7 +33,7 @@ class DeadLetterRoutes:
             ("GET", CAUSES): self._causes,
             **RedriveRoutes(engine).routes,
         }
-        self.answer = OwnedRoutes(authentication, routes).answer
+        self.answer = OwnedRoutes(authentication, routes, audit).answer
 
     async def _queues(self, _: Request, where: ResourceName) -> Response:
         queues = await self._engine.operations.dead_letter_queues(where.account, where.region)

@@ -13,6 +13,7 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.server.naming import subscription_named
 from redrive.server.owned import (
+    Audit,
     ControlRefusal,
     OwnedRoute,
     OwnedRoutes,
@@ -31,10 +32,10 @@ _FORMER: Final = {"rests": "circuit_breaker", "lift": "close"}  # names that are
 class EndpointRoutes:
     """Answers requests about the endpoints of the caller's own subscriptions."""
 
-    def __init__(self, engine: Engine, authentication: Authentication) -> None:
+    def __init__(self, engine: Engine, authentication: Authentication, audit: Audit) -> None:
         self._engine = engine
         routes: dict[tuple[str, str], OwnedRoute] = {("GET", PATH): self._list, ("POST", PATH): self._change}
-        self.answer = OwnedRoutes(authentication, routes).answer
+        self.answer = OwnedRoutes(authentication, routes, audit).answer
 
     async def _list(self, request: Request, where: ResourceName) -> Response:
         """Those that are not simply served; with `all=true` the others too."""

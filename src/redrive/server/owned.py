@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from redrive.aws.gateway.authentication import OWN_ROUTES, Authentication, TrustAll
+from redrive.aws.gateway.authentication import OWN_ROUTES, Authentication, Caller, TrustAll
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.http import Request, Response
@@ -14,6 +14,10 @@ from redrive.model.names import ResourceName
 
 PAGE_MAX: Final = 1000  # of any listing: what is counted or read for one answer
 SIGNING_NAME = OWN_ROUTES  # the service a request is signed for, where signatures are required
+
+_REFUSED: Final = 400
+#: Notes a change: whose things, who, the request, and its answer.
+Audit = Callable[[ResourceName, str, Request, Response], Awaitable[None]]
 
 # Answers a request about the things of an account in a region: a name without its last part.
 OwnedRoute = Callable[[Request, ResourceName], Awaitable[Response]]
@@ -26,9 +30,22 @@ class ControlRefusal(Exception):  # noqa: N818 - an answer, not a failure
 class OwnedRoutes:
     """Routes by method and path, for callers who are told apart."""
 
-    def __init__(self, authentication: Authentication, routes: Mapping[tuple[str, str], OwnedRoute]) -> None:
+    def __init__(
+        self,
+        authentication: Authentication,
+        routes: Mapping[tuple[str, str], OwnedRoute],
+        audit: Audit | None = None,
+    ) -> None:
+        """Answer by these.
+
+        Args:
+            authentication: Tells who asks.
+            routes: By method and path.
+            audit: Notes what was changed; None: nothing that is kept changes here.
+        """
         self._authentication = authentication
         self._routes = dict(routes)
+        self._audit = audit
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -36,7 +53,8 @@ class OwnedRoutes:
         if route is None:
             return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
-            return await route(request, await self._owner(request))
+            caller = await self._authentication.caller(request, SIGNING_NAME)
+            return await self._routed(route, request, self._owner(request, caller), caller)
         except AwsError as error:
             return json_answer(error.status, {"message": error.message})
         except ControlRefusal as error:
@@ -46,12 +64,19 @@ class OwnedRoutes:
         except RedriveError as error:
             return json_answer(409, {"message": f"{type(error).__name__}: {error}"})
 
-    async def _owner(self, request: Request) -> ResourceName:
+    async def _routed(
+        self, route: OwnedRoute, request: Request, owner: ResourceName, caller: Caller
+    ) -> Response:
+        response = await route(request, owner)
+        if self._audit is not None and method_of(request) != "GET" and response.status < _REFUSED:
+            await self._audit(owner, caller.principal.name, request, response)
+        return response
+
+    def _owner(self, request: Request, caller: Caller) -> ResourceName:
         """The owner that a request is about: the caller's account and region, or the Azure group in the query.
 
         The Azure subscriptions of an account are those whose GUID ends in it; without authentication, all of them.
         """
-        caller = await self._authentication.caller(request, SIGNING_NAME)
         account = caller.principal.account
         if request.record is not None:
             request.record.account = account

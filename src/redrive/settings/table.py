@@ -157,7 +157,7 @@ class Settings:
     )
     kms_root_key: str = _setting(
         "",
-        "file, or env:VARIABLE, with the root keys that encrypt KMS keys: 32 bytes in base64, one per line",
+        "file, or env:NAME, with the root keys that encrypt KMS keys: 32 bytes in base64, one per line",
     )
     clock: str = _setting(
         "system",

@@ -8,6 +8,7 @@ from redrive.engine.ports import NodeStore, Put, Resource
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.names import ResourceName
+from redrive.telemetry.audit import kept_days
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,8 @@ class LogBuffer:
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
         stored: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
         if stored is None:
-            group = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
+            days = kept_days(name) or RETENTION_DAYS
+            group = LogGroup(await self._store.new_id(), name, now, days)
             stored = await self._created(Put(LOG_GROUP, name.key, group.to_document()))
         return LogGroup.from_document(stored.document)
 

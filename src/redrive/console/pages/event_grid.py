@@ -1,7 +1,7 @@
 """Event Grid: topics, domains and namespaces with their event subscriptions, in Azure's words."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -10,6 +10,8 @@ from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery_settings, topic_settings
 from redrive.azure.wire.arm_id import ArmId
+from redrive.console.health import answer_series, health
+from redrive.console.hour import last_hour
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import owed_first
@@ -29,59 +31,110 @@ _KINDS: Final = {
     "namespaces": "namespace topic",
     "storageaccounts": "storage account",
 }
+#: What the list can be kept to: the beginning of topics' names, and its label.
+_SEGMENTS: Final = {"": "All", "topics": "Topics", "domains": "Domains", "namespaces": "Namespaces"}
+_CREATE: Final = (
+    "az eventgrid event-subscription create --name billing --source-resource-id TOPIC --endpoint https://…"
+)
 _PART: Final = re.compile(r"(?!\.{1,2}$)[\w.$ -]+", re.ASCII)
 
 
 async def listed(visit: Visit) -> Page:
     """The event subscriptions of a resource group, and what events are published to."""
     place, resources = visit.place, visit.engine.resources
+    kind = visit.asked("kind") if visit.asked("kind") in _SEGMENTS else ""
     topics = [
         topic
         for topic in await resources.topics.of_account(place.account, place.region, "", TOPICS_MAX)
-        if topic.dialect == names.DIALECT
+        if topic.dialect == names.DIALECT and _kind_of(topic.name).startswith(kind)
     ]
     after = visit.asked("after")
     subscriptions = await resources.subscriptions.of_account(
         place.account, place.region, place._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
     )
-    theirs = [each for each in subscriptions[: 2 * PAGE_ROWS] if _is_event_subscription(each)]
-    page = theirs[:PAGE_ROWS]
-    conditions = await visit.engine.operations.conditions(page)
-    owed = await _owed(visit, page)
-    rows = [
-        {
-            **_row(visit, subscription),
-            "condition": condition,
-            "owed": owed[subscription.key],
-        }
-        for subscription, condition in zip(page, conditions, strict=True)
+    theirs = [
+        each
+        for each in subscriptions[: 2 * PAGE_ROWS]
+        if _is_event_subscription(each) and _kind_of(each.topic).startswith(kind)
     ]
-    last = (
-        page[-1]
-        if len(theirs) > PAGE_ROWS
-        else subscriptions[2 * PAGE_ROWS - 1]
-        if len(subscriptions) > 2 * PAGE_ROWS
-        else None
-    )
+    page = theirs[:PAGE_ROWS]
+    last = subscriptions[2 * PAGE_ROWS - 1] if len(subscriptions) > 2 * PAGE_ROWS else None
+    if len(theirs) > PAGE_ROWS:
+        last = page[-1]
     values = {
         "topics": [_topic_row(topic) for topic in topics],
-        "rows": rows,
+        "rows": await _rows(visit, page),
+        "kind": kind,
+        "segments": [(each, label, visit.link("event-grid", kind=each)) for each, label in _SEGMENTS.items()],
         "at_most": COUNTED_MAX,
-        "next": "" if last is None else visit.link("event-grid", after=f"{last.topic.name}/{last.id}"),
+        "start": _CREATE,
+        "next": ""
+        if last is None
+        else visit.link("event-grid", kind=kind, after=f"{last.topic.name}/{last.id}"),
     }
     return Page("event_grid.html", values, live_seconds=5)
+
+
+async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
+    """Event subscriptions with their numbers, those that fail or have dead letters first."""
+    conditions = await visit.engine.operations.conditions(subscriptions)
+    pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
+    pulled, dead = (
+        await _queues(visit, subscriptions, _pulled_from),
+        await _queues(visit, subscriptions, _dead_in),
+    )
+    queues = {queue.id: queue for queue in (*pulled.values(), *dead.values())}
+    counts = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
+    await visit.installation.settle()
+    hour = await last_hour(visit.installation.telemetry, answer_series(subscriptions), visit.now)
+    rows = [
+        {
+            **_row(visit, each),
+            "condition": condition,
+            "owed": sum(counts[pulled[each.key].id] if each.key in pulled else pushed[each.queue_id]),
+            "letters": sum(counts[dead[each.key].id]) if each.key in dead else None,
+            "health": health(hour, each),
+        }
+        for each, condition in zip(subscriptions, conditions, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (not row["condition"].troubled, -(row["letters"] or 0)))
+
+
+def _pulled_from(subscription: Subscription) -> ResourceName | None:
+    return ResourceName.from_key(subscription.endpoint) if subscription.protocol == PULL else None
+
+
+def _dead_in(subscription: Subscription) -> ResourceName | None:
+    return subscription.dead_letter
+
+
+async def _queues(
+    visit: Visit,
+    subscriptions: Sequence[Subscription],
+    name_of: Callable[[Subscription], ResourceName | None],
+) -> dict[str, Queue]:
+    """The queue that each has by a name, by their keys."""
+    queues: dict[str, Queue] = {}
+    for each in subscriptions:
+        name = name_of(each)
+        queue = None if name is None else await visit.engine.resources.queues.get(name)
+        if queue is not None:
+            queues[each.key] = queue
+    return queues
+
+
+def _kind_of(name: ResourceName) -> str:
+    """The first part of an event topic's name: `topics`, `domains`, `namespaces`."""
+    return name.name.partition(":")[0]
 
 
 async def one(visit: Visit) -> Page:
     """An event subscription: its destination, its schedule, its dead letters."""
     topic, subscription = await _topic_and_subscription(visit)
-    condition = await visit.engine.operations.condition(subscription)
-    owed = await _owed(visit, [subscription])
+    (row,) = await _rows(visit, [subscription])
     values = {
-        **_row(visit, subscription),
+        **row,
         "topic": topic,
-        "condition": condition,
-        "owed": owed[subscription.key],
         "owed_first": await owed_first(visit, subscription),
         "at_most": COUNTED_MAX,
         "endpoints": visit.link("endpoints"),
@@ -103,25 +156,9 @@ async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
             for each in settings.attributes
         ],
         **(_drawn(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
-        **await _dead_letters(visit, subscription, settings),
+        **await _blobs(visit, subscription, settings),
         "command": _command(settings),
         "back": visit.link("event-grid"),
-    }
-
-
-async def _owed(visit: Visit, subscriptions: Sequence[Subscription]) -> Mapping[str, int]:
-    """The number of events that each is owed, of those that are pulled in the queue that they are received from."""
-    pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
-    queues: dict[str, Queue] = {}
-    for subscription in subscriptions:
-        if subscription.protocol == PULL:
-            queue = await visit.engine.resources.queues.get(ResourceName.from_key(subscription.endpoint))
-            if queue is not None:
-                queues[subscription.key] = queue
-    pulled = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
-    return {
-        each.key: sum(pulled[queues[each.key].id]) if each.key in queues else sum(pushed[each.queue_id])
-        for each in subscriptions
     }
 
 
@@ -153,7 +190,12 @@ def _topic_row(topic: Topic) -> dict[str, Any]:
     kind, *parts = topic.name.name.split(":")
     settings = topic_settings(topic)
     known = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)
-    return {"kind": known, "name": "/".join(parts), "schema": settings.input_schema, "id": settings.id}
+    return {"kind": known, "name": _short(topic.name), "schema": settings.input_schema, "id": settings.id}
+
+
+def _short(name: ResourceName) -> str:
+    """An event topic's name as people know it, without its kind."""
+    return "/".join(name.name.split(":")[1:]) or name.name
 
 
 def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
@@ -166,7 +208,8 @@ def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     return {
         "subscription": subscription,
         "name": settings.name or subscription.id,
-        "source": subscription.topic.name,
+        "source": _short(subscription.topic),
+        "kind_word": _KINDS.get(_kind_of(subscription.topic), _kind_of(subscription.topic)),
         "type": "pull" if pulled else settings.destination_type,
         "place": "" if pulled else standing,
         "resource": "" if resource in (None, subscription.endpoint) else resource,
@@ -177,14 +220,8 @@ def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     }
 
 
-async def _dead_letters(
-    visit: Visit, subscription: Subscription, settings: DeliverySettings
-) -> dict[str, Any]:
-    """The dead letters that stand in the workbench's queue, and the newest blobs of the container."""
-    queue = None
-    if subscription.dead_letter is not None:
-        queue = await visit.engine.resources.queues.get(subscription.dead_letter)
-    letters = None if queue is None else await visit.engine.messages.count(queue, COUNTED_MAX)
+async def _blobs(visit: Visit, subscription: Subscription, settings: DeliverySettings) -> dict[str, Any]:
+    """The newest blobs of the container that dead letters are written to."""
     blobs, account, container = None, "", ""
     if settings.dead_letter_container is not None:
         resource = ArmId.parse(settings.dead_letter_container)
@@ -194,7 +231,6 @@ async def _dead_letters(
             if all(_PART.fullmatch(part) for part in (account, container, *folder.split("/"))):
                 blobs = await visit.installation.containers.newest(account, container, folder, BLOBS_MAX)
     return {
-        "letters": None if letters is None else sum(letters),
         "blobs": blobs,
         "storage_account": account,
         "blob_container": container,

@@ -38,11 +38,12 @@ async def invoke(visit: Visit) -> Page:
     except AwsError as error:
         return await _page(visit, {**typed, "notice": error.message}, _REFUSED)
     if kind == "Event":
-        return await _page(visit, {**typed, "accepted": True})
-    return await _page(visit, {**typed, "answer": _answer(visit, answer)})
+        return await _page(visit, {**typed, "accepted": True}, did="An event is handed in")
+    did = "It failed" if answer.get("FunctionError") else "It succeeded"
+    return await _page(visit, {**typed, "answer": _answer(visit, answer)}, did=did)
 
 
-async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
+async def _page(visit: Visit, typed: dict[str, Any], status: int = 200, did: str = "") -> Page:
     name = visit.args["function"]
     try:
         await visit.call("lambda", "GetFunctionConfiguration", {"FunctionName": name})
@@ -53,7 +54,7 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
     nothing = {"notice": "", "kind": "wait", "accepted": False, "answer": None}
     values = {**nothing, **typed, "name": name, "back": visit.link("functions", name)}
     values["samples"] = [(each, visit.link("functions", name, "invoke", sample=each)) for each in SAMPLES]
-    return Page("invoke.html", values, status)
+    return Page("invoke.html", values, status, did=did)
 
 
 def _answer(visit: Visit, answer: Any) -> dict[str, Any]:

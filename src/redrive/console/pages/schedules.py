@@ -184,7 +184,12 @@ async def save(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _page(visit, error.message, _REFUSED)
     sentence = f"{subscription.endpoint_place} is retried by this policy from now on"
-    return Redirect(visit.link("topics", subscription.topic.name, subscription.id), sentence=sentence)
+    link = visit.link("topics", subscription.topic.name, subscription.id)
+    return Redirect(link, sentence=sentence, before=_lines(before), after=_lines(policy))
+
+
+def _lines(policy: dict[str, Any]) -> str:
+    return orjson.dumps(policy, option=orjson.OPT_INDENT_2).decode() if policy else ""
 
 
 async def _subscription(visit: Visit) -> Subscription | None:

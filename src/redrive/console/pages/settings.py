@@ -1,6 +1,6 @@
 """Settings: those in effect and where each comes from, and the access keys."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from redrive.access.keys import AccessKey, is_account, new_access_key
@@ -8,9 +8,12 @@ from redrive.access.principals import account_root
 from redrive.aws.wire.errors import AwsError
 from redrive.console.nodes import Node
 from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.settings import Settings, row_of
 
 _SHOWN_MAX: Final = 100
 _REFUSED: Final = 400
+_DEFAULT: Final = "default"
+_HELP: Final = {field.name: row_of(field).help for field in fields(Settings)}
 _ANY_REGION: Final = "us-east-1"  # IAM has none
 
 
@@ -21,17 +24,27 @@ async def page(visit: Visit) -> Page:
     node = next((node for node in nodes if node.name == name), None) if name else own
     if node is None:
         raise Missing(f"There is no node {name[:100]} (any more).")
-    settings = sorted(node.settings, key=lambda setting: (setting[2] == "default", setting[0]))
+    text = visit.asked("filter").strip()
+    rows = [_setting_row(*setting) for setting in sorted(node.settings)]
+    fitting = [row for row in rows if text.lower() in f"{row['name']} {row['value']} {row['help']}".lower()]
     values = {
         "node": node,
         "is_own": node is own,
         "nodes": [_node_row(visit, each, own) for each in nodes],
-        "settings": settings,
-        "given": sum(source != "default" for _, _, source in settings),
+        "changed": [row for row in fitting if row["source"] != _DEFAULT],
+        "others": [row for row in fitting if row["source"] == _DEFAULT],
+        "number": len(rows),
+        "filter": text,
+        "form": visit.link_anywhere("settings"),
+        "kept": {"node": name, "at": visit.asked("at")},
         "store": node.setting("store"),
-        "keys": _back(visit),
     }
     return Page("settings.html", values)
+
+
+def _setting_row(name: str, value: str, source: str) -> dict[str, str]:
+    """A setting with what it does, where this version knows it."""
+    return {"name": name, "value": value, "source": source, "help": _HELP.get(name, "")}
 
 
 def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
@@ -138,4 +151,5 @@ async def _keys_page(
         "action": _back(visit),
         "back": visit.link_anywhere("settings"),
     }
-    return Page("access_keys.html", values, status)
+    did = "" if new_key is None else f"{new_key[0]} is created"
+    return Page("access_keys.html", values, status, did=did)

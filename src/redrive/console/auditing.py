@@ -1,0 +1,98 @@
+"""Auditing: what somebody did by a form, as an entry of the trail; and terms that entries are searched by."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from redrive.console import navigation
+from redrive.console.visit import Page, Redirect, Visit
+from redrive.model.search import SearchInvalidError, read_moment
+from redrive.telemetry.audit import AuditEntry
+
+#: The parts of a path, or the fields of a form, that say what was changed.
+_NAMED: Final = ("queue", "topic", "subscription", "function", "mapping", "stack", "key", "api", "id", "name")
+_OF_PATH: Final = (*_NAMED[:8], "seq", "task")
+_TERM: Final = re.compile(r'-?(?:[a-z]+:)?(?:"[^"]*"|\S+)')
+_TERMS_MAX: Final = 10
+#: The terms, with an example and the meaning of each.
+TERMS: Final[Mapping[str, tuple[str, str]]] = {
+    "by": ("by:AKIA…", "who did it"),
+    "action": ("action:redrive", "what kind of change"),
+    "on": ("on:Rentals-DLQ", "the queue, topic or other thing that was changed"),
+    "way": ("way:control", "by the console, or by control, as `redrive dlq` does"),
+    "from": ("from:10.0.3.22", "the address that it came from"),
+    "since": ("since:7d", "since so long ago, a date, or a time of day (UTC)"),
+    "until": ("until:2026-11-22", "before"),
+}
+Predicate: TypeAlias = Callable[[AuditEntry], bool]
+
+
+async def note(visit: Visit, action: str, answered: Page | Redirect, address: str) -> None:
+    """Record what a form did, unless it was answered by a page that says that it did nothing."""
+    if isinstance(answered, Page):
+        if not answered.did:
+            return
+        what, undo, before, after = answered.did, None, "", ""
+    else:
+        what, undo, before, after = answered.sentence, answered.undo, answered.before, answered.after
+    path, fields = undo or ("", {})
+    owner = navigation.place_named(visit) or navigation.default_place(visit)
+    await visit.installation.audit.record(
+        owner,
+        AuditEntry(
+            visit.now,
+            visit.session.key_id,
+            action,
+            _on(visit),
+            what,
+            "console",
+            address,
+            before,
+            after,
+            path,
+            fields,
+        ),
+    )
+
+
+def _on(visit: Visit) -> str:
+    names = [visit.args[name] for name in _OF_PATH if visit.args.get(name)]
+    return "/".join(names or [visit.asked(name)[:200] for name in _NAMED if visit.asked(name)][:2])
+
+
+def read_terms(text: str, now: int) -> Predicate:
+    """The predicate of a search over entries: all its terms hold.
+
+    Raises:
+        SearchInvalidError: There are too many terms, or one that is not known, or a time that cannot be read.
+    """
+    terms = _TERM.findall(text)
+    if len(terms) > _TERMS_MAX:
+        raise SearchInvalidError(f"A search has at most {_TERMS_MAX} terms.")
+    predicates = [_signed(term, now) for term in terms]
+    return lambda entry: all(holds(entry) for holds in predicates)
+
+
+def _signed(term: str, now: int) -> Predicate:
+    if term.startswith("-") and len(term) > 1:
+        holds = _read_term(term[1:], now)
+        return lambda entry: not holds(entry)
+    return _read_term(term, now)
+
+
+def _read_term(term: str, now: int) -> Predicate:
+    name, colon, value = term.partition(":")
+    value = value.strip('"').lower()
+    if not colon or term.startswith('"'):
+        text = term.strip('"').lower()
+        return lambda entry: text in f"{entry.who} {entry.action} {entry.on} {entry.what}".lower()
+    if name not in TERMS:
+        raise SearchInvalidError(f"There is no term “{name}”. There are {', '.join(TERMS)}.")
+    if not value:
+        raise SearchInvalidError(f"{name}: needs a value, as in {TERMS[name][0]}.")
+    if name in ("since", "until"):
+        moment, is_since = read_moment(value, now), name == "since"
+        return lambda entry: (entry.at >= moment) is is_since
+    member = {"by": "who", "way": "by", "from": "address"}.get(name, name)
+    choices = value.split(",")
+    return lambda entry: any(each in str(getattr(entry, member)).lower() for each in choices)

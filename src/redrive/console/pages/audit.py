@@ -1,0 +1,90 @@
+"""Audit: who did what, by the console and by the control routes; searched, checked for gaps, and downloaded."""
+
+import difflib
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+
+from redrive.console.auditing import TERMS, Predicate, read_terms
+from redrive.console.visit import PAGE_ROWS, File, Page, Visit, whole
+from redrive.model.search import SearchInvalidError
+from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, KeptEntry, gaps
+
+LOOKED_AT: Final = 1_000  # entries: one read
+DOWNLOADED_MAX: Final = 5_000
+_REFUSED: Final = 422
+
+
+async def listed(visit: Visit) -> Page:
+    """The entries of an account and region that a search is for, latest first, of a thousand that are looked at."""
+    text = visit.asked("q").strip()
+    refusal, holds = _search(text, visit.now)
+    entries = await visit.installation.audit.entries(visit.place, LOOKED_AT, _before(visit))
+    missing = gaps(entries)
+    chosen = [] if holds is None else [each for each in entries if holds(each.entry)]
+    rows = chosen[:PAGE_ROWS]
+    last = rows[-1] if len(chosen) > PAGE_ROWS else entries[-1] if len(entries) == LOOKED_AT else None
+    values = {
+        "q": text,
+        "refusal": refusal,
+        "terms": TERMS,
+        "rows": [_row(visit, each, gap=each.place in missing) for each in rows],
+        "looked_at": len(entries),
+        "gaps": len(missing),
+        "kept_days": KEPT_DAYS,
+        "form": visit.link("audit"),
+        "download": visit.link("audit", "download", q=text),
+        "first": visit.link("audit", q=text) if visit.asked("before") else "",
+        "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.place)),
+    }
+    return Page("audit.html", values, _REFUSED if refusal else 200, live_seconds=5)
+
+
+def _search(text: str, now: int) -> tuple[str, Predicate | None]:
+    """The reason that a search cannot be read for, or its predicate."""
+    try:
+        return "", read_terms(text, now)
+    except SearchInvalidError as error:
+        return str(error), None
+
+
+def _before(visit: Visit) -> tuple[int, int] | None:
+    at, dot, seq = visit.asked("before").partition(".")
+    return (whole(at), whole(seq)) if dot else None
+
+
+def _row(visit: Visit, record: KeptEntry, *, gap: bool) -> dict[str, Any]:
+    entry = record.entry
+    return {
+        "id": "{}-{}".format(*record.place),
+        "entry": entry,
+        "gap": gap,
+        "who": entry.who.rpartition(":")[2] or "anybody",
+        "only": visit.link("audit", q=f'on:"{entry.on}"'),
+        "undo": f"{visit.base}{entry.undo}" if entry.undo else "",
+        "fields": [(name, each) for name, values in entry.fields.items() for each in values],
+        "difference": _difference(entry),
+        "digest": record.digest,
+    }
+
+
+def _difference(entry: AuditEntry) -> list[str]:
+    """The lines that a change took away and put there, each with its sign."""
+    before, after = entry.before.splitlines(), entry.after.splitlines()
+    lines = difflib.unified_diff(before, after, lineterm="", n=1)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+async def download(visit: Visit) -> File:
+    """The newest entries that a search is for, as lines of JSON, each as it is kept and with its digest.
+
+    Raises:
+        SearchInvalidError: The search cannot be read.
+    """
+    holds = read_terms(visit.asked("q"), visit.now)
+    entries = await visit.installation.audit.entries(visit.place, DOWNLOADED_MAX)
+    lines = [
+        orjson.dumps({**asdict(each.entry), "digest": each.digest}) for each in entries if holds(each.entry)
+    ]
+    return File("audit.jsonl", "application/x-ndjson", b"".join(line + b"\n" for line in lines))

@@ -1,0 +1,153 @@
+"""Audit: who did what by the console and Redrive's own routes, as log events that only Redrive writes and removes.
+
+Each account's region has a log group of its own, kept 400 days and out of reach of CloudWatch Logs. An entry carries the
+digest of the one before it, so that a gap shows; it is on disk before whoever did it is answered. Two nodes that record
+in the same moment may both follow the same entry, which is no gap.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.ports import LogSink, NodeStore
+from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
+from redrive.model.names import ResourceName
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "/redrive/audit"
+KEPT_DAYS: Final = 400
+WHAT_CHARS_MAX: Final = 1_000
+_HIDDEN: Final = ":audit"  # behind a region: no caller of CloudWatch Logs names it
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A change that somebody made.
+
+    Attributes:
+        at: When (ms).
+        who: An access key or a principal; empty where nobody has to say.
+        action: What kind of change: `redrive`, `set-aside`.
+        on: The queue, topic or other thing that was changed.
+        what: The change in words, without any message's body.
+        by: By which way: `console` or `control`.
+        address: Where from.
+        before: What was there before, where that is short; empty: not kept.
+        after: What is there now.
+        undo: The path of the console's form that takes it back; empty: nothing does.
+        fields: Of that form.
+        follows: The digest of the entry before this one; empty: this is the first.
+    """
+
+    at: int
+    who: str
+    action: str
+    on: str
+    what: str
+    by: str
+    address: str
+    before: str = ""
+    after: str = ""
+    undo: str = ""
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    follows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """An entry as it was read.
+
+    Attributes:
+        entry: What it says.
+        place: Where it stands, to go on from.
+        digest: Of its text, which the next one carries.
+    """
+
+    entry: AuditEntry
+    place: tuple[int, int]
+    digest: str
+
+
+class AuditTrail:
+    """Writes entries, and reads them."""
+
+    def __init__(
+        self, store: NodeStore, sink: LogSink, stream: str, settle: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Begin with nothing under way.
+
+        Args:
+            store: Where entries are.
+            sink: Writes them.
+            stream: Of this node.
+            settle: Lets what was written arrive in the store.
+        """
+        self._store = store
+        self._sink = sink
+        self._stream = stream
+        self._settle = settle
+        self._lock = asyncio.Lock()
+
+    async def record(self, owner: ResourceName, entry: AuditEntry) -> None:
+        """Write an entry behind the last one of its account and region; a store that is away gets it later."""
+        async with self._lock:
+            with contextlib.suppress(StoreUnavailable):
+                newest = await self.entries(owner, 1)
+                entry = replace(entry, follows=newest[0].digest if newest else "")
+            entry = replace(entry, what=entry.what[:WHAT_CHARS_MAX])
+            group = _group(owner)
+            self._sink.write(group, self._stream, entry.at, orjson.dumps(asdict(entry)).decode())
+            logger.info(
+                "audit.did action=%s on=%s by=%s what=%r", entry.action, entry.on, entry.who, entry.what
+            )
+            with contextlib.suppress(StoreUnavailable):
+                await self._settle()
+
+    async def entries(
+        self, owner: ResourceName, limit: int, before: tuple[int, int] | None = None
+    ) -> list[KeptEntry]:
+        """The entries of an account and region, latest first.
+
+        Args:
+            owner: The account and region.
+            limit: At most so many.
+            before: Only those that stand before this place.
+        """
+        stored = await self._store.get(LOG_GROUP, _group(owner).key)
+        if stored is None:
+            return []
+        group = LogGroup.from_document(stored.document)
+        events = await self._store.find_events(LogQuery(group.id, limit=limit, after=before, backwards=True))
+        return [_read(event) for event in events]
+
+
+def gaps(entries: Sequence[KeptEntry]) -> Collection[tuple[int, int]]:
+    """The places of entries before which one is missing, among entries that follow each other, latest first.
+
+    The oldest is not judged: what it follows was not read.
+    """
+    digests = {each.digest for each in entries}
+    return {each.place for each in entries[:-1] if each.entry.follows not in digests}
+
+
+def kept_days(group: ResourceName) -> int | None:
+    """The days that a group of this trail keeps its events; None: it is no such group."""
+    return KEPT_DAYS if group.name == GROUP and group.region.endswith(_HIDDEN) else None
+
+
+def _group(owner: ResourceName) -> ResourceName:
+    return ResourceName(owner.account, owner.region + _HIDDEN, GROUP)
+
+
+def _read(event: LogEvent) -> KeptEntry:
+    document: dict[str, Any] = orjson.loads(event.message)
+    digest = hashlib.sha256(event.message.encode()).hexdigest()
+    return KeptEntry(AuditEntry(**document), event.place, digest)

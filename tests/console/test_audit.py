@@ -1,0 +1,126 @@
+"""Audit: what forms and control routes change is kept with who did it, and a gap in it shows."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from redrive.model.http import Request, Response
+from redrive.model.log import LOG_GROUP, LogGroup
+from redrive.telemetry.audit import KEPT_DAYS, gaps
+from tests.console.services import Services, make_function
+from tests.console.test_schedules import ID, text
+from tests.console.world import PLACE, ROOM, TRIED, URL, Visitor, World, make_world, visiting
+
+AUDIT = f"{ROOM}/audit"
+
+
+async def control(visitor: Visitor, path: str, document: dict[str, object]) -> int:
+    headers = {"host": URL.partition("//")[2], "content-type": "application/json"}
+    body = json.dumps(document).encode()
+    answer = visitor.server.router.answer(Request("POST", f"/_redrive/{path}", "", headers, body))
+    response = answer if isinstance(answer, Response) else await answer
+    return response.status
+
+
+async def deeds(visitor: Visitor) -> World:
+    """Let two dead letters be set aside, one by the console and one by a control route."""
+    world = await make_world(visitor)
+    first, second = await world.die("SECRET 1", "SECRET 2")
+    form = {"id": first, "cause": "all"}
+    assert (await visitor.post(f"{ROOM}/dead-letters/orders-dead/set-aside", form)).status == 303
+    wish = {"queue": "orders-dead", "ids": [second]}
+    assert await control(visitor, "dead-letters-set-aside", wish) == 200
+    return world
+
+
+async def test_deeds_of_the_console_and_of_control_routes_are_kept_and_no_body() -> None:
+    async with visiting() as visitor:
+        await deeds(visitor)
+        page = text(await visitor.get(AUDIT))
+        assert "root set-aside orders-dead ids 1, moved 1 control" in page
+        assert (
+            "anybody set-aside orders-dead 1 of 1 set aside, where they are kept for 14 days console" in page
+        )
+        assert "No gap among 2 entries" in page
+        assert "SECRET" not in page
+        store = visitor.server.core.store
+        (group,) = [LogGroup.from_document(each.document) for each in await store.find(LOG_GROUP, "")]
+        assert group.retention_days == KEPT_DAYS == 400
+        services = Services(visitor)
+        assert (await services.call("logs", "DescribeLogGroups"))["logGroups"] == []
+
+
+async def test_a_refused_wish_is_no_deed() -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        assert await control(visitor, "dead-letters-set-aside", {"queue": "absent", "ids": [1]}) == 400
+        assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": ""})).status == 400
+        assert "Nobody has changed anything" in text(await visitor.get(AUDIT))
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("by:root", ["control"]),
+        ("way:console", ["console"]),
+        ("action:set-aside on:orders", ["control", "console"]),
+        ("-by:root", ["console"]),
+        ("since:1d", ["control", "console"]),
+        ("until:2020-01-01", []),
+        ("nobody", []),
+    ],
+)
+async def test_terms_find_deeds(search: str, found: list[str]) -> None:
+    async with visiting() as visitor:
+        await deeds(visitor)
+        lines = (await visitor.get(f"{AUDIT}/download?q={search.replace(' ', '+')}")).body.splitlines()
+        assert [json.loads(line)["by"] for line in lines] == found
+
+
+async def test_a_term_that_is_not_known_is_refused_at_the_field() -> None:
+    async with visiting() as visitor:
+        answer = await visitor.get(f"{AUDIT}?q=bogus:1")
+        assert answer.status == 422
+        assert "There is no term “bogus”" in text(answer)
+
+
+async def test_an_entry_that_was_removed_leaves_a_gap() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        (one,) = await world.die("order 1")
+        time = visitor.server.time
+        assert time is not None
+        for _ in range(3):
+            assert (
+                await control(visitor, "dead-letters-set-aside", {"queue": "orders-dead", "ids": [one]})
+                == 200
+            )
+            await time.advance(60_000)
+        assert "No gap among 3 entries" in text(await visitor.get(AUDIT))
+        newest, middle, oldest = await visitor.server.core.audit.entries(PLACE, 10)
+        assert gaps([newest, middle, oldest]) == set()
+        assert gaps([newest, oldest]) == {newest.place}
+
+
+async def test_a_switch_is_undone_from_its_row() -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_function(services)
+        link = f"{ROOM}/event-sources/{services.mappings[0]}"
+        await visitor.post(link, {"do": "enable"})
+        page = (await visitor.get(AUDIT)).body.decode()
+        assert f'action="{link}"' in page
+        assert '<input type="hidden" name="do" value="disable">' in page
+
+
+async def test_a_policy_is_kept_as_it_was_and_as_it_is() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        subscription = replace(world.subscription, id=ID, endpoint="https://orders.example.com/")
+        await world.engine.resources.subscriptions.create(subscription)
+        form = TRIED | {"topic": "Rentals", "subscription": ID}
+        assert (await visitor.post(f"{ROOM}/schedules", form)).status == 303
+        page = text(await visitor.get(AUDIT))
+        assert f"change-policy Rentals/{ID}" in page
+        assert '+ "numRetries": 10' in page
