@@ -61,7 +61,9 @@ class StackOperations:
         self._services = services
         self._leaps = leaps
         self.activity = Activity()
-        self.words = StackSignals(engine, DocumentWatch(engine, self.activity), services.base_url, key)
+        resources, clock = engine.resources, engine.clock
+        watch = DocumentWatch(resources, clock, self.activity)
+        self.words = StackSignals(resources, clock, watch, services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
         self._upkeep = Upkeep(self._round, engine.clock, ROUND_MS, "stacks.unread", once=leaps)
         self._forgets_at = 0

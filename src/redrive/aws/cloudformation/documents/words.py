@@ -17,8 +17,8 @@ from urllib.parse import quote, unquote
 from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escaped
 from redrive.aws.cloudformation.documents.names import PATH, id_in
 from redrive.aws.cloudformation.documents.records import STACK, Stack
-from redrive.engine.engine import Engine
-from redrive.engine.resources import Draft
+from redrive.engine.ports import Clock
+from redrive.engine.resources import Draft, Resources
 
 T = TypeVar("T")
 
@@ -90,11 +90,11 @@ class _Waiter:
 class DocumentWatch:
     """Wakes what waits for documents."""
 
-    def __init__(self, engine: Engine, activity: Activity) -> None:
-        self._clock = engine.clock
+    def __init__(self, resources: Resources, clock: Clock, activity: Activity) -> None:
+        self._clock = clock
         self._activity = activity
         self._waiters: set[_Waiter] = set()
-        documents = engine.resources.documents
+        documents = resources.documents
         documents.on_write(lambda kind, key, _: self._wake(kind, key))
         documents.on_forget(self._wake)
 
@@ -145,16 +145,20 @@ _PARTS: Final = 4
 class StackSignals:
     """Waits for words, and keeps those that come."""
 
-    def __init__(self, engine: Engine, watch: DocumentWatch, base_url: str, key: bytes) -> None:
-        """Wait by the documents of this engine.
+    def __init__(
+        self, resources: Resources, clock: Clock, watch: DocumentWatch, base_url: str, key: bytes
+    ) -> None:
+        """Wait by these documents.
 
         Args:
-            engine: Where words are kept.
+            resources: Where words are kept.
+            clock: The engine's.
             watch: Wakes what waits for them.
             base_url: What addresses for answers begin with.
             key: Of the installation, for their last part.
         """
-        self._engine = engine
+        self._resources = resources
+        self._clock = clock
         self._watch = watch
         self._base_url = base_url
         self._key = key
@@ -162,7 +166,7 @@ class StackSignals:
     @property
     def now(self) -> int:
         """The moment (ms)."""
-        return self._engine.clock.now()
+        return self._clock.now()
 
     async def pause(self, milliseconds: int) -> None:
         """Return so much later."""
@@ -199,7 +203,7 @@ class StackSignals:
             await draft.get(SIGNAL, key)
             draft.put(SIGNAL, key, signal)
 
-        await self._engine.resources.write(decide)
+        await self._resources.write(decide)
 
     async def told(
         self, stack_arn: str, logical_id: str, about: str, count: int, deadline: int
@@ -208,7 +212,7 @@ class StackSignals:
         prefix = _prefix(_key_of(stack_arn), logical_id, about)
 
         async def look() -> Sequence[Signal] | None:
-            signals = await self._engine.resources.documents.find(SIGNAL, prefix)
+            signals = await self._resources.documents.find(SIGNAL, prefix)
             failed = [signal for signal in signals if signal.status != "SUCCESS"]
             return failed or (signals if len(signals) >= count else None)
 
@@ -223,7 +227,7 @@ class StackSignals:
             for key, _ in await draft.find(SIGNAL, prefix):
                 draft.remove(SIGNAL, key)
 
-        await self._engine.resources.write(decide)
+        await self._resources.write(decide)
 
     # ---- nested stacks -----------------------------------------------------------------------------------------------
 
@@ -232,16 +236,16 @@ class StackSignals:
         key = _key_of(stack_arn)
 
         async def look() -> Stack | None:
-            stack: Stack | None = await self._engine.resources.documents.get(STACK, key)
+            stack: Stack | None = await self._resources.documents.get(STACK, key)
             return None if stack is None or stack.status.endswith("_IN_PROGRESS") else stack
 
-        if await self._engine.resources.documents.get(STACK, key) is None:
+        if await self._resources.documents.get(STACK, key) is None:
             return None
         return await self._watch.until(STACK.name, key, look, deadline)
 
     async def nest(self, stack_arn: str, parent: str) -> None:
         """Write down that a stack is nested in another."""
-        above = await self._engine.resources.documents.get(STACK, _key_of(parent))
+        above = await self._resources.documents.get(STACK, _key_of(parent))
         root = (above.root if above else "") or parent
 
         async def decide(draft: Draft) -> None:
@@ -249,7 +253,7 @@ class StackSignals:
             if stack is not None and stack.parent != parent:
                 draft.put(STACK, stack.key, replace(stack, parent=parent, root=root))
 
-        await self._engine.resources.write(decide)
+        await self._resources.write(decide)
 
     def outputs(self, stack: Stack) -> Mapping[str, Any]:
         """The outputs of a nested stack, as attributes."""
