@@ -1,4 +1,4 @@
-"""`python -m tests.browser.gallery DIRECTORY`: a picture of every page of the console, in both themes and two widths.
+"""`python -m tests.browser.gallery DIRECTORY`: a picture of every page of the console, in both themes and three widths.
 
 For the eye: whoever has changed how pages look goes through these. Their data is made up, and the same at every run.
 """
@@ -35,7 +35,7 @@ from tests.console.test_event_grid import subscribed
 from tests.console.world import PLACE, ROOM, ROOT, Visitor
 from tests.services.server import serving
 
-WIDTHS: Final = (1280, 320)
+WIDTHS: Final = (1280, 820, 320)
 THEMES: Final = ("light", "dark")
 _HEIGHT_MIN: Final = 700
 _HEIGHT_MAX: Final = 4000

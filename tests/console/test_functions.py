@@ -16,7 +16,7 @@ async def test_functions_are_listed_with_their_errors_and_waiting_events() -> No
         visitor.server.core.engine.operations.inject_fault(f"{arn('lambda', 'function:bill')}:$LATEST", 503)
         await services.call("lambda", "Invoke", FunctionName="bill", InvocationType="Event", Payload=b"{}")
         assert (
-            'data-label="Waiting" class="num">1</td><td data-label="Oldest"><time'
+            'data-label="Waiting" class="num">1</td><td class="wide"><time'
             in (await visitor.get(f"{ROOM}/functions?new")).body.decode()
         )
         page = (await visitor.get(f"{ROOM}/functions/bill")).body.decode()

@@ -73,7 +73,15 @@ def test_lone_surrogates_are_written_out() -> None:
 
 @pytest.mark.parametrize(
     ("a_second", "shown"),
-    [(0, "0/s"), (1 / 60, "0.02/s"), (0.3, "0.3/s"), (1, "1/s"), (12.54, "12.5/s"), (1204.4, "1,204/s")],
+    [
+        (0, "0/s"),
+        (1 / 300, "0.2/min"),
+        (1 / 60, "0.02/s"),
+        (0.3, "0.3/s"),
+        (1, "1/s"),
+        (12.54, "12.5/s"),
+        (1204.4, "1,204/s"),
+    ],
 )
 def test_a_rate_has_no_more_digits_than_say_something(a_second: float, shown: str) -> None:
     assert words.rate(a_second) == shown

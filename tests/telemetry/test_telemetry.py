@@ -462,7 +462,7 @@ async def test_levels_are_those_of_the_last_look_at_queues_that_hold_something(h
     house.telemetry.metrics.sent(D, 0, 0, house.clock.now())
     assert house.telemetry.queue_levels == []
     await house.advance(MINUTE_MS)
-    assert house.telemetry.queue_levels == [Level(Q.name, Counts(2, 0, 1), MINUTE_MS // 1000)]
+    assert house.telemetry.queue_levels == [Level(Q.name, Counts(2, 0, 1), MINUTE_MS // 1000, house.start)]
     await house.claim(Q)
     assert house.telemetry.queue_levels[0].counts == Counts(2, 0, 1)  # nobody looks because somebody asks
     await house.advance(MINUTE_MS)

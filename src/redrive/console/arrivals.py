@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from redrive.console.picture import Curve, sparkline
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery
 from redrive.model.names import ResourceName
@@ -13,6 +14,7 @@ from redrive.telemetry.traffic import arrivals_at, arrivals_in
 GAP_MS: Final = 15 * MINUTE_MS
 #: Less than a day, so that a time of day says when a burst began.
 BURST_MS_MAX: Final = 23 * 60 * MINUTE_MS
+_LISTED_MS: Final = 30 * MINUTE_MS
 #: As long as SQS keeps a message; later nothing is left of what came.
 REMEMBERED_MS: Final = 14 * DAY_MS
 
@@ -69,6 +71,37 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
         for queue in queues
     }
     return {queue_id: burst for queue_id, burst in latest.items() if burst is not None}
+
+
+class Day(NamedTuple):
+    """The arrivals at a dead-letter queue in the last 24 hours.
+
+    Attributes:
+        letters: How many came.
+        curve: Those of each half hour; None: nothing came.
+    """
+
+    letters: int
+    curve: Curve | None
+
+
+async def last_days(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -> Mapping[int, Day]:
+    """The last day of each dead-letter queue, by its number: one read of up to 49 rows for each."""
+    if not queues:
+        return {}
+    until = now // _LISTED_MS * _LISTED_MS + _LISTED_MS
+    since = until - DAY_MS - _LISTED_MS
+    series = {queue.id: arrivals_at(queue.name) for queue in queues}
+    points = await telemetry.find_points_each(PointQuery(list(series.values()), since, until, _LISTED_MS))
+    days = {}
+    for number, each in series.items():
+        periods = [0.0] * ((until - since) // _LISTED_MS)
+        for bucket in points.get(each.id, ()):
+            periods[(bucket.at - since) // _LISTED_MS] += bucket.statistics.total
+        letters = int(sum(periods))
+        summary = f"{letters:,} dead letters came in the last 24 hours"
+        days[number] = Day(letters, sparkline(periods, summary) if letters else None)
+    return days
 
 
 async def last_arrival(telemetry: TelemetryStore, places: Sequence[ResourceName], now: int) -> int | None:

@@ -21,7 +21,7 @@ class Health(NamedTuple):
         delivered: How many of them succeeded.
         mean_ms: The time that they took on average; None: there were none.
         slowest_ms: The longest; None: there were none.
-        drawn: The deliveries of each minute; None: there were none.
+        drawn: The deliveries of each period; None: there were none.
     """
 
     attempts: int
@@ -64,7 +64,7 @@ def health(hour: Hour, subscription: Subscription) -> Health:
     attempts = hour.tally(delivered, _answer(subscription, delivered=False).series)
     if attempts.mean is None or attempts.greatest is None:
         return Health(0, 0, None, None, None)
-    words = f"{taken.samples:,} deliveries in the last hour, minute by minute"
+    words = f"{taken.samples:,} deliveries in the last hour"
     return Health(
         attempts.samples,
         taken.samples,
@@ -117,6 +117,31 @@ def topic_hour_series(topic: ResourceName) -> list[Series]:
             for labels in _LABELS
         ),
     ]
+
+
+class TopicTraffic(NamedTuple):
+    """The traffic of a topic in the last hour.
+
+    Attributes:
+        published: Messages that came.
+        delivered: Deliveries that receivers took.
+        failed: Attempts that did not succeed.
+        curve: The publications of each period; None: there were none.
+    """
+
+    published: int
+    delivered: int
+    failed: int
+    curve: Curve | None
+
+
+def topic_traffic(hour: Hour, topic: ResourceName) -> TopicTraffic:
+    """The last hour of a topic, of points of `topic_hour_series`."""
+    published, *others = topic_hour_series(topic)
+    publications = int(hour.total(published))
+    totals = [hour.total(each) for each in others]
+    curve = hour.sparkline(f"{publications:,} publications in the last hour", published, sums=True)
+    return TopicTraffic(publications, int(sum(totals[2:])), int(sum(totals[:2])), curve)
 
 
 def topic_chart(hour: Hour, topic: ResourceName) -> TimeChart | None:

@@ -9,6 +9,8 @@ from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 
 MINUTES: Final = 60
+#: What one point of a list gathers: fifty lines of three series are 2,000 rows.
+LISTED_MS: Final = 5 * MINUTE_MS
 
 
 class Tally(NamedTuple):
@@ -39,11 +41,13 @@ class Hour(NamedTuple):
         since: The beginning of the first minute (ms).
         until: The end of the last one, which is the current minute (ms).
         by_series: The points of each series by its id; none of a series without points.
+        period_ms: What one point gathers.
     """
 
     since: int
     until: int
     by_series: Mapping[int, Sequence[PeriodStatistics]]
+    period_ms: int = MINUTE_MS
 
     def points(self, series: Series) -> Sequence[PeriodStatistics]:
         """The points of a series, in order of time."""
@@ -64,12 +68,19 @@ class Hour(NamedTuple):
             max((bucket.at for bucket in buckets), default=None),
         )
 
-    def sparkline(self, words: str, *series: Series) -> Curve | None:
-        """The samples of some series minute by minute, under a sentence; None: there are none."""
-        minutes = [0.0] * (MINUTES + 1)
+    def sparkline(self, words: str, *series: Series, sums: bool = False) -> Curve | None:
+        """Some series period by period, under a sentence; None: there is nothing but zeros.
+
+        Args:
+            words: The sentence.
+            series: Added up.
+            sums: Whether the values are added up, and not how many there are.
+        """
+        periods = [0.0] * ((self.until - self.since) // self.period_ms)
         for bucket in (bucket for each in series for bucket in self.points(each)):
-            minutes[min(MINUTES, (bucket.at - self.since) // MINUTE_MS)] += bucket.statistics.samples
-        return sparkline(minutes, words) if any(minutes) else None
+            value = bucket.statistics.total if sums else bucket.statistics.samples
+            periods[(bucket.at - self.since) // self.period_ms] += value
+        return sparkline(periods, words) if any(periods) else None
 
     def counted(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
         """Lines with the samples of some series each, minute by minute; None: all of them are empty.
@@ -91,14 +102,23 @@ class Hour(NamedTuple):
         return time_chart(points, self.since, whole, MINUTE_MS, unit="/min")
 
 
-async def last_hour(telemetry: TelemetryStore, series: Iterable[Series], now: int) -> Hour:
-    """The last hour of these series."""
-    until = now // MINUTE_MS * MINUTE_MS + MINUTE_MS
-    since = max(0, until - (MINUTES + 1) * MINUTE_MS)
+async def last_hour(
+    telemetry: TelemetryStore, series: Iterable[Series], now: int, period_ms: int = MINUTE_MS
+) -> Hour:
+    """The last hour of these series.
+
+    Args:
+        telemetry: Where all nodes write down what they counted.
+        series: One read finds them all.
+        now: The time (ms).
+        period_ms: What one point gathers: a list has fifty lines and does with longer ones.
+    """
+    until = now // period_ms * period_ms + period_ms
+    since = max(0, until - MINUTES * MINUTE_MS - period_ms)
     all_series = list(series)
     points = (
-        await telemetry.find_points_each(PointQuery(all_series, since, until, MINUTE_MS))
+        await telemetry.find_points_each(PointQuery(all_series, since, until, period_ms))
         if all_series
         else {}
     )
-    return Hour(since, until, points)
+    return Hour(since, until, points, period_ms)

@@ -47,5 +47,5 @@ def unattended(levels: Sequence[Level], hour: Hour) -> list[Level]:
         levels: Of `long_waiting`.
         hour: With the points of `receive_series`.
     """
-    since = hour.until - (WAITED_MINUTES + 1) * MINUTE_MS
+    since = (hour.until - (WAITED_MINUTES + 1) * MINUTE_MS) // hour.period_ms * hour.period_ms
     return [level for level in levels if not any(hour.total(each, since) for each in receive_series([level]))]

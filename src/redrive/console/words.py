@@ -11,6 +11,7 @@ _MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _KIB: Final = 1024
 _WHOLE_FROM: Final = 100  # from there on a tenth of one says nothing
+_A_SECOND_MIN: Final = 0.01  # below that it is said by the minute
 _FAILURES: Final = {
     "source": "the queue that it emptied is gone",
     "destination": "the queue that it sent to is gone",
@@ -51,9 +52,11 @@ def counted(value: int, at_most: int) -> str:
 
 
 def rate(a_second: float) -> str:
-    """`1,204/s`, `12.5/s`, `0.3/s`, `0.02/s`: no more digits than say something."""
+    """`1,204/s`, `12.5/s`, `0.3/s`, `0.02/s`, `0.2/min`: no more digits than say something."""
     if a_second >= _WHOLE_FROM or a_second == 0:
         return f"{a_second:,.0f}/s"
+    if a_second < _A_SECOND_MIN:
+        return f"{a_second * 60:.1g}/min"
     digits = 1 if a_second >= 1 else 2
     return f"{a_second:.{digits}f}".rstrip("0").rstrip(".") + "/s"
 

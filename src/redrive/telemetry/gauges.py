@@ -118,7 +118,7 @@ class Gauges:
                 points += _full(name, look)
                 points += _zeros(name, look.minute - MINUTE_MS) if was_active else ()
         self.levels = fullest(
-            Level(name, look.counts, look.age_seconds)
+            Level(name, look.counts, look.age_seconds, look.oldest_at)
             for name, look in self._looks.items()
             if any(look.counts)
         )

@@ -21,11 +21,13 @@ class Level:
         name: The queue or the topic; OTHERS stands for several.
         counts: Deliveries that are due, in flight, and waiting for a later moment.
         age_seconds: Of the oldest delivery.
+        oldest_at: When that began to age (ms); None: nobody says so, or several queues are told of together.
     """
 
     name: ResourceName
     counts: Counts
     age_seconds: int
+    oldest_at: int | None = None
 
     def and_also(self, other: "Level") -> "Level":
         """Both levels as one: the deliveries of both, and the greater age."""

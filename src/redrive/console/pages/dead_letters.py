@@ -10,9 +10,10 @@ from redrive.aws.lambda_.documents.backlogs import TO_FUNCTION
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
+from redrive.console.arrivals import last_days
 from redrive.console.commands import aws_command
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit, searched
-from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter
+from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
@@ -21,6 +22,7 @@ from redrive.model.search import TERMS, Predicate, SearchInvalidError
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
+CAUSES_OF_MAX: Final = 3  # queues of a list: 8 ms each
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 _UNREADABLE: Final = 400
 SLICE: Final = 2000  # dead letters that one request of a search looks at: under 20 ms
@@ -31,25 +33,50 @@ async def listed(visit: Visit) -> Page:
     place = visit.place
     queues = await visit.engine.operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
     aside = await visit.engine.resources.queues.get(place._replace(name=SET_ASIDE))
+    queues.sort(key=lambda each: (-each.letters, each.queue.name.name))
+    begin = visit.number("from")
+    page = queues[begin : begin + PAGE_ROWS]
+    days = await last_days(visit.installation.telemetry, [each.queue for each in page], visit.now)
+    oldest = {each.name: each.oldest_at for each in visit.installation.queue_levels()}
+    tasks = {task.source: task for task in await visit.installation.redrives.all()}
     rows = [
         {
-            "name": queue.queue.name.name,
-            "number": queue.letters,
-            "at_most": queue.at_most,
-            "link": visit.link("dead-letters", queue.queue.name.name),
-            "sources": [f"queue {name.name}" for name in queue.from_queues]
-            + [origin_text(None, subscription) for subscription in queue.from_subscriptions],
+            "name": each.queue.name.name,
+            "number": each.letters,
+            "at_most": each.at_most,
+            "link": visit.link("dead-letters", each.queue.name.name),
+            "sources": [f"queue {name.name}" for name in each.from_queues]
+            + [origin_text(None, subscription) for subscription in each.from_subscriptions],
+            "cause": await _main_cause(visit, each) if index + begin < CAUSES_OF_MAX else None,
+            "oldest_at": oldest.get(each.queue.name),
+            "day": days[each.queue.id],
+            "task": tasks.get(each.queue.name),
         }
-        for queue in queues
+        for index, each in enumerate(page)
     ]
-    rows.sort(key=lambda row: (-int(str(row["number"])), str(row["name"])))
     aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
     policy = f'{{"deadLetterTargetArn": "arn:aws:sqs:{place.region}:{place.account}:orders-dead", "maxReceiveCount": 3}}'
     url = f"{visit.host}/{place.account}/orders"
     attributes = orjson.dumps({"RedrivePolicy": policy}).decode()
     start = aws_command(visit, "sqs", "set-queue-attributes", "--queue-url", url, "--attributes", attributes)
-    values = {"rows": rows, "aside": aside_link, "start": start}
+    behind = begin + PAGE_ROWS
+    values = {
+        "rows": rows,
+        "aside": aside_link,
+        "start": start,
+        "number": len(queues),
+        "first": visit.link("dead-letters") if begin else "",
+        "next": visit.link("dead-letters", **{"from": behind}) if behind < len(queues) else "",
+    }
     return Page("dead_letter_queues.html", values, live_seconds=10)
+
+
+async def _main_cause(visit: Visit, dead: DeadLetterQueue) -> CauseCount | None:
+    """The cause that most letters of a queue died of."""
+    if not dead.letters:
+        return None
+    groups = await visit.engine.operations.cause_counts(dead.queue, CAUSES_MAX, COUNTED_MAX)
+    return groups[0] if groups else None
 
 
 async def workbench(visit: Visit) -> Page:

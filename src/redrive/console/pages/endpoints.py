@@ -2,12 +2,15 @@
 
 from typing import Any, Final
 
+from redrive.console.health import answer_series, health
+from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.visit import Missing, Page, Redirect, Visit
 from redrive.engine.operations import EndpointCondition, EndpointState
 from redrive.model.topic import Subscription
 
 SHOWN_MAX: Final = 50
 LOOKED_AT: Final = 1000
+COUNTED_MAX: Final = 10_000  # of each backlog
 _STATES: Final = ("trouble", "all")
 
 
@@ -31,12 +34,23 @@ async def listed(visit: Visit) -> Page:
     pairs = list(zip(looked_at, conditions, strict=True))
     fitting = [pair for pair in pairs if state == "all" or pair[1].troubled]
     page = fitting[:SHOWN_MAX]
+    receivers = [each for each, _ in page]
+    owed = await visit.engine.messages.count_backlogs(receivers, COUNTED_MAX)
+    hour = await last_hour(visit.installation.telemetry, answer_series(receivers), visit.now, LISTED_MS)
     more = len(fitting) > SHOWN_MAX or len(subscriptions) == limit
     last = (page[-1][0] if len(fitting) > SHOWN_MAX else subscriptions[-1]) if subscriptions else None
     values = {
         "state": state,
         "filter": pattern,
-        "rows": [_row(visit, *pair) for pair in page],
+        "rows": [
+            {
+                **_row(visit, *pair),
+                "owed": sum(owed[pair[0].queue_id]),
+                "health": health(hour, pair[0]),
+            }
+            for pair in page
+        ],
+        "at_most": COUNTED_MAX,
         "resting": sum(condition.condition is EndpointState.CIRCUIT_OPEN for condition in conditions),
         "failing": sum(condition.condition is EndpointState.FAILING for condition in conditions),
         "looked_at": len(looked_at),
@@ -46,7 +60,7 @@ async def listed(visit: Visit) -> Page:
         else "",
         "form": visit.link("endpoints"),
     }
-    return Page("endpoints.html", values, live_seconds=2)
+    return Page("endpoints.html", values, live_seconds=5)
 
 
 def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> dict[str, Any]:

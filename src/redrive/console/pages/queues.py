@@ -5,17 +5,21 @@ from typing import Any, Final
 
 from redrive.aws.sqs import names
 from redrive.console.commands import aws_command
+from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.pages.dead_letters import source_text
+from redrive.console.queue_hour import ALL, depth_chart, flow, flow_chart, flow_series
 from redrive.console.sorting import Row, sort_rows
+from redrive.console.unattended import WAITED_MINUTES, long_waiting, receive_series, unattended
 from redrive.console.visit import PAGE_ROWS, Page, Visit
 from redrive.model.queue import Queue
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
 _REFUSED: Final = 400
+_NEVER: Final = 1 << 62  # a moment (ms) behind all others
 
 
 async def listed(visit: Visit) -> Page:
-    """Queues by name, each with its numbers: one read for all of them."""
+    """Queues by name, each with its numbers and its last hour: one read for all of them each."""
     place = visit.place
     after = visit.asked("after")
     prefix = visit.asked("prefix")
@@ -25,11 +29,20 @@ async def listed(visit: Visit) -> Page:
     page = queues[:PAGE_ROWS]
     counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
     targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
+    names_shown = {queue.name for queue in page}
+    levels = {each.name: each for each in visit.installation.queue_levels() if each.name in names_shown}
+    waiting = long_waiting(list(levels.values()), [visit.place], targets)
+    series = [*flow_series(names_shown), *receive_series(waiting)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
+    lonely = {each.name for each in unattended(waiting, hour)}
     rows = [
         {
             "queue": queue,
             "takes_letters": queue.name in targets,
+            "unattended": queue.name in lonely,
             "counts": counts[queue.id],
+            "oldest_at": levels[queue.name].oldest_at if queue.name in levels else None,
+            "flow": flow(hour, queue.name, visit.now),
             "link": visit.link("queues", queue.name.name),
             "dead": "" if queue.dead_letter is None else queue.dead_letter.queue.name,
             "dead_link": ""
@@ -38,13 +51,7 @@ async def listed(visit: Visit) -> Page:
         }
         for queue in page
     ]
-    columns: dict[str, Callable[[Row], Any]] = {
-        "name": lambda row: row["queue"].name.name,
-        "waiting": lambda row: row["counts"].available,
-        "in-flight": lambda row: row["counts"].claimed,
-        "delayed": lambda row: row["counts"].delayed,
-    }
-    ordered, heads = sort_rows(visit, rows, columns, "queues", prefix=prefix, after=after)
+    ordered, heads = sort_rows(visit, rows, _COLUMNS, "queues", prefix=prefix, after=after)
     more = visit.link("queues", prefix=prefix, after=page[-1].name.name) if len(queues) > PAGE_ROWS else ""
     values = {
         "rows": ordered,
@@ -55,24 +62,43 @@ async def listed(visit: Visit) -> Page:
         "after": after,
     }
     values["start"] = aws_command(visit, "sqs", "create-queue", "--queue-name", "orders")
-    return Page("queues.html", values, live_seconds=2)
+    return Page("queues.html", values, live_seconds=5)
+
+
+#: What rows are sorted by.
+_COLUMNS: Final[dict[str, Callable[[Row], Any]]] = {
+    "name": lambda row: row["queue"].name.name,
+    "state": lambda row: (row["takes_letters"] and row["counts"].available > 0, row["unattended"]),
+    "waiting": lambda row: row["counts"].available,
+    "in-flight": lambda row: row["counts"].claimed,
+    "oldest": lambda row: -(row["oldest_at"] or _NEVER),
+    "in": lambda row: row["flow"].in_rate,
+    "out": lambda row: row["flow"].out_rate,
+}
 
 
 async def one(visit: Visit) -> Page:
-    """A queue: its numbers, its rules, and who sends its dead letters here."""
+    """A queue: is it being emptied? Its numbers, its last hour, its rules, and who sends its dead letters here."""
     queue = await visit.queue()
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
-    counters = visit.engine.operations.counts(queue)
     sources = await visit.engine.operations.sources(queue)
+    level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
+    waiting = [] if sources else long_waiting(level, [visit.place], ())
+    series = [*flow_series([queue.name], ALL), *receive_series(waiting)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now)
     values = {
         "queue": queue,
         "counts": counts,
         "at_most": COUNTED_MAX,
+        "oldest_at": level[0].oldest_at if level else None,
+        "flow": flow(hour, queue.name, visit.now),
+        "unattended": unattended(waiting, hour),
+        "waited_minutes": WAITED_MINUTES,
+        "depths": depth_chart(hour, queue.name),
+        "flows": flow_chart(hour, queue.name),
         "url": f"{visit.host}/{queue.name.account}/{queue.name.name}",
         "arn": names.arn_of(queue.name),
         "rules": _rules(queue),
-        "sent": counters.messages_sent,
-        "received": counters.messages_received,
         "sources": [source_text(source) for source in sources],
         "dead_link": ""
         if queue.dead_letter is None
@@ -82,7 +108,7 @@ async def one(visit: Visit) -> Page:
         "send": visit.link("queues", queue.name.name, "send"),
         "back": visit.link("queues"),
     }
-    return Page("queue.html", values, live_seconds=2)
+    return Page("queue.html", values, live_seconds=5)
 
 
 def _rules(queue: Queue) -> list[tuple[str, int]]:

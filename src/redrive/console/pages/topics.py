@@ -1,5 +1,6 @@
 """Topics and their subscriptions: the curve of each retry schedule, a filter tester, and publishing."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -22,8 +23,9 @@ from redrive.console.health import (
     latency_chart,
     topic_chart,
     topic_hour_series,
+    topic_traffic,
 )
-from redrive.console.hour import last_hour
+from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
@@ -45,11 +47,13 @@ from redrive.model.filtering import (
     Subject,
     read_policy,
 )
+from redrive.model.names import ResourceName
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLAN_OF_PROTOCOL
 from redrive.model.topic import POLICY, Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
+SUBSCRIPTIONS_MAX: Final = 1_000  # that a page of topics looks at: 5 ms
 #: Verdicts of filters, as people say them.
 _VERDICTS: Final = {
     FilterVerdict.NO_ATTRIBUTES: "the message has no attributes",
@@ -71,11 +75,16 @@ async def listed(visit: Visit) -> Page:
     )
     page = topics[:PAGE_ROWS]
     troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [place])]
-    rows = [
+    numbers = await _subscriptions_of(visit, page, after)
+    series = [each for topic in page for each in topic_hour_series(topic.name)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
+    rows: list[dict[str, Any]] = [
         {
             "topic": topic,
             "link": visit.link("topics", topic.name.name),
             "troubled": troubled.count(topic.name.key),
+            "subscriptions": numbers.get(topic.name),
+            "traffic": topic_traffic(hour, topic.name),
         }
         for topic in page
     ]
@@ -83,6 +92,10 @@ async def listed(visit: Visit) -> Page:
     columns: dict[str, Callable[[Row], Any]] = {
         "name": lambda row: row["topic"].name.name,
         "state": lambda row: row["troubled"],
+        "subscriptions": lambda row: row["subscriptions"] or 0,
+        "published": lambda row: row["traffic"].published,
+        "delivered": lambda row: row["traffic"].delivered,
+        "failed": lambda row: row["traffic"].failed,
         "created": lambda row: row["topic"].created_at,
     }
     ordered, heads = sort_rows(visit, rows, columns, "topics", prefix=prefix, after=after)
@@ -93,6 +106,24 @@ async def listed(visit: Visit) -> Page:
         {"rows": ordered, "heads": heads, "prefix": prefix, "next": more, "start": start},
         live_seconds=10,
     )
+
+
+async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict[ResourceName, int | None]:
+    """The number of subscriptions of each topic of a page; None: there may be more than were looked at."""
+    account, region = visit.args["account"], visit.args["region"]
+    behind = visit.place._replace(name=after).key if after else ""
+    looked_at = await visit.engine.resources.subscriptions.of_account(
+        account, region, behind, SUBSCRIPTIONS_MAX
+    )
+    numbers: dict[ResourceName, int | None] = dict(Counter(each.topic for each in looked_at))
+    if len(looked_at) < SUBSCRIPTIONS_MAX:
+        return {topic.name: numbers.get(topic.name, 0) for topic in page}
+    last = looked_at[
+        -1
+    ].key  # a subscription's key is its topic's and a slash, behind which comes the digit 0
+    return {
+        topic.name: numbers.get(topic.name, 0) if f"{topic.name.key}0" <= last else None for topic in page
+    }
 
 
 async def one(visit: Visit) -> Page:
