@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.apigateway.control.records import STAGES
 from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS
-from redrive.aws.apigateway.rest.kinds import STAGES
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.api_routes import ApiRoute, apis_of, invoke_url, name_of, routes_of, target_of

@@ -43,6 +43,11 @@ def no_api(account: str, api_id: str) -> AwsError:
     return not_found(f"{_NO_API} {account}:{api_id}")
 
 
+def no_deployment() -> AwsError:
+    """The refusal for a deployment that is not there."""
+    return not_found("Invalid Deployment identifier specified")
+
+
 translated: Final = translator()
 
 

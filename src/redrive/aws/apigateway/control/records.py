@@ -13,7 +13,8 @@ Tree = Mapping[str, Any]
 REST: Final = "rest"
 HTTP: Final = "http"
 
-GATEWAY_RESPONSES: Final = "gatewayResponses"  # among the parts of a REST API
+STAGES: Final = "stages"  # among the parts of an API
+GATEWAY_RESPONSES: Final = "gatewayResponses"  # of a REST API
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,25 @@
 """HTTP APIs: made, imported, shown, changed and deleted, with all that they consist of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.apis import ApiKind, Apis
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, not_found, unoffered
 from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
 from redrive.aws.apigateway.control.records import (
-    API_PLACE,
     DEPLOYMENT,
     HTTP,
+    STAGES,
     ApiDeployment,
-    ApiPlace,
     Tree,
-    api_key,
     deployment_key,
 )
-from redrive.aws.apigateway.control.roles import check_roles
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.definitions import defined_tree
-from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, TARGET
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.aws.apigateway.rest.definitions import read_definition
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.wire.hosted_urls import hosted_url
@@ -38,14 +35,17 @@ _PAYLOAD: Final = "2.0"
 TAGS: Final = Tagging(too_many=lambda: bad_request("A resource has at most 50 tags"), pair=(), list="GetTags")
 
 
+HTTP_APIS: Final = ApiKind(
+    HTTP_API, HTTP, "DeploymentId", lambda _, api_id: not_found(f"Invalid API identifier specified {api_id}")
+)
+
+
 class HttpApiOperations:
     """Keeps HTTP APIs."""
 
-    def __init__(self, engine: Engine, roles: ServiceRoles) -> None:
-        """Keep them in this engine; integrations may have these roles."""
+    def __init__(self, engine: Engine, apis: Apis[HttpApi]) -> None:
         self._engine = engine
-        self._roles = roles
-        self._documents = engine.resources.documents
+        self._apis = apis
         self._chance = engine.runtime.chance
 
     # ---- APIs ------------------------------------------------------------------------------------------------
@@ -73,13 +73,13 @@ class HttpApiOperations:
             new_tree = {**tree, STAGES: api.tree.get(STAGES) or {}}
             return replace(api, settings={**api.settings, **settings}, tree=new_tree)
 
-        return shown(call, await self.edit(call, params["ApiId"], change))
+        return shown(call, await self._apis.edit(call, params["ApiId"], change))
 
     async def get_api(self, call: Call, params: Structure) -> Structure:
-        return shown(call, await self.api(call, params["ApiId"]))
+        return shown(call, await self._apis.api(call, params["ApiId"]))
 
     async def get_apis(self, call: Call, params: Structure) -> Structure:
-        apis = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
+        apis = await self._apis.all(call)
         return HTTP_PAGES.of("GetApis", params, apis, lambda api: shown(call, api))
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
@@ -89,7 +89,7 @@ class HttpApiOperations:
             tree = _quick_changed(api.tree, params)
             return replace(api, settings={**api.settings, **changes}, tree=tree)
 
-        return shown(call, await self.edit(call, params["ApiId"], change))
+        return shown(call, await self._apis.edit(call, params["ApiId"], change))
 
     async def delete_cors_configuration(self, call: Call, params: Structure) -> Structure:
 
@@ -97,39 +97,13 @@ class HttpApiOperations:
             settings = {name: value for name, value in api.settings.items() if name != "CorsConfiguration"}
             return replace(api, settings=settings)
 
-        await self.edit(call, params["ApiId"], change)
+        await self._apis.edit(call, params["ApiId"], change)
         return {}
 
     async def delete_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html; its deployments go with it."""
-        api_id = params["ApiId"]
-
-        async def decide(draft: Draft) -> None:
-            api = await _api_in(draft, call, api_id)
-            for key, _ in await draft.find(DEPLOYMENT, deployment_key(call.account, call.region, api_id, "")):
-                draft.remove(DEPLOYMENT, key)
-            draft.remove(HTTP_API, api.key)
-            draft.remove(API_PLACE, api_id)
-
-        await self._engine.resources.write(decide)
+        await self._apis.remove(call, params["ApiId"])
         return {}
-
-    async def api(self, call: Call, api_id: str) -> HttpApi:
-        """An API of the caller's; raises AwsError."""
-        api = await self._documents.get(HTTP_API, api_key(call.account, call.region, api_id))
-        return _standing(api, api_id)
-
-    async def edit(self, call: Call, api_id: str, change: Callable[[HttpApi], HttpApi]) -> HttpApi:
-        """Change an API of the caller's; the API as it is then."""
-
-        async def decide(draft: Draft) -> HttpApi:
-            before = await _api_in(draft, call, api_id)
-            changed = change(before)
-            await check_roles(self._roles, call, changed.tree, before.tree)
-            draft.put(HTTP_API, changed.key, changed)
-            return changed
-
-        return await self._engine.resources.write(decide)
 
     async def _make(
         self, call: Call, settings: Mapping[str, Any], tree: Tree, tags: dict[str, str]
@@ -142,15 +116,7 @@ class HttpApiOperations:
             **settings,
         }
         http_api = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
-        await check_roles(self._roles, call, tree, {})
-
-        async def decide(draft: Draft) -> None:
-            if await draft.get(API_PLACE, api_id) is not None:
-                raise conflict(f"The API identifier {api_id} is taken")
-            draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, HTTP))
-            draft.put(HTTP_API, http_api.key, http_api)
-
-        await self._engine.resources.write(decide)
+        await self._apis.create(call, http_api)
         return shown(call, http_api)
 
     def _defined(self, body: str) -> tuple[dict[str, Any], Tree]:
@@ -208,7 +174,7 @@ class HttpApiOperations:
         made_id, name = new_id(self._chance), params.get("StageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
-            api = await _api_in(draft, call, params["ApiId"])
+            api = await self._apis.api_in(draft, call, params["ApiId"])
             tree = {section: part for section, part in api.tree.items() if section != STAGES}
             deployment = ApiDeployment(
                 made_id, call.now, params.get("Description") or "", dict(api.settings), tree
@@ -225,55 +191,27 @@ class HttpApiOperations:
         return _shown_deployment(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
-        deployment = await self._documents.get(DEPLOYMENT, key)
-        if deployment is None:
-            raise not_found("Invalid Deployment identifier specified")
-        return _shown_deployment(deployment)
+        return _shown_deployment(await self._apis.deployment(call, params["ApiId"], params["DeploymentId"]))
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
-        await self.api(call, params["ApiId"])
-        beginning = deployment_key(call.account, call.region, params["ApiId"], "")
-        deployments = await self._documents.find(DEPLOYMENT, beginning)
+        deployments = await self._apis.deployments(call, params["ApiId"])
         return HTTP_PAGES.of("GetDeployments", params, deployments, _shown_deployment)
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
-        key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
-
-        async def decide(draft: Draft) -> None:
-            api = await _api_in(draft, call, params["ApiId"])
-            if await draft.get(DEPLOYMENT, key) is None:
-                raise not_found("Invalid Deployment identifier specified")
-            stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
-            if any(stage.get("DeploymentId") == params["DeploymentId"] for stage in stages.values()):
-                raise bad_request("Active stages pointing to this deployment must be moved or deleted")
-            draft.remove(DEPLOYMENT, key)
-
-        await self._engine.resources.write(decide)
+        await self._apis.remove_deployment(call, params["ApiId"], params["DeploymentId"])
         return {}
 
     # ---- tags ------------------------------------------------------------------------------------------------
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self.api(request.call, _tagged(request.params))).tags
+        return (await self._apis.api(request.call, _tagged(request.params))).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        await self.edit(
+        await self._apis.edit(
             request.call, _tagged(request.params), lambda api: replace(api, tags=change(api.tags))
         )
-
-
-def _standing(http_api: HttpApi | None, api_id: str) -> HttpApi:
-    if http_api is None:
-        raise not_found(f"Invalid API identifier specified {api_id}")
-    return http_api
-
-
-async def _api_in(draft: Draft, call: Call, api_id: str) -> HttpApi:
-    api = await draft.get(HTTP_API, api_key(call.account, call.region, api_id))
-    return _standing(api, api_id)
 
 
 def _quick_changed(tree: Tree, params: Structure) -> Tree:

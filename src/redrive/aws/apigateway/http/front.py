@@ -12,8 +12,8 @@ import orjson
 from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import DEPLOYMENT, Tree, deployment_key
-from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, SUBTYPES, TARGET, TIMEOUT_MS
+from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, Tree, deployment_key
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, SUBTYPES, TARGET, TIMEOUT_MS
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
 from redrive.aws.apigateway.mapping.parameters import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions

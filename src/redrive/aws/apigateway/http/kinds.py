@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, check_authorizer, check_route_authorizer
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import STAGES, Tree
 
 TIMEOUT_MS: Final = 30_000
-ROUTES, INTEGRATIONS, STAGES = "routes", "integrations", "stages"
+ROUTES, INTEGRATIONS = "routes", "integrations"
 _ROUTE: Final = re.compile(r"\$default|(?:GET|PUT|POST|DELETE|PATCH|OPTIONS|HEAD|ANY) /\S*")
 _STAGE: Final = re.compile(r"\$default|[A-Za-z0-9_-]{1,128}")
 TARGET: Final = "integrations/"

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import HTTP_PAGES, conflict, not_found
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import Tree
-from redrive.aws.apigateway.http.apis import HttpApiOperations
-from redrive.aws.apigateway.http.kinds import INTEGRATIONS, KINDS, ROUTES, STAGES, TARGET, HttpKind
+from redrive.aws.apigateway.control.records import STAGES, Tree
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, KINDS, ROUTES, TARGET, HttpKind
 from redrive.aws.apigateway.http.records import HttpApi
 from redrive.aws.apigateway.requests.access_log import check_destination
 from redrive.aws.kit.call import Call, Verb
@@ -21,7 +21,7 @@ _ID_CHARS: Final = 7
 _USES: Final = {INTEGRATIONS: ("Target", TARGET), AUTHORIZERS: ("AuthorizerId", "")}
 
 
-def operations_alike(apis: HttpApiOperations, engine: Engine) -> dict[str, Verb]:
+def operations_alike(apis: Apis[HttpApi], engine: Engine) -> dict[str, Verb]:
     """The operations of all kinds that are made, shown, listed, changed and deleted in one way."""
     verbs: dict[str, Verb] = {}
     for kind in KINDS:
@@ -39,7 +39,7 @@ def operations_alike(apis: HttpApiOperations, engine: Engine) -> dict[str, Verb]
 class HttpPartOperations:
     """Makes, shows, changes and deletes one kind of what APIs consist of."""
 
-    def __init__(self, kind: HttpKind, apis: HttpApiOperations, engine: Engine) -> None:
+    def __init__(self, kind: HttpKind, apis: Apis[HttpApi], engine: Engine) -> None:
         """Do it for this kind, in the APIs of an engine."""
         self._kind = kind
         self._apis = apis

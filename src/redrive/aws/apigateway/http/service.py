@@ -21,14 +21,16 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:
+    from redrive.aws.apigateway.control.apis import Apis
     from redrive.aws.apigateway.control.roles import integration_roles
-    from redrive.aws.apigateway.http.apis import TAGS, HttpApiOperations
+    from redrive.aws.apigateway.http.apis import HTTP_APIS, TAGS, HttpApiOperations
     from redrive.aws.apigateway.http.parts import operations_alike
 
-    apis = HttpApiOperations(host.engine, integration_roles(host.sessions.identities))
+    apis = Apis(host.engine, HTTP_APIS, integration_roles(host.sessions.identities))
+    operations = HttpApiOperations(host.engine, apis)
     return {
         **operations_alike(apis, host.engine),
-        **operations_of("apigatewayv2", apis, TAGS.operations(apis)),
+        **operations_of("apigatewayv2", operations, TAGS.operations(operations)),
     }
 
 

@@ -5,28 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, unoffered
+from redrive.aws.apigateway.control.apis import ApiKind, Apis
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, unoffered
 from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
 from redrive.aws.apigateway.control.records import (
-    API_PLACE,
-    DEPLOYMENT,
     REST,
     REST_API,
-    ApiPlace,
     RestApi,
     Tree,
-    api_key,
-    deployment_key,
 )
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
-from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
 from redrive.aws.apigateway.rest.patching import PatchRules, invalid_path, patched, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.engine.resources import Draft
 
 _NAME_CHARS_MAX: Final = 1024
 _GIVEN: Final = (
@@ -51,14 +45,15 @@ _MODELS: Final = {
 }
 
 
+REST_APIS: Final = ApiKind(REST_API, REST, "deploymentId", no_api)
+
+
 class RestApiOperations:
     """Keeps REST APIs."""
 
-    def __init__(self, engine: Engine, editing: Editing) -> None:
-        self._engine = engine
-        self._documents = engine.resources.documents
+    def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._chance = engine.runtime.chance
-        self._editing = editing
+        self._apis = apis
 
     async def create_rest_api(self, call: Call, params: Structure) -> Structure:
         if params.get("cloneFrom"):
@@ -90,7 +85,7 @@ class RestApiOperations:
                 settings[_BINARY] = list(dict.fromkeys(both))
             return replace(api, settings=_checked(settings), tree=tree)
 
-        return shown(await self._editing.edit(call, params["restApiId"], change))
+        return shown(await self._apis.edit(call, params["restApiId"], change))
 
     async def _make(
         self,
@@ -110,30 +105,20 @@ class RestApiOperations:
             "endpointConfiguration": endpoints,
             "rootResourceId": root,
         }
-        chosen = chosen_id(tags)
-        api_id = chosen or new_id(self._chance, API_CHARS)
+        api_id = chosen_id(tags) or new_id(self._chance, API_CHARS)
         api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
         api = replace(api, tree=_bare(api, self._chance))
         if document is not None:
             bare = {**api.tree, "models": {}}  # an imported API has its definition's alone (recorded)
             api = replace(api, tree=imported_tree(bare, document, self._chance, api_id))
-            await self._editing.check_roles(call, api.tree, {})
-
-        async def decide(draft: Draft) -> None:
-            if await draft.get(API_PLACE, api_id) is not None:
-                raise conflict(f"The API identifier {api_id} is taken")
-            draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, REST))
-            draft.put(REST_API, api.key, api)
-
-        await self._engine.resources.write(decide)
+        await self._apis.create(call, api)
         return api
 
     async def get_rest_api(self, call: Call, params: Structure) -> Structure:
-        return shown(await self._editing.api(call, params["restApiId"]))
+        return shown(await self._apis.api(call, params["restApiId"]))
 
     async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
-        apis = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
-        return PAGES.of("GetRestApis", params, apis, shown)
+        return PAGES.of("GetRestApis", params, await self._apis.all(call), shown)
 
     async def update_rest_api(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
@@ -144,21 +129,11 @@ class RestApiOperations:
                 settings = _patched(settings, operation)
             return replace(api, settings=_checked(settings))
 
-        return shown(await self._editing.edit(call, params["restApiId"], change))
+        return shown(await self._apis.edit(call, params["restApiId"], change))
 
     async def delete_rest_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteRestApi.html; its deployments go with it."""
-        api_id = params["restApiId"]
-
-        async def decide(draft: Draft) -> None:
-            api = await api_in(draft, call, api_id)
-            beginning = deployment_key(call.account, call.region, api_id, "")
-            for key, _ in await draft.find(DEPLOYMENT, beginning):
-                draft.remove(DEPLOYMENT, key)
-            draft.remove(REST_API, api.key)
-            draft.remove(API_PLACE, api_id)
-
-        await self._engine.resources.write(decide)
+        await self._apis.remove(call, params["restApiId"])
         return {}
 
 

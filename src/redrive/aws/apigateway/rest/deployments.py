@@ -1,20 +1,20 @@
 """Deployments: an API as it was at a moment, until it is deleted."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, not_found, unoffered
+from redrive.aws.apigateway.control.apis import Apis
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_deployment, unoffered
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import (
     DEPLOYMENT,
     REST_API,
+    STAGES,
     ApiDeployment,
     RestApi,
     deployment_key,
 )
-from redrive.aws.apigateway.rest.editing import Editing, api_in
-from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES, STAGES
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES
 from redrive.aws.apigateway.rest.stages import made_stage
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.call import Call
@@ -23,17 +23,14 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
-_MISSING: Final = "Invalid Deployment identifier specified"
-
 
 class DeploymentOperations:
     """Makes, shows and deletes deployments."""
 
-    def __init__(self, engine: Engine, editing: Editing) -> None:
+    def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._engine = engine
-        self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
-        self._editing = editing
+        self._apis = apis
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
@@ -41,7 +38,7 @@ class DeploymentOperations:
         name = params.get("stageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
-            api = await api_in(draft, call, params["restApiId"])
+            api = await self._apis.api_in(draft, call, params["restApiId"])
             if params.get("canarySettings"):
                 raise _no_canary(api, name)
             deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
@@ -54,23 +51,18 @@ class DeploymentOperations:
         return shown(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        await self._editing.api(call, params["restApiId"])
-        key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
-        deployment = await self._documents.get(DEPLOYMENT, key)
-        if deployment is None:
-            raise not_found(_MISSING)
+        await self._apis.api(call, params["restApiId"])
+        deployment = await self._apis.deployment(call, params["restApiId"], params["deploymentId"])
         whole = "apisummary" in (params.get("embed") or ())
         return {**shown(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
-        await self._editing.api(call, params["restApiId"])
-        beginning = deployment_key(call.account, call.region, params["restApiId"], "")
-        deployments = await self._documents.find(DEPLOYMENT, beginning)
+        deployments = await self._apis.deployments(call, params["restApiId"])
         return PAGES.of("GetDeployments", params, deployments, shown)
 
     async def update_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateDeployment.html: its description alone."""
-        await self._editing.api(call, params["restApiId"])
+        await self._apis.api(call, params["restApiId"])
         key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
         operations = params.get("patchOperations") or ()
         for operation in operations:
@@ -80,7 +72,7 @@ class DeploymentOperations:
         async def decide(draft: Draft) -> ApiDeployment:
             deployment = await draft.get(DEPLOYMENT, key)
             if deployment is None:
-                raise not_found(_MISSING)
+                raise no_deployment()
             for operation in operations:
                 deployment = replace(deployment, description=operation.get("value") or "")
             draft.put(DEPLOYMENT, key, deployment)
@@ -90,18 +82,7 @@ class DeploymentOperations:
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteDeployment.html, unless a stage shows it."""
-        key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
-
-        async def decide(draft: Draft) -> None:
-            api = await api_in(draft, call, params["restApiId"])
-            if await draft.get(DEPLOYMENT, key) is None:
-                raise not_found(_MISSING)
-            stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
-            if any(stage["deploymentId"] == params["deploymentId"] for stage in stages.values()):
-                raise bad_request("Active stages pointing to this deployment must be moved or deleted")
-            draft.remove(DEPLOYMENT, key)
-
-        await self._engine.resources.write(decide)
+        await self._apis.remove_deployment(call, params["restApiId"], params["deploymentId"])
         return {}
 
 

@@ -1,11 +1,11 @@
 """Amazon API Gateway, REST APIs, on an engine."""
 
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.roles import integration_roles, log_roles
 from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
-from redrive.aws.apigateway.rest.apis import RestApiOperations
+from redrive.aws.apigateway.rest.apis import REST_APIS, RestApiOperations
 from redrive.aws.apigateway.rest.deployments import DeploymentOperations
-from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.invoke_tests import InvokeTests
 from redrive.aws.apigateway.rest.keys import ApiKeyOperations
@@ -40,25 +40,25 @@ class ApiGateway(OfferedService):
             integrations: Call what is behind methods that are tested.
             authorizers: Ask functions of authorizers that are tested.
         """
-        editing = Editing(engine, integration_roles(identities))
+        apis = Apis(engine, REST_APIS, integration_roles(identities))
         super().__init__(
             SERVICE,
             engine,
             {
-                **operations_alike(editing),
+                **operations_alike(apis),
                 **operations_of(
                     "apigateway",
-                    RestApiOperations(engine, editing),
-                    ResourceOperations(engine, editing),
-                    MethodOperations(editing),
-                    PartOperations(engine, editing),
-                    DeploymentOperations(engine, editing),
-                    StageOperations(engine, editing),
+                    RestApiOperations(engine, apis),
+                    ResourceOperations(engine, apis),
+                    MethodOperations(apis),
+                    PartOperations(engine, apis),
+                    DeploymentOperations(engine, apis),
+                    StageOperations(engine, apis),
                     TAGS.operations(ApiTags(engine)),
                     ApiKeyOperations(engine),
                     UsagePlanOperations(engine),
                     GatewayAccountOperations(engine, log_roles(identities)),
-                    InvokeTests(engine, editing, integrations, authorizers),
+                    InvokeTests(engine, apis, integrations, authorizers),
                 ),
             },
         )

@@ -9,13 +9,13 @@ from typing import Any, Final
 from redrive.aws.apigateway.authorizers.rest import CUSTOM, RestAuthorizers
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import DEPLOYMENT, ApiDeployment, RestApi, deployment_key
+from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
 from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, check_request, signer
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
 from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
-from redrive.aws.apigateway.rest.kinds import RESOURCES, STAGES
+from redrive.aws.apigateway.rest.kinds import RESOURCES
 from redrive.aws.apigateway.rest.routing import Routes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine

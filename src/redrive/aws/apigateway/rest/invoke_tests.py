@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import unoffered
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
@@ -16,7 +17,6 @@ from redrive.aws.apigateway.control.records import ApiDeployment, RestApi
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.requests.admission import check_request
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
-from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import AUTHORIZER, METHOD, METHOD_INTEGRATION, RESOURCE
 from redrive.aws.apigateway.rest.routing import Routes
@@ -34,18 +34,18 @@ class InvokeTests:
     """Invokes methods and authorizers for those who edit them."""
 
     def __init__(
-        self, engine: Engine, editing: Editing, integrations: Integrations, authorizers: RestAuthorizers
+        self, engine: Engine, apis: Apis[RestApi], integrations: Integrations, authorizers: RestAuthorizers
     ) -> None:
         """Invoke them.
 
         Args:
             engine: Whose time and ids are used.
-            editing: Finds APIs.
+            apis: Finds them.
             integrations: Call what is behind methods.
             authorizers: Ask functions.
         """
         self._runtime = engine.runtime
-        self._editing = editing
+        self._apis = apis
         self._integrations = integrations
         self._authorizers = authorizers
 
@@ -53,7 +53,7 @@ class InvokeTests:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeMethod.html: whoever may edit it may ask it."""
         if params.get("clientCertificateId"):
             raise unoffered("client certificates")
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         resource, method = RESOURCE.found(api.tree, params), METHOD.found(api.tree, params)
         METHOD_INTEGRATION.found(api.tree, params)
         exchange = self._exchange(call, api, params, resource["path"])
@@ -104,7 +104,7 @@ class InvokeTests:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeAuthorizer.html; nothing is remembered."""
         if params.get("additionalContext"):
             raise unoffered("additional context of tests")
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         authorizer = AUTHORIZER.found(api.tree, params)
         exchange = self._exchange(call, api, {**params, "httpMethod": "GET"}, "/")
         log = _Log(exchange)

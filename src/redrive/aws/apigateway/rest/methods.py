@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, CUSTOM
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import absent_as, bad_request, conflict, unoffered
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import RestApi, Tree
 from redrive.aws.apigateway.mapping.content_handling import HANDLINGS
-from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.kinds import (
     INTEGRATION_RESPONSE,
     METHOD,
@@ -39,8 +39,8 @@ _RESPONSE: Final = ("statusCode", "selectionPattern", "responseParameters", "con
 class MethodOperations:
     """Puts methods, integrations and responses in their places."""
 
-    def __init__(self, editing: Editing) -> None:
-        self._editing = editing
+    def __init__(self, apis: Apis[RestApi]) -> None:
+        self._apis = apis
 
     async def put_method(self, call: Call, params: Structure) -> Structure:
 
@@ -87,7 +87,7 @@ class MethodOperations:
 
     async def _put(self, kind: PartKind, call: Call, params: Structure, change: Any) -> Structure:
         with absent_as(kind.absent(params)):
-            tree = await self._editing.edit_tree(call, params["restApiId"], change)
+            tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return kind.shown(kind.found(tree, params))
 
 

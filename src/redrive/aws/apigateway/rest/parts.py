@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authorizer
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import DEFAULTS, RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, RestApi, Tree
 from redrive.aws.apigateway.control.schemas import check_schema
-from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.kinds import (
     AUTHORIZER,
     GATEWAY_RESPONSE,
@@ -50,22 +50,22 @@ _ALIKE: Final = (
 )
 
 
-def operations_alike(editing: Editing) -> dict[str, Verb]:
+def operations_alike(apis: Apis[RestApi]) -> dict[str, Verb]:
     """The operations of all kinds that are shown, listed, changed and deleted in one way."""
     verbs: dict[str, Verb] = {}
     for kind in _ALIKE:
-        verbs |= _operations(kind, editing)
+        verbs |= _operations(kind, apis)
     return verbs
 
 
-def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
+def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
     async def get(call: Call, params: Structure) -> Structure:
         with absent_as(kind.absent(params)):
-            api = await editing.api(call, params["restApiId"])
+            api = await apis.api(call, params["restApiId"])
         return kind.shown(kind.found(api.tree, params))
 
     async def get_all(call: Call, params: Structure) -> Structure:
-        api = await editing.api(call, params["restApiId"])
+        api = await apis.api(call, params["restApiId"])
         parts: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
         items = [parts[name] for name in sorted(parts)]
         return PAGES.of(f"Get{kind.plural}", params, items, kind.shown)
@@ -78,7 +78,7 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
             return with_value(tree, kind.path(params), after)
 
         with absent_as(kind.absent(params)):
-            tree = await editing.edit_tree(call, params["restApiId"], change)
+            tree = await apis.edit_tree(call, params["restApiId"], change)
         return kind.shown(kind.found(tree, params))
 
     async def delete(call: Call, params: Structure) -> Structure:
@@ -89,7 +89,7 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
             return without(tree, kind.path(params))
 
         with absent_as(kind.absent(params)):
-            await editing.edit_tree(call, params["restApiId"], change)
+            await apis.edit_tree(call, params["restApiId"], change)
         return {}
 
     listed = {f"Get{kind.plural}": get_all} if kind.plural else {}
@@ -99,9 +99,9 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
 class PartOperations:
     """Makes models, validators and gateway responses."""
 
-    def __init__(self, engine: Engine, editing: Editing) -> None:
+    def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._chance = engine.runtime.chance
-        self._editing = editing
+        self._apis = apis
 
     async def create_model(self, call: Call, params: Structure) -> Structure:
         name = params["name"]
@@ -133,7 +133,7 @@ class PartOperations:
             return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, made_id, tree))
 
         with absent_as(conflict(_MODIFIED)):
-            tree = await self._editing.edit_tree(call, params["restApiId"], change)
+            tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return AUTHORIZER.shown(AUTHORIZER.found(tree, identified_params))
 
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
@@ -145,7 +145,7 @@ class PartOperations:
             return with_value(tree, kind.path(params), part)
 
         with absent_as(bad_request("Invalid REST API identifier specified")):
-            await self._editing.edit_tree(call, params["restApiId"], change)
+            await self._apis.edit_tree(call, params["restApiId"], change)
         return part
 
     # ---- gateway responses -----------------------------------------------------------------------------------
@@ -161,16 +161,16 @@ class PartOperations:
         def change(tree: Tree) -> Tree:
             return with_value(tree, [GATEWAY_RESPONSES, kind], settings)
 
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return _shown_response(tree, kind)
 
     async def get_gateway_response(self, call: Call, params: Structure) -> Structure:
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         return _shown_response(api.tree, _known(params["responseType"]))
 
     async def get_gateway_responses(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponses.html: all there are."""
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         responses = sorted(RESPONSES)
         return PAGES.of(
             "GetGatewayResponses", params, responses, lambda kind: _shown_response(api.tree, kind)
@@ -185,7 +185,7 @@ class PartOperations:
             after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.rules, operations)
             return with_value(tree, [GATEWAY_RESPONSES, kind], after)
 
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return _shown_response(tree, kind)
 
     async def delete_gateway_response(self, call: Call, params: Structure) -> Structure:
@@ -196,7 +196,7 @@ class PartOperations:
             GATEWAY_RESPONSE.found(tree, params)
             return without(tree, [GATEWAY_RESPONSES, kind])
 
-        await self._editing.edit_tree(call, params["restApiId"], change)
+        await self._apis.edit_tree(call, params["restApiId"], change)
         return {}
 
 

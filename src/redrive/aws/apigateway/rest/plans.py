@@ -7,8 +7,16 @@ from typing import Any, Final
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_api, not_found
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
-from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
-from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
+from redrive.aws.apigateway.control.records import (
+    API_KEY,
+    REST_API,
+    STAGES,
+    USAGE_PLAN,
+    ApiKey,
+    UsagePlan,
+    api_key,
+)
+from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import PatchRules, patched, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call

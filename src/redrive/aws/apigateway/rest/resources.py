@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, error
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import Tree
-from redrive.aws.apigateway.rest.editing import Editing
+from redrive.aws.apigateway.control.records import RestApi, Tree
 from redrive.aws.apigateway.rest.kinds import METHODS, RESOURCE, RESOURCES
 from redrive.aws.apigateway.rest.patching import patched
 from redrive.aws.kit.call import Call
@@ -22,9 +22,9 @@ _GREEDY: Final = "+}"
 class ResourceOperations:
     """Makes resources, and shows, moves and removes them."""
 
-    def __init__(self, engine: Engine, editing: Editing) -> None:
+    def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._chance = engine.runtime.chance
-        self._editing = editing
+        self._apis = apis
 
     async def create_resource(self, call: Call, params: Structure) -> Structure:
         made_id = new_id(self._chance)
@@ -32,17 +32,17 @@ class ResourceOperations:
         def change(tree: Tree) -> Tree:
             return with_resource(tree, made_id, params["parentId"], params["pathPart"])
 
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return shown(tree[RESOURCES][made_id])
 
     async def get_resources(self, call: Call, params: Structure) -> Structure:
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
         return PAGES.of("GetResources", params, resources, lambda resource: shown(resource, whole=whole))
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         return shown(RESOURCE.found(api.tree, params), whole=whole)
 
@@ -64,7 +64,7 @@ class ResourceOperations:
             moved = {**tree[RESOURCES], resource_id: {**after, "path": path}}
             return {**tree, RESOURCES: _with_paths(moved)}
 
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return shown(tree[RESOURCES][resource_id])
 
     async def delete_resource(self, call: Call, params: Structure) -> Structure:
@@ -81,7 +81,7 @@ class ResourceOperations:
             }
             return {**tree, RESOURCES: remaining}
 
-        await self._editing.edit_tree(call, params["restApiId"], change)
+        await self._apis.edit_tree(call, params["restApiId"], change)
         return {}
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
-from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, RestApi, Tree, deployment_key
+from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, STAGES, RestApi, Tree, deployment_key
 from redrive.aws.apigateway.requests.access_log import check_destination
-from redrive.aws.apigateway.rest.editing import Editing, api_in
-from redrive.aws.apigateway.rest.kinds import STAGE, STAGES
+from redrive.aws.apigateway.rest.kinds import STAGE
 from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.apigateway.rest.trees import found, with_value, without
@@ -55,9 +55,9 @@ _BARE: Final[Mapping[str, Any]] = {
 class StageOperations:
     """Makes, shows, changes and deletes stages."""
 
-    def __init__(self, engine: Engine, editing: Editing) -> None:
+    def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._engine = engine
-        self._editing = editing
+        self._apis = apis
 
     async def create_stage(self, call: Call, params: Structure) -> Structure:
         stage = made_stage(params, call.now)
@@ -70,11 +70,11 @@ class StageOperations:
         return await self._write(call, params, change)
 
     async def get_stage(self, call: Call, params: Structure) -> Structure:
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         return STAGE.shown(STAGE.found(api.tree, params))
 
     async def get_stages(self, call: Call, params: Structure) -> Structure:
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         deployment_id = params.get("deploymentId")
         stages: Mapping[str, Structure] = api.tree.get(STAGES) or {}
         return {
@@ -100,12 +100,12 @@ class StageOperations:
             STAGE.found(tree, params)
             return without(tree, STAGE.path(params))
 
-        await self._editing.edit_tree(call, params["restApiId"], change)
+        await self._apis.edit_tree(call, params["restApiId"], change)
         return {}
 
     async def flush_stage_cache(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_FlushStageCache.html: there is nothing in it."""
-        api = await self._editing.api(call, params["restApiId"])
+        api = await self._apis.api(call, params["restApiId"])
         STAGE.found(api.tree, params)
         return {}
 
@@ -113,7 +113,7 @@ class StageOperations:
         """Change the tree, if the deployment that the stage shows then is there."""
 
         async def decide(draft: Draft) -> RestApi:
-            api = await api_in(draft, call, params["restApiId"])
+            api = await self._apis.api_in(draft, call, params["restApiId"])
             tree = change(api.tree)
             stage = STAGE.found(tree, params)
             check_destination((stage.get(_LOG) or {}).get("destinationArn"), call.account)

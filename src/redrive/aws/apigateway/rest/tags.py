@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import bad_request, not_found
-from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, api_key
-from redrive.aws.apigateway.rest.kinds import STAGES
+from redrive.aws.apigateway.control.records import API_KEY, REST_API, STAGES, USAGE_PLAN, api_key
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.engine.engine import Engine

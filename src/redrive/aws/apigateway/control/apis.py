@@ -1,0 +1,166 @@
+"""APIs of one kind: found, created, edited and removed, with their places and deployments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, no_deployment
+from redrive.aws.apigateway.control.records import (
+    API_PLACE,
+    DEPLOYMENT,
+    STAGES,
+    ApiDeployment,
+    ApiPlace,
+    EditedApi,
+    Tree,
+    api_key,
+    deployment_key,
+)
+from redrive.aws.apigateway.control.roles import check_roles
+from redrive.aws.gateway.service_roles import ServiceRoles
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Draft
+
+A = TypeVar("A", bound=EditedApi)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKind(Generic[A]):
+    """A kind of APIs.
+
+    Attributes:
+        documents: Of these.
+        word: `REST` or `HTTP`.
+        deployment: The member of a stage that has the id of its deployment.
+        absent: Makes the refusal for an API that is not there, of the caller's account and its id.
+    """
+
+    documents: DocumentKind[A]
+    word: str
+    deployment: str
+    absent: Callable[[str, str], AwsError]
+
+
+class Apis(Generic[A]):
+    """The APIs of one kind, of all callers."""
+
+    def __init__(self, engine: Engine, kind: ApiKind[A], roles: ServiceRoles) -> None:
+        """Keep them in this engine; integrations may have these roles."""
+        self._resources = engine.resources
+        self._kind = kind
+        self._roles = roles
+
+    async def api(self, call: Call, api_id: str) -> A:
+        """An API of the caller's.
+
+        Raises:
+            AwsError: `NotFoundException`.
+        """
+        key = api_key(call.account, call.region, api_id)
+        api = await self._resources.documents.get(self._kind.documents, key)
+        return self._existing(call, api_id, api)
+
+    async def api_in(self, draft: Draft, call: Call, api_id: str) -> A:
+        """An API of the caller's, as a draft leaves it; see `api`."""
+        key = api_key(call.account, call.region, api_id)
+        api = await draft.get(self._kind.documents, key)
+        return self._existing(call, api_id, api)
+
+    async def all(self, call: Call) -> Sequence[A]:
+        """All of the caller's."""
+        return await self._resources.documents.find(
+            self._kind.documents, api_key(call.account, call.region, "")
+        )
+
+    async def create(self, call: Call, api: A) -> None:
+        """Keep a new one.
+
+        Raises:
+            AwsError: Its id is taken, or the caller may not pass a role in it.
+        """
+        await check_roles(self._roles, call, api.tree, {})
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(API_PLACE, api.id) is not None:
+                raise conflict(f"The API identifier {api.id} is taken")
+            draft.put(API_PLACE, api.id, ApiPlace(call.account, call.region, self._kind.word))
+            draft.put(self._kind.documents, api.key, api)
+
+        await self._resources.write(decide)
+
+    async def edit(self, call: Call, api_id: str, change: Callable[[A], A]) -> A:
+        """Change an API of the caller's; the API as it is then."""
+
+        async def decide(draft: Draft) -> A:
+            before = await self.api_in(draft, call, api_id)
+            changed = change(before)
+            await check_roles(self._roles, call, changed.tree, before.tree)
+            draft.put(self._kind.documents, changed.key, changed)
+            return changed
+
+        return await self._resources.write(decide)
+
+    async def edit_tree(self, call: Call, api_id: str, change: Callable[[Tree], Tree]) -> Tree:
+        """Change what an API consists of; that, as it is then."""
+        edited = await self.edit(call, api_id, lambda api: replace(api, tree=change(api.tree)))
+        return edited.tree
+
+    async def remove(self, call: Call, api_id: str) -> None:
+        """Remove an API with its deployments."""
+
+        async def decide(draft: Draft) -> None:
+            api = await self.api_in(draft, call, api_id)
+            beginning = deployment_key(call.account, call.region, api_id, "")
+            for key, _ in await draft.find(DEPLOYMENT, beginning):
+                draft.remove(DEPLOYMENT, key)
+            draft.remove(self._kind.documents, api.key)
+            draft.remove(API_PLACE, api_id)
+
+        await self._resources.write(decide)
+
+    def _existing(self, call: Call, api_id: str, api: A | None) -> A:
+        if api is None:
+            raise self._kind.absent(call.account, api_id)
+        return api
+
+    # ---- deployments -----------------------------------------------------------------------------------------
+
+    async def deployment(self, call: Call, api_id: str, deployment_id: str) -> ApiDeployment:
+        """A deployment.
+
+        Raises:
+            AwsError: `NotFoundException`.
+        """
+        key = deployment_key(call.account, call.region, api_id, deployment_id)
+        deployment = await self._resources.documents.get(DEPLOYMENT, key)
+        if deployment is None:
+            raise no_deployment()
+        return deployment
+
+    async def deployments(self, call: Call, api_id: str) -> Sequence[ApiDeployment]:
+        """The deployments of an API; see `api`."""
+        await self.api(call, api_id)
+        beginning = deployment_key(call.account, call.region, api_id, "")
+        return await self._resources.documents.find(DEPLOYMENT, beginning)
+
+    async def remove_deployment(self, call: Call, api_id: str, deployment_id: str) -> None:
+        """Remove a deployment, unless a stage shows it.
+
+        Raises:
+            AwsError: `NotFoundException` or `BadRequestException`.
+        """
+        key = deployment_key(call.account, call.region, api_id, deployment_id)
+
+        async def decide(draft: Draft) -> None:
+            api = await self.api_in(draft, call, api_id)
+            if await draft.get(DEPLOYMENT, key) is None:
+                raise no_deployment()
+            stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
+            if any(stage.get(self._kind.deployment) == deployment_id for stage in stages.values()):
+                raise bad_request("Active stages pointing to this deployment must be moved or deleted")
+            draft.remove(DEPLOYMENT, key)
+
+        await self._resources.write(decide)
