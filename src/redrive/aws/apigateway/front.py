@@ -1,6 +1,6 @@
 """The front of all APIs: which API and stage a request is for; counted and logged when it was answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from redrive.aws.apigateway.http.records import HTTP_API
 from redrive.aws.apigateway.requests.access_log import AccessLog
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused, response_of
 from redrive.aws.apigateway.requests.metrics import ApiMetrics
-from redrive.aws.apigateway.rest.front import RestFront, Staged
+from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.wire.cors import preflight, shared
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
@@ -89,7 +89,10 @@ class ApiFront:
             return response_of(await self._forbidden(exchange), exchange)
         exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage)
         answer = await self._rest.answer(exchange, staged)
-        self._count_and_log(exchange, staged, answer)
+        method = _counted_method(exchange, staged.settings.get("methodSettings") or {})
+        route = f"{exchange.method} {exchange.route}" if exchange.method else ""
+        log = staged.settings.get("accessLogSettings")
+        self._count_and_log(exchange, answer, log, route=route, method=method)
         return response_of(answer, exchange)
 
     async def _http_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
@@ -107,12 +110,28 @@ class ApiFront:
             is_preflight.status = HTTPStatus.NO_CONTENT
             return is_preflight
         answer = await self._http.answer(exchange, staged)
-        self._told_of_http(exchange, staged, answer)
+        log = staged.settings.get("AccessLogSettings") or {}
+        settings = {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
+        route = exchange.route if exchange.resource else ""
+        self._count_and_log(exchange, answer, settings, route=route, is_rest=False)
         answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
         return response_of(answer, exchange)
 
-    def _told_of_http(self, exchange: Exchange, staged: http_front.StagedApi, answer: ApiAnswer) -> None:
-        """Count and log a request to an HTTP API that was answered."""
+    def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
+        """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
+        return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
+
+    def _count_and_log(
+        self,
+        exchange: Exchange,
+        answer: ApiAnswer,
+        log: Mapping[str, Any] | None,
+        *,
+        route: str,
+        method: tuple[str, str] | None = None,
+        is_rest: bool = True,
+    ) -> None:
+        """Count and log a request that was answered; see `ApiMetrics.add` and `AccessLog.write`."""
         now = self._engine.runtime.clock.now()
         latency = exchange.integration.get("latency")
         self._metrics.add(
@@ -121,40 +140,17 @@ class ApiFront:
             exchange.now,
             now - exchange.now,
             latency,
-            route=exchange.route if exchange.resource else "",
-            is_rest=False,
+            route=route,
+            method=method,
+            is_rest=is_rest,
         )
-        log = staged.settings.get("AccessLogSettings")
-        settings = (
-            None
-            if log is None
-            else {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
-        )
-        self._log.write(settings, exchange, answer.status, len(answer.body), now)
-
-    def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
-        """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
-        return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
-
-    def _count_and_log(self, exchange: Exchange, staged: Staged, answer: ApiAnswer) -> None:
-        """Count and log a request that was answered."""
-        now = self._engine.runtime.clock.now()
-        settings: Any = staged.settings.get("methodSettings") or {}
-        method = (exchange.route, exchange.method) if exchange.method else None
-        own = (
-            settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
-        )
-        self._metrics.add(
-            exchange.place,
-            answer.status,
-            exchange.now,
-            now - exchange.now,
-            exchange.integration.get("latency"),
-            route=f"{exchange.method} {exchange.route}" if exchange.method else "",
-            method=method if own.get("metricsEnabled") else None,
-        )
-        log = staged.settings.get("accessLogSettings")
         self._log.write(log, exchange, answer.status, len(answer.body), now)
+
+
+def _counted_method(exchange: Exchange, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The method of a REST API that has metrics of its own; None: it has none."""
+    own = settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
+    return (exchange.route, exchange.method) if exchange.method and own.get("metricsEnabled") else None
 
 
 def stage_and_path(target: InvokeTarget) -> tuple[str, str]:

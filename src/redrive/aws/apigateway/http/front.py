@@ -23,7 +23,7 @@ from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.requests.callers import Callers
 from redrive.aws.apigateway.requests.usage import Throttles
 from redrive.aws.apigateway.rest.integrations import Outgoing, http_headers, url_with
-from redrive.aws.apigateway.rest.routing import Routes
+from redrive.aws.apigateway.rest.routing import RememberedRoutes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
@@ -35,7 +35,6 @@ from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED_MAX: Final = 256
 #: The texts of an HTTP API's own answers, by status.
 _TEXTS: Final = {
     401: "Unauthorized",
@@ -97,7 +96,7 @@ class HttpApiFront:
         self._outgoing = outgoing
         self._callers = callers
         self._throttles = Throttles()
-        self._routes: dict[str, tuple[object, Routes]] = {}
+        self._routes = RememberedRoutes()
 
     async def staged(self, api: HttpApi, exchange: Exchange) -> StagedApi | None:
         """The stage that a path begins with, or the one without a name; None: the API has neither."""
@@ -141,7 +140,9 @@ class HttpApiFront:
             return said(500)
 
     async def _answered(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
-        route_match = self._routes_of(exchange.place.api, staged).find(exchange.path, exchange.request.method)
+        key = f"{exchange.place.api}/{staged.settings['StageName']}"
+        routes = self._routes.of(key, staged.source, lambda: _as_resources(staged.tree))
+        route_match = routes.find(exchange.path, exchange.request.method)
         if route_match is None:
             return said(404)
         _, route, exchange.parameters = route_match
@@ -164,17 +165,6 @@ class HttpApiFront:
             exchange.integration["latency"] = self._clock.now() - began
         exchange.integration["status"] = answer.status
         return answer
-
-    def _routes_of(self, api_id: str, staged: StagedApi) -> Routes:
-        key = f"{api_id}/{staged.settings['StageName']}"
-        known = self._routes.get(key)
-        if known is not None and known[0] is staged.source:
-            return known[1]
-        if len(self._routes) >= _REMEMBERED_MAX:
-            self._routes.clear()
-        routes = Routes(_as_resources(staged.tree))
-        self._routes[key] = staged.source, routes
-        return routes
 
     def _check_pace(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
         own = (settings.get("RouteSettings") or {}).get(exchange.route) or {}

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from redrive.aws.apigateway.authorizers.rest import CUSTOM, RestAuthorizers
-from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
+from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
@@ -16,14 +16,13 @@ from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
 from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES
-from redrive.aws.apigateway.rest.routing import Routes
+from redrive.aws.apigateway.rest.routing import RememberedRoutes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED_MAX: Final = 256
 """The largest body, as Amazon's quotas have it."""
 
 
@@ -65,7 +64,7 @@ class RestFront:
         self._integrations = integrations
         self._usage = usage
         self._authorizers = authorizers
-        self._routes: dict[str, tuple[ApiDeployment, Routes]] = {}
+        self._routes = RememberedRoutes()
 
     async def staged(self, api: RestApi, stage: str) -> Staged | None:
         """A stage of an API; None: it has no such stage."""
@@ -98,7 +97,10 @@ class RestFront:
         deployment, request = staged.deployment, exchange.request
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")
-        route_match = self._routes_of(exchange.place, deployment).find(exchange.path, request.method)
+        routes = self._routes.of(
+            f"{exchange.place.api}/{deployment.id}", deployment, deployment.tree[RESOURCES].values
+        )
+        route_match = routes.find(exchange.path, request.method)
         if route_match is None:
             raise Refusal("MISSING_AUTHENTICATION_TOKEN")
         resource, method, exchange.parameters = route_match
@@ -122,14 +124,3 @@ class RestFront:
                 return await self._integrations.answer(exchange, method, binary)
         except TimeoutError:
             raise Refusal("INTEGRATION_TIMEOUT") from None
-
-    def _routes_of(self, api_place: StagePlace, deployment: ApiDeployment) -> Routes:
-        key = f"{api_place.api}/{deployment.id}"
-        known = self._routes.get(key)
-        if known is not None and known[0] is deployment:
-            return known[1]
-        if len(self._routes) >= _REMEMBERED_MAX:
-            self._routes.clear()
-        routes = Routes(deployment.tree[RESOURCES].values())
-        self._routes[key] = deployment, routes
-        return routes

@@ -1,6 +1,6 @@
 """Routing of requests: the resource that a path is for: text before `{variables}`, those before `{greedy+}` ones."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from redrive.aws.apigateway.control.exchange import decoded
 from redrive.aws.apigateway.rest.kinds import METHODS
 
 DEFAULT: Final = "$default"
+_REMEMBERED_MAX: Final = 256
 
 
 @dataclass(slots=True)
@@ -68,6 +69,30 @@ class Routes:
         resource, parameters = route_match
         methods = resource[METHODS]
         return resource, methods.get(method) or methods["ANY"], parameters
+
+
+class RememberedRoutes:
+    """The routes of the stages that requests came to last, each made anew when it shows another document."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, tuple[object, Routes]] = {}
+
+    def of(self, key: str, source: object, resources: Callable[[], Iterable[Mapping[str, Any]]]) -> Routes:
+        """The routes of a stage.
+
+        Args:
+            key: Of the stage, or of the deployment that it shows.
+            source: The document that they are of.
+            resources: Reads them out of it.
+        """
+        known = self._routes.get(key)
+        if known is not None and known[0] is source:
+            return known[1]
+        if len(self._routes) >= _REMEMBERED_MAX:
+            self._routes.clear()
+        routes = Routes(resources())
+        self._routes[key] = source, routes
+        return routes
 
 
 def _search(
