@@ -10,6 +10,7 @@ from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret
 from redrive.access.session_tokens import SessionTokens
 from redrive.access.signing_pair import SigningPair
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.gateway.authentication import Authentication, SigV4Verifier, TrustAll
 from redrive.aws.gateway.holders import Holders
 from redrive.aws.gateway.identities import Identities
@@ -17,7 +18,6 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
-from redrive.aws.kms.material import RootKey
 from redrive.azure.wire import bearer
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine

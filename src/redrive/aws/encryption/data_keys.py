@@ -43,7 +43,11 @@ class RootKey(Protocol):
         ...
 
     def opened(self, resource: Resource) -> Resource:
-        """The document as it was."""
+        """The document as it was.
+
+        Raises:
+            StoreUnavailable: Another key has sealed it.
+        """
         ...
 
 

@@ -51,7 +51,7 @@ def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
     return f"{text}, and {service} too if it is {switch}." if switch else f"{text}."
 
 
-class _Asked(NamedTuple):
+class _UnofferedCall(NamedTuple):
     """The operation that a request asks for, and the writer of its refusal."""
 
     service: str
@@ -72,16 +72,16 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
     )
 
 
-def _call_of(request: Request) -> _Asked | None:
+def _call_of(request: Request) -> _UnofferedCall | None:
     service = _signed_for(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
-        return _Asked(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)
+        return _UnofferedCall(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)
     if (action := _action(request)) is not None:
-        return _Asked(service or "the action", action, _as_ec2 if service == "ec2" else _as_query)
+        return _UnofferedCall(service or "the action", action, _as_ec2 if service == "ec2" else _as_query)
     if service in (None, "sqs"):  # SQS's front says the same to whoever names no action (recorded)
         return None
     called = f"{request.method} {request.path[:_PATH_CHARS_MAX]}"
-    return _Asked(service, called, _REST.get(service, _as_rest_json))
+    return _UnofferedCall(service, called, _REST.get(service, _as_rest_json))
 
 
 def _signed_for(request: Request) -> str | None:

@@ -14,12 +14,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap_with_padding
 
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import private_keys
 from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
-from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials, RootKey
+from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
 from redrive.aws.kms.new_material import CURVES, MAC_BYTES, new_private_key, written
 from redrive.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.aws.wire.shapes import Structure

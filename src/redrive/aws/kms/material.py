@@ -4,34 +4,15 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.kms.records import KmsKey, Material
 from redrive.engine.ports import Resource, Runtime
 from redrive.model.names import ResourceName
 
 SYMMETRIC_BYTES: Final = 32
 _KIND: Final = "kms_material"
-
-
-class RootKey(Protocol):
-    """The key that wraps all others, kept where the store is not; see `redrive.stores.seal.Seal`."""
-
-    def is_of_first(self, document: Any) -> bool:
-        """True if the present root key has sealed the document, and not an older one."""
-        ...
-
-    def sealed(self, kind: str, key: str, document: Any) -> Any:
-        """A document that nobody else can read, bound to its kind and key."""
-        ...
-
-    def opened(self, resource: Resource) -> Resource:
-        """The document as it was.
-
-        Raises:
-            StoreUnavailable: Another root key has sealed it.
-        """
-        ...
 
 
 class Materials:

@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.inside import InsideUse
 from redrive.aws.kms.keyring import KeyRing
-from redrive.aws.kms.material import Materials, RootKey
+from redrive.aws.kms.material import Materials
 from redrive.engine.engine import Engine
 from redrive.model.attempt import Reason
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.gateway.host import Host
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
 from redrive.aws.kit.service import AwsService
 from redrive.aws.kms.errors import translated
-from redrive.aws.kms.material import RootKey
 from redrive.aws.kms.records import ALIAS, GRANT, KEY, alias_arn
 from redrive.aws.wire.profiles import JSON, Profile, in_order
 from redrive.aws.wire.shapes import Structure

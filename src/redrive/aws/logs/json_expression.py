@@ -41,7 +41,7 @@ def read_expression(text: str) -> Test:
         AwsError: `InvalidParameterException`.
     """
     try:
-        return _Reader(text).whole()
+        return _PatternReader(text).whole()
     except RecursionError:  # a thousand parentheses
         refuse()
 
@@ -55,7 +55,7 @@ def refuse() -> NoReturn:
     raise invalid("Invalid filter pattern")
 
 
-class _Reader:
+class _PatternReader:
     """Reads an expression; `||` binds least, then `&&`, then parentheses and comparisons."""
 
     def __init__(self, text: str) -> None:

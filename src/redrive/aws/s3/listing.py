@@ -26,7 +26,7 @@ _BATCH: Final = 250  # documents read at once
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ListRequest:
     """A request for a list, whichever version of it.
 
     Attributes:
@@ -120,7 +120,7 @@ class ObjectListing:
             "CommonPrefixes": [{"Prefix": request.shown(group)} for group in groups],
         }
 
-    async def _uploads(self, bucket: Bucket, request: _Asked, marker: str) -> list[Upload]:
+    async def _uploads(self, bucket: Bucket, request: _ListRequest, marker: str) -> list[Upload]:
         """The uploads under way behind the markers, in order; those of a key in the order in which they were begun."""
         uploads = await self._documents.find(UPLOAD, upload_key(bucket.name, ""))
         of_prefix = [upload for upload in uploads if upload.key.startswith(request.prefix)]
@@ -133,7 +133,7 @@ class ObjectListing:
         return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in passed]
 
     async def _listed(
-        self, call: Call, params: Structure, request: _Asked, *, fetch_owner: bool
+        self, call: Call, params: Structure, request: _ListRequest, *, fetch_owner: bool
     ) -> tuple[Structure, str]:
         """The members that both versions have, and the last entry."""
         bucket = await self._access.bucket(call, params, "ListBucket")
@@ -162,7 +162,7 @@ class ObjectListing:
         return answer, last
 
     async def _entries(
-        self, bucket: Bucket, request: _Asked
+        self, bucket: Bucket, request: _ListRequest
     ) -> AsyncIterator[tuple[str, ObjectRecord | None]]:
         """Keys with their objects, and common prefixes without, in order."""
         after, group = request.after, ""
@@ -187,13 +187,13 @@ class ObjectListing:
                 after = group + _LAST
 
 
-def _request(params: Structure, after: str) -> _Asked:
+def _request(params: Structure, after: str) -> _ListRequest:
     limit = params.get("MaxKeys")
     if limit is not None and limit < 0:
         raise invalid("Argument maxKeys must be an integer between 0 and 2147483647", ArgumentName="maxKeys")
     if params.get("EncodingType") not in (None, "url"):
         raise invalid("Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
-    return _Asked(
+    return _ListRequest(
         params.get("Prefix") or "",
         params.get("Delimiter") or "",
         after,
@@ -202,7 +202,7 @@ def _request(params: Structure, after: str) -> _Asked:
     )
 
 
-def _entry(object_record: ObjectRecord, request: _Asked, owned: Bucket | None) -> Structure:
+def _entry(object_record: ObjectRecord, request: _ListRequest, owned: Bucket | None) -> Structure:
     entry: Structure = {
         "Key": request.shown(object_record.key),
         "LastModified": object_record.modified_at,
@@ -218,7 +218,7 @@ def _entry(object_record: ObjectRecord, request: _Asked, owned: Bucket | None) -
     return entry
 
 
-def _upload(upload: Upload, request: _Asked, bucket: Bucket) -> Structure:
+def _upload(upload: Upload, request: _ListRequest, bucket: Bucket) -> Structure:
     owner = {"ID": bucket.account, "DisplayName": bucket.account}
     item: Structure = {
         "Key": request.shown(upload.key),

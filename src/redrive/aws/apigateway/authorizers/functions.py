@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.apigateway.authorizers.verdicts import ANSWER_BYTES_MAX, Verdict, misconfigured
+from redrive.aws.apigateway.authorizers.verdicts import ANSWER_BYTES_MAX, AuthorizerVerdict, misconfigured
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
@@ -102,8 +102,8 @@ class AuthorizerFunctions:
         authorizer: FunctionAuthorizer,
         identity: Sequence[str],
         event: Mapping[str, Any],
-        read: Callable[[Any], Verdict],
-    ) -> Verdict:
+        read: Callable[[Any], AuthorizerVerdict],
+    ) -> AuthorizerVerdict:
         """The verdict about a request.
 
         Args:

@@ -9,7 +9,12 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
 from redrive.aws.apigateway.authorizers.issuers import Issuers, TokenRefusal, read_token
-from redrive.aws.apigateway.authorizers.verdicts import Verdict, decide, misconfigured, policy_verdict
+from redrive.aws.apigateway.authorizers.verdicts import (
+    AuthorizerVerdict,
+    decide,
+    misconfigured,
+    policy_verdict,
+)
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
@@ -159,11 +164,11 @@ def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping
     return {**members, "type": _REQUEST, "routeArn": arn, "identitySource": list(identity) or None}
 
 
-def _simple_verdict(answer: Mapping[str, Any]) -> Verdict:
+def _simple_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
     allows, context = answer.get("isAuthorized"), answer.get("context") or {}
     if not isinstance(allows, bool) or not isinstance(context, Mapping):
         raise misconfigured("Invalid JSON in response")
-    return Verdict(context, allows=allows)
+    return AuthorizerVerdict(context, allows=allows)
 
 
 def _check_audience(claims: Mapping[str, Any], audience: Sequence[str]) -> None:

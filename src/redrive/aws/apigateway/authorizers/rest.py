@@ -12,7 +12,7 @@ import re2
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
 from redrive.aws.apigateway.authorizers.verdicts import (
-    Verdict,
+    AuthorizerVerdict,
     decide,
     misconfigured,
     policy_verdict,
@@ -128,7 +128,7 @@ class RestAuthorizers:
             reason = f" {decision.reason('')}" if decision.explicit else ""
             raise Refusal("ACCESS_DENIED", message=f"User is not authorized to access this resource{reason}")
 
-    async def verdict(self, exchange: Exchange, authorizer: Mapping[str, Any]) -> Verdict:
+    async def verdict(self, exchange: Exchange, authorizer: Mapping[str, Any]) -> AuthorizerVerdict:
         """The verdict of an authorizer about a request; see `admit`."""
         identity = [request_value(exchange, source) or "" for source in _sources(authorizer)]
         expression = authorizer.get("identityValidationExpression")
@@ -150,7 +150,7 @@ class RestAuthorizers:
         )
 
 
-def _verdict(answer: Mapping[str, Any]) -> Verdict:
+def _verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
     verdict = policy_verdict(answer)
     return replace(verdict, context=scalars(verdict.context))
 

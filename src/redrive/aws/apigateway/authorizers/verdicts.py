@@ -20,7 +20,7 @@ ANSWER_BYTES_MAX: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AuthorizerVerdict:
     """The answer of a function that authorizes.
 
     Attributes:
@@ -38,7 +38,7 @@ class Verdict:
     usage_key: str = ""
 
 
-def policy_verdict(answer: Mapping[str, Any]) -> Verdict:
+def policy_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
     """The verdict of an answer with a policy.
 
     Raises:
@@ -55,7 +55,7 @@ def policy_verdict(answer: Mapping[str, Any]) -> Verdict:
         parse_policy(policy, Form.IDENTITY)
     except PolicyInvalid as invalid:
         raise misconfigured(f"Could not parse policy: {invalid.reason}") from None
-    return Verdict(context, principal, policy, usage_key=usage_key)
+    return AuthorizerVerdict(context, principal, policy, usage_key=usage_key)
 
 
 def misconfigured(reason: str) -> Refusal:
@@ -63,7 +63,7 @@ def misconfigured(reason: str) -> Refusal:
     return Refusal("AUTHORIZER_CONFIGURATION_ERROR", reason=reason)
 
 
-def decide(exchange: Exchange, verdict: Verdict) -> Decision:
+def decide(exchange: Exchange, verdict: AuthorizerVerdict) -> Decision:
     """The decision of a verdict's policy about a request."""
     api_place, request = exchange.place, exchange.request
     permissions = permissions_of([parse_policy(verdict.policy, Form.IDENTITY)])

@@ -56,7 +56,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _YamlReader:
     depth_max: int
     open: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
@@ -130,7 +130,7 @@ def read_yaml(body: str, depth_max: int) -> Any:
     Raises:
         TemplateInvalid: It is not well-formed, or stands for more than 100,000 values, or 6.4 million characters.
     """
-    reader = _Reader(depth_max)
+    reader = _YamlReader(depth_max)
     try:
         for event in yaml.parse(body, Loader=yaml.CSafeLoader):
             reader.take(event)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from redrive.aws.cloudwatch.alarms.verdict import Datapoint
-from redrive.aws.cloudwatch.alarms.watch import AlarmWatch, MetricSource
+from redrive.aws.cloudwatch.alarms.watch import AlarmWatch, WatchedMetric
 from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
 from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
@@ -80,7 +80,7 @@ class AlarmReadings:
         return [Datapoint(moment, series.get(moment)) for moment in moments]
 
     async def _points(
-        self, source: MetricSource, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
+        self, source: WatchedMetric, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
     ) -> dict[int, Datapoint]:
         """The points of a metric by their periods' beginnings."""
         of_source = [bucket for series in source.series for bucket in buckets.get(series.id, ())]
@@ -103,7 +103,7 @@ class AlarmReadings:
         return points
 
     async def _values(
-        self, source: MetricSource, query: PointQuery, unit: str
+        self, source: WatchedMetric, query: PointQuery, unit: str
     ) -> dict[int, list[ValueCount]]:
         point_query = PointQuery(source.series, query.since, query.until, query.period_ms)
         values: dict[int, list[ValueCount]] = {}
@@ -126,7 +126,7 @@ def _query(watches: Sequence[AlarmWatch], period_seconds: int, periods: int, mom
     return PointQuery(sorted(series), until - periods * period_ms, until, period_ms)
 
 
-def _unit(source: MetricSource, buckets: Sequence[PeriodStatistics]) -> str:
+def _unit(source: WatchedMetric, buckets: Sequence[PeriodStatistics]) -> str:
     """The unit that is meant: the definition's, or the first of those that there are."""
     units = {bucket.unit for bucket in buckets}
     if source.unit is not None and source.own_unit is None:

@@ -78,7 +78,7 @@ def read_rule(text: str) -> RuleNode:
     Raises:
         RuleError: With the reason.
     """
-    reader = _Reader(list(_tokens(text)))
+    reader = _RuleReader(list(_tokens(text)))
     node = reader.either()
     if reader.next.text:
         raise RuleError(f"unexpected {reader.next.text}")
@@ -129,12 +129,12 @@ def alarm_name(text: str) -> str:
     return text if match is None else match[1]
 
 
-class _Token(NamedTuple):
+class _RuleToken(NamedTuple):
     text: str
     leaf: InState | None = None
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_RuleToken]:
     at, text = 0, text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -143,22 +143,22 @@ def _tokens(text: str) -> Iterator[_Token]:
         at = match.end()
         if match["state"]:
             name = match["quoted"] or match["single"] or match["bare"]
-            yield _Token(match[0].strip(), InState(match["state"], alarm_name(name), name))
+            yield _RuleToken(match[0].strip(), InState(match["state"], alarm_name(name), name))
         else:
-            yield _Token(match[0].strip())
+            yield _RuleToken(match[0].strip())
 
 
-class _Reader:
+class _RuleReader:
     """Reads by descent."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[_RuleToken]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
 
     @property
-    def next(self) -> _Token:
-        return self._tokens[self._at] if self._at < len(self._tokens) else _Token("")
+    def next(self) -> _RuleToken:
+        return self._tokens[self._at] if self._at < len(self._tokens) else _RuleToken("")
 
     def either(self) -> RuleNode:
         return self._joined("OR", self._both, AnyOf)

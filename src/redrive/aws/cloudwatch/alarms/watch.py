@@ -18,7 +18,7 @@ _HALF: Final = 50
 
 
 @dataclass(frozen=True)
-class MetricSource:
+class WatchedMetric:
     """One metric that an alarm looks at.
 
     Attributes:
@@ -67,7 +67,7 @@ class AlarmWatch:
     alarm: Alarm
     rule: Rule
     period_seconds: int
-    sources: Sequence[MetricSource]
+    sources: Sequence[WatchedMetric]
     expressions: Mapping[str, Node]
     returned: str
     samples_min: float
@@ -129,12 +129,12 @@ def period_of(queries: Sequence[Mapping[str, Any]]) -> int:
     return period_seconds
 
 
-def _source(alarm: Alarm, name: str, query: Mapping[str, Any], statistic_name: str) -> MetricSource:
+def _source(alarm: Alarm, name: str, query: Mapping[str, Any], statistic_name: str) -> WatchedMetric:
     requested_statistic = statistic(statistic_name)
     if requested_statistic is None:
         raise ValueError(f"there is no statistic {statistic_name}")
     metric = MetricName(query["Namespace"], query["MetricName"], dimensions_of(query.get("Dimensions")))
-    return MetricSource(
+    return WatchedMetric(
         name, alarm.name.account, alarm.name.region, metric, requested_statistic, query.get("Unit")
     )
 

@@ -101,7 +101,7 @@ class FunctionCall:
 Node = Number | Name | TextLiteral | Many | BinaryOperation | FunctionCall
 
 
-class _Token(NamedTuple):
+class _MathToken(NamedTuple):
     kind: str
     text: str
 
@@ -114,7 +114,7 @@ def read_expression(text: str) -> Node:
     Raises:
         ExpressionError: With the reason.
     """
-    reader = _Reader(list(_tokens(text)))
+    reader = _MathReader(list(_tokens(text)))
     node = reader.expression(0)
     if reader.next.kind != "end":
         raise ExpressionError(f"unexpected {reader.next.text}")
@@ -137,33 +137,35 @@ def names_in(node: Node) -> Iterator[str]:
             yield from names_in(argument)
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_MathToken]:
     at = 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise ExpressionError(f"unexpected {text[at : at + 20].strip()}")
-        yield _Token(match.lastgroup, match[match.lastgroup])
+        yield _MathToken(match.lastgroup, match[match.lastgroup])
         at = match.end()
 
 
-class _Reader:
+class _MathReader:
     """Reads by descent."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[_MathToken]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
         self._operations = 0
 
     @property
-    def next(self) -> _Token:
+    def next(self) -> _MathToken:
         return (
-            self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "end of the expression")
+            self._tokens[self._at]
+            if self._at < len(self._tokens)
+            else _MathToken("end", "end of the expression")
         )
 
-    def _take(self) -> _Token:
+    def _take(self) -> _MathToken:
         token = self.next
         self._at += 1
         return token

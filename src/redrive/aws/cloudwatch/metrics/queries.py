@@ -68,7 +68,7 @@ class _Math:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _DataRequest:
     """All that is asked for.
 
     Attributes:
@@ -120,7 +120,7 @@ class Queries:
         return {"MetricDataResults": results, "Messages": [], **ending}
 
     async def _rows(
-        self, call: Call, request: _Asked, start: int, end: int, begin: int, room: int
+        self, call: Call, request: _DataRequest, start: int, end: int, begin: int, room: int
     ) -> list[_Row]:
         """The rows of metrics up to the end of a page; of one before the page no points are kept, but their number."""
         rows: list[_Row] = []
@@ -133,7 +133,9 @@ class Queries:
                 break
         return rows
 
-    async def _rows_of_expressions(self, call: Call, request: _Asked, start: int, end: int) -> list[_Row]:
+    async def _rows_of_expressions(
+        self, call: Call, request: _DataRequest, start: int, end: int
+    ) -> list[_Row]:
         """All rows that are shown, of metrics and of expressions on them.
 
         Raises:
@@ -175,7 +177,9 @@ class Queries:
         return _Row(query, points, units)
 
 
-def _computed(request: _Asked, metric_rows: Sequence[_Row], span: TimeSpan, budget: Budget) -> list[_Row]:
+def _computed(
+    request: _DataRequest, metric_rows: Sequence[_Row], span: TimeSpan, budget: Budget
+) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
     if span.periods > DATAPOINTS_MAX:
         raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
@@ -210,7 +214,7 @@ def _check_times(start: int, end: int) -> None:
         raise unreadable("The parameter StartTime must be less than the parameter EndTime.")
 
 
-def _request(structures: Sequence[Structure]) -> _Asked:
+def _request(structures: Sequence[Structure]) -> _DataRequest:
     if len(structures) > QUERIES_MAX:
         raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
     ids = [query["Id"] for query in structures]
@@ -227,7 +231,7 @@ def _request(structures: Sequence[Structure]) -> _Asked:
     _check_expressions(metrics, expressions)
     if not expressions:
         metrics = [query for query in metrics if query.id in returned_ids]
-    return _Asked(metrics, expressions, returned_ids)
+    return _DataRequest(metrics, expressions, returned_ids)
 
 
 def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) -> None:
@@ -311,7 +315,7 @@ def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole
     return result
 
 
-def _labels(request: _Asked) -> dict[str, str]:
+def _labels(request: _DataRequest) -> dict[str, str]:
     """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
     every: Sequence[_Query | _Math] = [*request.metrics, *request.expressions]
     queries = [query for query in every if query.id in request.shown]

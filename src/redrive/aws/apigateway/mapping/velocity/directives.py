@@ -23,7 +23,7 @@ class Stopped(Exception):  # noqa: N818 - a turn of the way, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateText:
+class VerbatimText:
     """Text as it is."""
 
     text: str

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, TemplateText
+from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, VerbatimText
 from redrive.aws.apigateway.mapping.velocity.expressions import (
     Expression,
     Interpolated,
@@ -78,7 +78,7 @@ class TemplateReader:
         self._enter()
         while self._at < len(self._text):
             if (match := self._match(_TEXT)) is not None:
-                nodes.append(TemplateText(match))
+                nodes.append(VerbatimText(match))
             elif (node := self._special()) is not None:
                 if isinstance(node, str):
                     self._depth -= 1
@@ -92,7 +92,7 @@ class TemplateReader:
         if (escapes := self._match(_ESCAPED)) is not None:
             mark = self._text[self._at] if len(escapes) % 2 else ""
             self._at += len(mark)
-            return TemplateText("\\" * (len(escapes) // 2) + mark)
+            return VerbatimText("\\" * (len(escapes) // 2) + mark)
         if self._text[self._at] == "$" and _REFERENCE.match(self._text, self._at):
             return self._reference()
         if self._text.startswith("##", self._at):
@@ -102,12 +102,12 @@ class TemplateReader:
         for begin, end_mark in (("#*", "*#"), ("#[[", "]]#")):
             if self._text.startswith(begin, self._at):
                 inner = self._until(begin, end_mark)
-                return None if begin == "#*" else TemplateText(inner)
+                return None if begin == "#*" else VerbatimText(inner)
         directive = _DIRECTIVE.match(self._text, self._at)
         if directive is not None:
             return self._directive(directive)
         self._at += 1
-        return TemplateText(self._text[self._at - 1])
+        return VerbatimText(self._text[self._at - 1])
 
     def _until(self, begin: str, end_mark: str) -> str:
         end = self._text.find(end_mark, self._at + len(begin))
@@ -131,7 +131,7 @@ class TemplateReader:
                 node = Break() if name == "break" else name if name in _ENDS else Stop()
             case _:
                 self._at += 1
-                return TemplateText("#")
+                return VerbatimText("#")
         if name not in {"elseif", "if", "foreach"}:
             self._match(_LINE_END)
         return node
