@@ -39,7 +39,9 @@ async def described(stage: Stage, name: str = "rental") -> dict[str, Any]:
 
 def test_empty_members_of_a_stack_are_absent() -> None:
     async def play(stage: Stage) -> None:
-        shown = await stack(stage)
+        never = {"Never": {"Fn::Equals": ["a", "b"]}}
+        outputs = {"Absent": {"Value": "x", "Condition": "Never"}}
+        shown = await stack(stage, TemplateBody=body(Conditions=never, Outputs=outputs))
         assert not {"Parameters", "Outputs", "Capabilities"} & shown.keys()
         assert (shown["Tags"], shown["NotificationARNs"], shown["RollbackConfiguration"]) == ([], [], {})
         assert "LastUpdatedTime" not in shown
@@ -196,6 +198,13 @@ def test_a_previous_value_may_stand_beside_an_empty_one() -> None:
         resources["Orders"]["Properties"] = {**properties, "VisibilityTimeout": 9}
         kept = [{"ParameterKey": "Delay", "UsePreviousValue": True, "ParameterValue": ""}]
         template = body(Parameters=declared, Resources=resources)
+        changed = {"StackName": "rental", "TemplateBody": template}
+        both = [{**kept[0], "ParameterValue": "8"}]
+        refusal = await stage.refusal(stage.root, "cloudformation", "UpdateStack", **changed, Parameters=both)
+        assert refusal == (
+            "ValidationError: Invalid input for parameter key Delay. Cannot specify usePreviousValue as true and non"
+            " empty value for a parameter"
+        )
         await stage.call(
             *(stage.root, "cloudformation", "UpdateStack"),
             StackName="rental",

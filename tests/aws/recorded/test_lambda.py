@@ -163,6 +163,11 @@ def test_a_version_that_is_absent_is_deleted_as_one_that_stands() -> None:
         await new_function(stage)
         answer = await stage.call(stage.root, "lambda", "DeleteFunction", FunctionName="f", Qualifier="7")
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
+        named = {"FunctionName": f"{FUNCTION}:f:$LATEST"}
+        refusal = await stage.refusal(stage.root, "lambda", "DeleteFunction", **named)
+        assert refusal.endswith("$LATEST version cannot be deleted without deleting the function.")
+        recursion = await stage.call(stage.root, "lambda", "GetFunctionRecursionConfig", FunctionName="f")
+        assert recursion["RecursiveLoop"] == "Terminate"
 
     played(play)
 
@@ -198,7 +203,19 @@ def test_a_revision_changes_with_the_state_of_its_function() -> None:
         code = await ask("UpdateFunctionCode", FunctionName="f", ZipFile=package("b"), Publish=True)
         assert (code["Version"], code["State"], code["StateReasonCode"]) == ("3", "Pending", "Creating")
         assert "LastUpdateStatus" not in code
-        assert code["RevisionId"] not in (await revision(), await revision(Qualifier="3"))
+        latest, third = await revision(), await revision(Qualifier="3")
+        assert len({code["RevisionId"], latest, third}) == 3
+        alias = await ask("CreateAlias", FunctionName="f", Name="live", FunctionVersion="3")
+        moved = await ask("UpdateAlias", FunctionName="f", Name="live", Description="cars")
+        assert len({alias["RevisionId"], moved["RevisionId"], latest, third}) == 4
+        assert (await revision(), await revision(Qualifier="3")) == (latest, third)
+        whole = await new_function(stage, "g", Publish=True)
+        shown = [
+            (await ask("GetFunctionConfiguration", FunctionName="g", **qualifier))["RevisionId"]
+            for qualifier in ({}, {"Qualifier": "1"}, {"Qualifier": "1"})
+        ]
+        assert len({whole["RevisionId"], *shown}) == 3
+        assert shown[1] == shown[2]
 
     played(play)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage
-from tests.aws.recorded.test_lambda import FUNCTION, ROLE, new_function, played
+from tests.aws.recorded.test_lambda import FUNCTION, ROLE, new_function, package, played
 
 UUID: Final = "00000000-0000-0000-0000-000000000000"
 # What is asked of a function `f`, which has the version 1 and an alias `live` for it with provisioned concurrency.
@@ -144,15 +144,6 @@ _INVALID: Final[list[tuple[str, dict[str, Any], str]]] = [
         "1 validation error detected: Value null at 'tagKeys' failed to satisfy constraint: Member must not be null",
     ),
     (
-        "ListLayers",
-        {"CompatibleArchitecture": "z80"},
-        (
-            "1 validation error detected: Value 'z80' at 'compatibleArchitecture' failed to satisfy constraint:"
-            " Member must"
-            " satisfy enum value set: [x86_64, arm64]"
-        ),
-    ),
-    (
         "CreateEventSourceMapping",
         {
             "FunctionName": "absent",
@@ -176,6 +167,16 @@ _INVALID: Final[list[tuple[str, dict[str, Any], str]]] = [
         ),
     ),
 ]
+
+
+def oversized_archive() -> bytes:
+    """An archive that says of its one entry that it is larger than a function may be."""
+    archive = bytearray(package())
+    directory = archive.index(b"PK\x01\x02")
+    archive[directory + 24 : directory + 28] = (262_144_001).to_bytes(4, "little")
+    return bytes(archive)
+
+
 _UNCREATED: Final[list[tuple[dict[str, Any], str]]] = [
     (
         {"Architectures": ["z80"]},
@@ -196,6 +197,18 @@ _UNCREATED: Final[list[tuple[dict[str, Any], str]]] = [
             r" (arn:(aws[a-zA-Z-]*)?:lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
             r"layer:[a-zA-Z0-9-_]+:[0-9]+)|(arn:[a-zA-Z0-9-]+:lambda:::awslayer:[a-zA-Z0-9-_]+), Member must not be null]"
         ),
+    ),
+    (
+        {"Tags": {str(number): "" for number in range(51)}},
+        "Number of tags exceeds resource tag limit.",
+    ),
+    (
+        {"Code": {"ZipFile": oversized_archive()}},
+        "Unzipped size must be smaller than 262144000 bytes",
+    ),
+    (
+        {"Code": {"ZipFile": bytes(52_428_801)}},
+        "Zipped size must be smaller than 52428800 bytes",
     ),
     (
         {"Layers": [f"arn:aws:lambda:eu-west-1:{ACCOUNT}:layer:x:1"]},
@@ -223,6 +236,21 @@ _UNCREATED: Final[list[tuple[dict[str, Any], str]]] = [
         ),
     ),
 ]
+
+
+@pytest.mark.parametrize("operation", ["ListLayers", "ListLayerVersions"])
+@pytest.mark.parametrize("member", ["CompatibleRuntime", "CompatibleArchitecture"])
+def test_lists_of_layers_know_runtimes_and_architectures(operation: str, member: str) -> None:
+    async def play(stage: Stage) -> None:
+        asked = {"LayerName": "x"} if operation == "ListLayerVersions" else {}
+        refusal = await stage.refusal(stage.root, "lambda", operation, **asked, **{member: "z80"})
+        parameter = f"{member[0].lower()}{member[1:]}"
+        assert refusal.partition(": ")[2].startswith(
+            f"1 validation error detected: Value 'z80' at '{parameter}' failed to satisfy constraint: Member must satisfy"
+            " enum value set: ["
+        )
+
+    played(play)
 
 
 def test_each_operation_has_its_own_words_for_absent_and_invalid_parameters() -> None:

@@ -44,6 +44,18 @@ class EventContext(NamedTuple):
     now: int
 
 
+def trace_of(request: Request, now: int, request_id: str) -> str:
+    """The name of a request in traces: the caller's, or a new one.
+
+    Args:
+        request: As it came.
+        now: ms.
+        request_id: Of its answer.
+    """
+    own = f"Root=1-{now // 1000:08x}-{request_id.replace('-', '')[:24]}"
+    return request.headers.get("x-amzn-trace-id") or own
+
+
 def event_of(
     request: Request,
     context: EventContext,

@@ -1,6 +1,7 @@
 """Function URLs: configured by boto3, asked by plain HTTP at a host or at a path of this server."""
 
 import http.client
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -185,6 +186,7 @@ class TestRequests:
         _, url = _open(workshop)
         page = _asked(workshop, url, "cookies")
         assert (page.status, page.body) == (201, b"hello")
+        assert re.fullmatch(r"Root=1-[0-9a-f]{8}-[0-9a-f]{24}", page.header("x-amzn-trace-id") or "")
         assert (page.header("x-car"), page.header("content-type")) == ("1", "text/plain")
         assert [value for name, value in page.headers if name == "set-cookie"] == ["a=1; Secure", "b=2"]
 

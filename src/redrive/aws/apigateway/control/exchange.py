@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.wire.http_events import forwarding, moment_text, query_of
+from redrive.aws.wire.http_events import forwarding, moment_text, query_of, trace_of
 from redrive.model.http import Request
 
 _STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
@@ -105,8 +105,7 @@ class Exchange:
     @property
     def trace_id(self) -> str:
         """The request's name in traces: the caller's, or a new one."""
-        own = f"Root=1-{self.now // 1000:08x}-{self.id.replace('-', '')[:24]}"
-        return self.header("x-amzn-trace-id") or own
+        return trace_of(self.request, self.now, self.id)
 
     @cached_property
     def body_text(self) -> str:

@@ -21,6 +21,7 @@ from redrive.aws.lambda_.urls.events import AnswerMalformed, event_of, response_
 from redrive.aws.lambda_.urls.streams import streamed_response
 from redrive.aws.wire.cors import preflight, shared
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.http_events import trace_of
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.engine import Engine
 from redrive.model.function import Throttled
@@ -103,7 +104,12 @@ class FunctionUrls:
         answer = preflight(url.cors, request)
         if answer is None:
             answer = await self._invoke(request, target, url_place, function_target, url, request_id)
-            answer.headers = {**answer.headers, **shared(url.cors, request), "x-amzn-RequestId": request_id}
+            answer.headers = {
+                **answer.headers,
+                **shared(url.cors, request),
+                "x-amzn-RequestId": request_id,
+                "X-Amzn-Trace-Id": trace_of(request, began, request_id),
+            }
         self._count(url_place, answer.status, began)
         return answer
 
