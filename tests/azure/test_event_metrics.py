@@ -22,9 +22,9 @@ from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.wire.bearer import BearerCaller, TrustAllBearers
 from redrive.azure.wire.errors import AzureError
 from redrive.model.http import Request
-from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.metrics import Metrics
 from redrive.testing import VirtualClock
 from tests.azure.stage import ACCOUNT, EVENT, GROUP, TOPIC, Stage, answer
 
@@ -52,8 +52,8 @@ class Measured(Stage):
     def __init__(self, clock: VirtualClock, chance: random.Random) -> None:
         super().__init__(clock, chance)
         self.lines = Lines()
-        self.points: list[MetricPoint] = []
-        self.measures = Measures(self.points.extend, FailureLog(self.lines, "node", "local"))
+        self.metrics = Metrics(lambda: None)
+        self.measures = Measures(self.metrics.add, FailureLog(self.lines, "node", "local"))
         for listener, hears in self.measures.listeners():
             self.engine.add_listener(listener, *hears)
         sources = EventSources(self.engine, Subscribers(self.engine))
@@ -67,8 +67,7 @@ class Measured(Stage):
         return self.engine.parts.store
 
     async def flush(self) -> None:
-        points, self.points[:] = list(self.points), []
-        await self.node_store.add_points(points)
+        await self.node_store.add_points(self.metrics.take())
 
     async def post(self, *events: object) -> None:
         body = orjson.dumps(events)

@@ -53,7 +53,7 @@ class Nowhere:
 @pytest.fixture
 def publishers(stage: Stage) -> Publishers:
     credentials = PublisherCredentials(TrustAllBearers(), stage.clock, required=False)
-    return Publishers(stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", "")))
+    return Publishers(stage.engine, credentials, Measures(lambda *_: None, FailureLog(Nowhere(), "", "")))
 
 
 def request(

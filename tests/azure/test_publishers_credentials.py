@@ -65,7 +65,7 @@ def request(query: str = "api-version=2018-01-01", **headers: str) -> Request:
 async def admit(stage: Stage, credentials: PublisherCredentials, asked: Request, topic: Topic | None) -> None:
     """Let a request pass to a topic, or to one of that name that does not exist."""
     publishers = Publishers(
-        stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", ""))
+        stage.engine, credentials, Measures(lambda *_: None, FailureLog(Nowhere(), "", ""))
     )
     name = names.topic_name(TOPIC) if topic is None else topic.name
     await publishers._admit(asked, name, topic)

@@ -57,6 +57,19 @@ async def test_an_archive_of_several_pieces_comes_back_whole(store: SqliteStore,
     assert not is_there(folder)
 
 
+async def test_a_live_folder_that_comes_back_is_run_from_again(store: SqliteStore, tmp_path: Path) -> None:
+    live, folder = LiveFolders(str(tmp_path)), tmp_path / "live"
+    folder.mkdir()
+    kept = FunctionCode(store, tmp_path / "functions", live)
+    content = live.archive(str(folder))
+    assert content is not None
+    digest = await kept.keep(NAME, content)
+    folder.rmdir()
+    assert await kept.folder(NAME, digest) != str(folder)
+    folder.mkdir()
+    assert await kept.folder(NAME, digest) == str(folder)
+
+
 async def test_forgetting_an_archive_removes_no_other(store: SqliteStore, tmp_path: Path) -> None:
     kept = FunctionCode(store, tmp_path / "functions", LiveFolders(""))
     first, second = archive({"a.py": b"1"}), archive({"a.py": b"2"})

@@ -91,6 +91,13 @@ async def test_another_process_gets_no_invocation(api: RuntimeApi) -> None:
     client.writer.close()
 
 
+async def test_a_process_that_is_gone_answers_nothing(api: RuntimeApi) -> None:
+    under_way = api.hand_over(Invocation("r", b"{}", "arn"), 0)
+    api.abandon()
+    assert await under_way is None
+    assert await api.hand_over(Invocation("later", b"{}", "arn"), 0) is None
+
+
 async def test_a_process_has_as_many_connections_as_it_needs(api: RuntimeApi) -> None:
     address = (await api.open(lambda _peer, _own: True)).split(":")
     clients = [await asyncio.open_connection(address[0], int(address[1])) for _ in range(65)]

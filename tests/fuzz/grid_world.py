@@ -120,7 +120,7 @@ class GridWorld(Watched):
             leaps=True,
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
-        self._measures = Measures(self._telemetry.count, failures)
+        self._measures = Measures(self._telemetry.add, failures)
         for listener, hears in self._measures.listeners():
             self.engine.add_listener(listener, *hears)
         self._keyring = Keyring(self._store, self._clock)

@@ -7,7 +7,7 @@ import pytest
 from redrive.engine.ports.facts import Attempted
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import FilterVerdict
-from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, SeriesGroup, Statistics
 from redrive.telemetry import metrics as metrics_module
 from redrive.telemetry.answers import NAMESPACE, Answer
 from redrive.telemetry.metrics import Metrics
@@ -61,6 +61,23 @@ def test_a_queue_s_counters(metrics: Metrics) -> None:
     sizes = next(point for point in points if point.series.name == "bytes_sent")
     assert sizes.statistics == Statistics(11, 2500, least=200, greatest=500)
     assert {(point.at, point.unit, point.fills) for point in points} == {(T0, "", False)}
+
+
+def test_a_sample_is_added_to_each_series_of_its_group_in_its_own_minute(metrics: Metrics) -> None:
+    alone, both = Series("a", "r", "n", "alone"), Series("a", "r", "n", "both")
+    group = SeriesGroup(alone, both)
+    metrics.add(group, 3, T0)
+    metrics.add(group, 5, T0 + 59_999)
+    metrics.add(SeriesGroup(both), 1, T0 + 59_999)
+    metrics.add(group, 7, T0 + 60_000)
+    points = {(point.series, point.at): point.statistics for point in metrics.take()}
+    assert points == {
+        (alone, T0): Statistics(2, 8, 3, 5),
+        (both, T0): Statistics(3, 9, 1, 5),
+        (alone, T0 + 60_000): Statistics(1, 7, 7, 7),
+        (both, T0 + 60_000): Statistics(1, 7, 7, 7),
+    }
+    assert metrics.take() == []
 
 
 def test_answers_are_counted_by_subscription_and_result_with_what_they_took(metrics: Metrics) -> None:

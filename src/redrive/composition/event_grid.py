@@ -35,7 +35,7 @@ def extension(core: Core) -> Extension:
     """Event Grid on the engine."""
     tokens = WebhookTokens(SystemClock(), core.pair, core.base_url)
     telemetry = core.telemetry
-    measures = Measures(telemetry.count, FailureLog(telemetry.logs, core.stream, core.settings.region))
+    measures = Measures(telemetry.add, FailureLog(telemetry.logs, core.stream, core.settings.region))
     return Extension(
         interface=Interface(
             protocols=(_gateway(core, measures, tokens),),

@@ -71,7 +71,7 @@ def extension(
     live = LiveFolders(core.settings.functions_live_folder)
     code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
-    metrics = InvocationMetrics(core.telemetry.count, clock.now)
+    metrics = InvocationMetrics(core.telemetry.add, clock.now)
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
     roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
     variables = SealedVariables(core.calls, None if encryption is None else encryption.inside)

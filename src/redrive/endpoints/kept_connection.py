@@ -157,7 +157,7 @@ class SingleFlight(Generic[Key, Value]):
             self._forget_old()
             task = self._tasks[key] = asyncio.create_task(make())
             task.add_done_callback(self._is_over)  # which looks at what went wrong, should nobody else
-        return await asyncio.shield(task)
+        return task.result() if task.done() else await asyncio.shield(task)
 
     def forget(self, key: Key, value: Value) -> None:
         """Drop the value of a key, if it is still the given one."""

@@ -116,6 +116,7 @@ class FunctionCode:
         self._live_folders: set[str] = set()
         self._making: dict[Path, asyncio.Task[None]] = {}
         self._made: dict[Path, str] = {}
+        self._fixed: dict[tuple[ResourceName, str], str] = {}  # of archives that stand for no live folder
 
     async def keep(self, name: ResourceName, archive: bytes) -> str:
         """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
@@ -155,10 +156,15 @@ class FunctionCode:
             NotFound: It is not kept (any more).
             Refused: It cannot be unpacked here.
         """
+        fixed = self._fixed.get((name, digest))
+        if fixed is not None:
+            return fixed
         folder = self._home(name) / base64.b64decode(digest).hex()
         unpacked = await self._once(folder, lambda: self._unpack(name, digest, folder))
         live = self._live.behind(folder)
         if live is None:
+            if not (folder / _ENTRY).exists():
+                self._fixed[name, digest] = unpacked
             return unpacked
         self._live_folders.add(str(live))
         self._made[folder] = str(live)

@@ -108,6 +108,7 @@ class Environment:
         self._memory_mb = 0
         self._memory_at = 0
         self._watching: Timer | None = None
+        self._runs = False
         self._over = False
 
     @property
@@ -177,6 +178,7 @@ class Environment:
             os.close(out)
             os.close(framed)
         self._exit = asyncio.ensure_future(self._process.wait())
+        self._exit.add_done_callback(lambda _: self._api.abandon())
         return channel, framed
 
     async def _tell(
@@ -262,18 +264,20 @@ class Environment:
 
     async def _run(self, invocation: Invocation) -> InvocationResult:
         function, now = self.function, self._setting.clock.now()
-        posted = self._api.hand_over(invocation, now + function.timeout_ms)
-        self._watching = self._setting.clock.call_at(now + MEMORY_EVERY_MS, self._watch_processes)
+        self._runs = True
+        if self._watching is None:
+            self._watching = self._setting.clock.call_at(now + MEMORY_EVERY_MS, self._watch_processes)
         try:
-            in_time = await self._until(posted, function.timeout_ms)
-        finally:
-            self._watching.cancel()
-        if not in_time:
+            async with asyncio.timeout(function.timeout_ms / 1000):
+                posted = await self._api.hand_over(invocation, now + function.timeout_ms)
+        except TimeoutError:
             return self._timed_out(invocation)
-        if posted.done():
-            if posted.result().too_large:
+        finally:
+            self._runs = False
+        if posted is not None:
+            if posted.too_large:
                 self.kill()  # runtime clients give up when their answer is refused: AWS starts anew as well
-            return _result_of(posted.result())
+            return _result_of(posted)
         self.kill()
         return self._failed(
             FunctionError.EXIT, f"RequestId: {invocation.request_id} Error: {self._exit_text()}"
@@ -291,8 +295,12 @@ class Environment:
         return self._failed(FunctionError.TIMEOUT, text)
 
     def _watch_processes(self) -> None:
-        """Kill the process when it and its children are or hold more than they may; look again in a while."""
-        if self._process is None:
+        """Kill the process when it and its children are or hold more than they may; look again in a while.
+
+        The last look comes behind the last invocation: to begin and to end them with each took 4 us.
+        """
+        self._watching = None
+        if self._process is None or not self._runs:
             return
         sizes = resident_kb(family(self._process.pid))
         if len(sizes) > self._setting.processes_max or sum(sizes) // 1024 > self.function.memory_mb:

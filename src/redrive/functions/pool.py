@@ -223,19 +223,19 @@ class FunctionPool:
 
     def _new(self, function: FunctionVersion) -> Environment:
         mark = self._runtime.message_id().hex()
-        output = Output(self._setting.clock.now, lambda at, message: self._write(environment, at, message))
+        group = function.name._replace(name=function.log_group)
+
+        def write(at: int, message: str) -> None:
+            if function.logs:
+                self._sink.write(group, environment.stream, at, message, environment.rounds)
+
+        output = Output(self._setting.clock.now, write)
         folders = self._folders(function, mark)
         owner = isolation.owner_of(function.name, folders.temporary, self._setting.user_key)
         if self._setting.isolation is Isolation.USER:
             os.chown(folders.temporary, owner.user, owner.group)
         environment = Environment(function, folders, owner, self._setting, mark, output)
         return environment
-
-    def _write(self, environment: Environment, at: int, message: str) -> None:
-        if not environment.function.logs:
-            return
-        name = environment.function.name._replace(name=environment.function.log_group)
-        self._sink.write(name, environment.stream, at, message, environment.rounds)
 
     def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
         folder = self._prepared()

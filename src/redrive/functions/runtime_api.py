@@ -67,7 +67,8 @@ class RuntimeApi:
         self._asking: _Connection | None = None
         self._invocation: Invocation | None = None
         self._deadline = 0
-        self._answer: asyncio.Future[Posted] | None = None
+        self._answer: asyncio.Future[Posted | None] | None = None
+        self._abandoned = False
         self._connections: set[_Connection] = set()
         self._is_own: Callable[[Address, Address], bool] = lambda _peer, _own: True
 
@@ -96,12 +97,22 @@ class RuntimeApi:
         for connection in list(self._connections):
             connection.hang_up()
 
-    def hand_over(self, invocation: Invocation, deadline: int) -> "asyncio.Future[Posted]":
-        """Give the process its next invocation, which has to end by `deadline` (ms); done when it has posted."""
+    def hand_over(self, invocation: Invocation, deadline: int) -> "asyncio.Future[Posted | None]":
+        """Give the process its next invocation, which has to end by `deadline` (ms).
+
+        Done with what it has posted, or with None when it is gone.
+        """
         self._invocation, self._deadline = invocation, deadline
-        self._answer = asyncio.get_running_loop().create_future()
+        answer = self._answer = asyncio.get_running_loop().create_future()
         self._give()
-        return self._answer
+        if self._abandoned:
+            self._settle(None)
+        return answer
+
+    def abandon(self) -> None:
+        """The process is gone: it posts nothing any more."""
+        self._abandoned = True
+        self._settle(None)
 
     def _give(self) -> None:
         if self._asking is None or self._invocation is None:
@@ -183,7 +194,7 @@ class RuntimeApi:
                 posted = Posted(posted.body, "Unhandled", posted.too_large)
             self._settle(posted)
 
-    def _settle(self, posted: Posted) -> None:
+    def _settle(self, posted: Posted | None) -> None:
         answer, self._answer, self._invocation = self._answer, None, None
         if answer is not None and not answer.done():
             answer.set_result(posted)

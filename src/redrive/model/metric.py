@@ -49,6 +49,19 @@ _remembered_id: Final = lru_cache(maxsize=16_384)(_series_id)
 _CHARS_REMEMBERED: Final = 512
 
 
+class SeriesGroup:
+    """Series that a sample is added to together, told apart by identity: to hash each of them takes a microsecond.
+
+    Attributes:
+        series: They.
+    """
+
+    __slots__ = ("series",)
+
+    def __init__(self, *series: Series) -> None:
+        self.series = series
+
+
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Statistics of a number of samples.

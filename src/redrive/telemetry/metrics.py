@@ -33,7 +33,7 @@ from typing_extensions import override
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import FilterVerdict
-from redrive.model.metric import MINUTE_MS, MetricPoint, Series
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, SeriesGroup
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -97,6 +97,7 @@ class Metrics(Listener):
         self._minute = 0
         self._until = 0
         self._waiting: dict[tuple[Series, int], MetricAccumulator] = {}
+        self._groups: dict[tuple[SeriesGroup, int], MetricAccumulator] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
         #: Topics whose archive took something or was replayed from, and when (ms); see `backlogs`.
@@ -279,8 +280,12 @@ class Metrics(Listener):
             self._traffic.add(of_topic, self._minute)
         for series, statistics in (*self._arrivals.take(), *self._losses.take(), *self._answers.take()):
             self._wait((series, self._minute)).add_statistics(statistics)
+        for (group, minute), accumulator in self._groups.items():
+            for series in group.series:
+                self._wait((series, minute)).add_statistics(accumulator.statistics)
         self._queues.clear()
         self._topics.clear()
+        self._groups.clear()
 
     def _wait(self, minute: tuple[Series, int]) -> MetricAccumulator:
         waiting = self._waiting.get(minute)
@@ -322,6 +327,14 @@ class Metrics(Listener):
         """Add points that somebody else counted, as if they had been counted here."""
         for point in points:
             self._wait((point.series, point.at)).add_statistics(point.statistics)
+
+    def add(self, group: SeriesGroup, value: float, at: int) -> None:
+        """Add a sample of that moment (ms) that somebody else counts, to each series of a group."""
+        minute = group, at - at % MINUTE_MS
+        accumulator = self._groups.get(minute)
+        if accumulator is None:
+            accumulator = self._groups[minute] = MetricAccumulator()
+        accumulator.add(value)
 
     def put_back(self, points: Sequence[MetricPoint]) -> None:
         """Keep points that could not be stored, for the next time."""

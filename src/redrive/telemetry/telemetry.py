@@ -15,7 +15,7 @@ from typing import Any
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
-from redrive.model.metric import MINUTE_MS, MetricPoint
+from redrive.model.metric import MINUTE_MS, MetricPoint, SeriesGroup
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.backlogs import ArchiveGauges, BacklogGauges, OfBacklog, Size, TopicPlaces
@@ -109,6 +109,11 @@ class Telemetry:
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Write down points that a facade counted by itself, with the next ones."""
         self.metrics.count(points)
+        self._news.set()
+
+    def add(self, group: SeriesGroup, value: float, at: int) -> None:
+        """Write down a sample of that moment (ms) with the next ones, in each series of a group."""
+        self.metrics.add(group, value, at)
         self._news.set()
 
     async def flush(self) -> None:

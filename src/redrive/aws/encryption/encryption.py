@@ -11,6 +11,7 @@ Context keys and rights: "Encryption at rest" of the developer guides of SQS and
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from redrive.access.keys import is_account
@@ -31,6 +32,7 @@ from redrive.model.topic import Topic
 #: In the place of a body that is not shown.
 HIDDEN: Final = "(encrypted: its key cannot be used, or not by you)"
 SQS_SSE: Final = "SqsManagedSseEnabled"
+_FIELDS: Final = attrgetter(*Delivery.__dataclass_fields__)
 _SEALERS_MAX: Final = 10_000  # queues remembered with their data keys, a kilobyte each
 
 
@@ -102,8 +104,9 @@ class Encryption:
             body, headers = data_key.opened(seal, delivery.body)
         except (AwsError, RedriveError, ValueError):
             return delivery
-        fields = {name: getattr(delivery, name) for name in Delivery.__dataclass_fields__}
-        return OpenedDelivery(**{**fields, "body": body, "headers": headers}, key=seal.key, seal=seal.raw)
+        opened = OpenedDelivery(*_FIELDS(delivery))
+        opened.body, opened.headers, opened.key, opened.seal = body, headers, seal.key, seal.raw
+        return opened
 
     # ---- rights -----------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.eventgrid.settings import ID, delivery_settings
 from redrive.engine.ports.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.metric import Series, SeriesGroup
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -59,21 +59,21 @@ _NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
 }
 
 Dimensions = tuple[tuple[str, str], ...]
+AddSample = Callable[[SeriesGroup, float, int], None]
 
 
 class Counter:
     """Counts into the series of topics, domains and namespaces."""
 
-    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None]) -> None:
-        """Count from zero; `hand_in` takes points."""
-        self._hand_in = hand_in
+    def __init__(self, add_sample: AddSample) -> None:
+        """Count from zero; `add_sample` takes samples and their moments (ms)."""
+        self._add_sample = add_sample
 
     def count(
         self, topic: ResourceName, name: str, value: float, at: int, dimensions: Dimensions = ()
     ) -> None:
         """Add to a metric of a topic, under the name that its resource has for it."""
-        series = series_of(topic, name, dimensions)
-        self._hand_in([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(value))])
+        self._add_sample(_group_of(topic, name, dimensions), value, at)
 
     def add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
         """The same, where namespaces may have another name for it, or none."""
@@ -94,14 +94,14 @@ class Measures(Listener):
         counter: What it counts into.
     """
 
-    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
+    def __init__(self, add_sample: AddSample, failures: FailureLog) -> None:
         """Count from zero.
 
         Args:
-            hand_in: Takes points; they are on disk some seconds later.
+            add_sample: Takes samples and their moments (ms); they are on disk some seconds later.
             failures: Takes what went wrong.
         """
-        self.counter = Counter(hand_in)
+        self.counter = Counter(add_sample)
         self._failures = failures
 
     def listeners(self) -> Sequence[tuple[Listener, Sequence[str]]]:
@@ -220,6 +220,10 @@ class PullMeasures(Listener):
 
 
 @lru_cache(maxsize=16_384)
+def _group_of(topic: ResourceName, name: str, dimensions: Dimensions) -> SeriesGroup:
+    return SeriesGroup(series_of(topic, name, dimensions))
+
+
 def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
     """A metric of a topic or a domain."""
     kind, _, rest = topic.name.partition(":")

@@ -1,5 +1,6 @@
 """Log events: a group in order of time, and by an index each of its streams."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -35,7 +36,10 @@ def add(events: Sequence[LogEvent], transaction: Transaction) -> None:
     cursor, next_seq = transaction.cursor, transaction.next_seq
     written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
     cursor.executemany(_INSERT, written)
-    cursor.executemany(_WEIGH, [(e.group_id, len(e.message.encode()) + EVENT_BYTES) for e in events])
+    weights: Counter[int] = Counter()
+    for event in events:
+        weights[event.group_id] += len(event.message.encode()) + EVENT_BYTES
+    cursor.executemany(_WEIGH, list(weights.items()))
 
 
 def find(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:

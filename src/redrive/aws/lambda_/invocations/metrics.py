@@ -19,7 +19,7 @@ Errors are counted as 0 where there is none, so that an alarm on them heals.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +29,7 @@ from redrive.aws.lambda_.documents.lookup import FunctionTarget
 from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.model.function import InvocationResult, Throttled
-from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.metric import Series, SeriesGroup
 from redrive.model.names import ResourceName
 
 NAMESPACE: Final = "AWS/Lambda"
@@ -40,7 +40,7 @@ SUCCEEDED, FAILED_IN_PART, FAILED = BATCHES = ("succeeded", "failed_in_part", "f
 
 UNRESERVED: Final = "UnreservedConcurrentExecutions"
 
-Count = Callable[[Sequence[MetricPoint]], None]
+AddSample = Callable[[SeriesGroup, float, int], None]
 Dimensions = tuple[tuple[str, str], ...]
 
 
@@ -58,9 +58,9 @@ class InvocationCount:
 class InvocationMetrics:
     """Counts what becomes of invocations."""
 
-    def __init__(self, count: Count, now: Callable[[], int]) -> None:
-        """Hand points to `count`, those of mappings at the time that `now` tells (ms)."""
-        self._count = count
+    def __init__(self, add_sample: AddSample, now: Callable[[], int]) -> None:
+        """Hand samples and their moments (ms) to `add_sample`, those of mappings at the time that `now` tells."""
+        self._add_sample = add_sample
         self._now = now
         self._running: Counter[ResourceName] = Counter()
         self._unreserved: Counter[tuple[str, str]] = Counter()
@@ -102,16 +102,13 @@ class InvocationMetrics:
         """Count messages of a mapping, if its owner wants them counted."""
         if not mapping.counted:
             return
-        name, at = mapping.function, self._now()
+        account, region, _ = mapping.function
         dimensions = (("EventSourceMappingUUID", mapping.id),)
-        series = Series(name.account, name.region, NAMESPACE, metric, dimensions)
-        self._count([MetricPoint(series, at - at % MINUTE_MS, "Count", Statistics.of(value))])
+        self._add_sample(_alone(Series(account, region, NAMESPACE, metric, dimensions)), value, self._now())
 
     def count_batch(self, mapping: EventSourceMapping, result: str, messages: int) -> None:
         """Count a batch by its result, one of `BATCHES`."""
-        at = self._now()
-        series = batch_series(mapping, result)
-        self._count([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(messages))])
+        self._add_sample(_alone(batch_series(mapping, result)), messages, self._now())
 
     def count(self, name: ResourceName, metric: str, value: float, at: int) -> None:
         """Count something of a function as a whole."""
@@ -120,14 +117,8 @@ class InvocationMetrics:
     def _add(
         self, name: ResourceName, resource: str, version: str, at: int, values: dict[str, float]
     ) -> None:
-        minute, points = at - at % MINUTE_MS, []
         for metric, value in values.items():
-            unit, statistics = "Milliseconds" if metric in _MILLISECONDS else "Count", Statistics.of(value)
-            points += [
-                MetricPoint(series, minute, unit, statistics)
-                for series in _series(name, resource, version, metric)
-            ]
-        self._count(points)
+            self._add_sample(_group_of(name, resource, version, metric), value, at)
 
 
 def batch_series(mapping: EventSourceMapping, result: str) -> Series:
@@ -135,9 +126,6 @@ def batch_series(mapping: EventSourceMapping, result: str) -> Series:
     account, region, _ = mapping.function
     dimensions = (("account", account), ("mapping", mapping.id), ("region", region))
     return Series("", "", MAPPINGS, result, dimensions)
-
-
-_MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
 
 
 def _resource_name(target: FunctionTarget) -> str:
@@ -148,14 +136,20 @@ def _resource_name(target: FunctionTarget) -> str:
 
 # What is invoked is invoked again: 20 series of an invocation are 10 us to make, and it has as many others to count.
 @lru_cache(maxsize=4_096)
-def _series(name: ResourceName, resource: str, version: str, metric: str) -> tuple[Series, ...]:
+def _group_of(name: ResourceName, resource: str, version: str, metric: str) -> SeriesGroup:
     """A metric of a function as a whole; of an invocation also of the account, of what was named, of what ran."""
     of_function = (("FunctionName", name.name),)
     if metric == UNRESERVED:
-        return (Series(name.account, name.region, NAMESPACE, metric, ()),)
+        return SeriesGroup(Series(name.account, name.region, NAMESPACE, metric, ()))
     dimensions: list[Dimensions] = [of_function]
     if resource:
         dimensions.append(())
         of_resource = (*of_function, ("Resource", resource))
         dimensions += [of_resource, (("ExecutedVersion", version), *of_resource)]
-    return tuple(Series(name.account, name.region, NAMESPACE, metric, each) for each in dimensions)
+    return SeriesGroup(*(Series(name.account, name.region, NAMESPACE, metric, each) for each in dimensions))
+
+
+@lru_cache(maxsize=1_024)
+def _alone(series: Series) -> SeriesGroup:
+    """The same group for a series each time: there is an accumulator for each group."""
+    return SeriesGroup(series)
