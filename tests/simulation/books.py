@@ -308,7 +308,8 @@ class Books:
         for (seq, token, until), answer in zip(claims, answers, strict=True):
             entry = self._accepted(queue_id, seq, token, now, answer)
             if entry is not None:
-                entry.available_at = until if until > now else min(entry.enqueued_at, until)
+                keeps = until > now or self.queues[queue_id].ordered
+                entry.available_at = until if keeps else min(entry.enqueued_at, until)
                 entry.retimed = True
                 self.trace.mark("given back" if until <= now else "extended")
 

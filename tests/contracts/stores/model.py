@@ -243,7 +243,8 @@ class Model:
         refusal = self.refusal(queue_id, seq, token, now, ordered=ordered)
         if refusal is None:
             row = self.rows[seq]
-            self.rows[seq] = replace(row, available_at=until if until > now else min(row.enqueued_at, until))
+            keeps = until > now or ordered
+            self.rows[seq] = replace(row, available_at=until if keeps else min(row.enqueued_at, until))
         return refusal or DONE
 
     # ---- leaving ----------------------------------------------------------------------------------------

@@ -46,10 +46,12 @@ _RETRY: Final = (
     f"UPDATE deliveries d SET available_at = own.until, token = NULL FROM {OWN_UNTIL} WHERE {MET}"
     f" RETURNING {WHICH}, d.message_id"
 )
-# A claim that is over already is given back: its moment comes negated.
+# A claim that is over already is given back, to its place of arrival: its moment comes negated. A group of an ordered
+# queue goes behind those that waited (recorded).
 _EXTEND: Final = (
-    "UPDATE deliveries d SET available_at = CASE WHEN own.until < 0 THEN least(d.enqueued_at, -own.until)"
-    f" ELSE own.until END FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"
+    "UPDATE deliveries d SET available_at = CASE WHEN own.until >= 0 THEN own.until"
+    " WHEN d.place = 1 THEN least(d.enqueued_at, -own.until)"
+    f" ELSE -own.until END FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"
 )
 
 

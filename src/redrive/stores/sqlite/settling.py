@@ -16,7 +16,11 @@ _DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, messa
 _TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"
 _RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING message_id"
 _EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"
-_GIVE_BACK = f"UPDATE deliveries SET available_at = min(enqueued_at, ?5) WHERE {_OWN} RETURNING 1"
+# To its place of arrival; a group of an ordered queue goes behind those that waited (recorded).
+_GIVE_BACK = (
+    "UPDATE deliveries SET available_at = CASE WHEN place = 1 THEN min(enqueued_at, ?5) ELSE ?5 END"
+    f" WHERE {_OWN} RETURNING 1"
+)
 _STATE = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ?"
 _SEQ_AT = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 1 OFFSET ?"
 _PURGE = "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? RETURNING place, group_id"

@@ -114,6 +114,16 @@ def test_a_message_given_back_is_received_before_those_behind_it(sqs: Sqs) -> No
     assert queue.bodies() == ["a1", "a2"]
 
 
+def test_a_group_that_is_free_again_comes_after_those_that_waited(sqs: Sqs) -> None:
+    """Recorded."""
+    queue = sqs.fifo()
+    send(queue, "a1", "a2", "b1")
+    first, _ = queue.receive(2)
+    sqs.server.advance(0.001)
+    queue.hide(first, 0)
+    assert queue.bodies(3) == ["b1", "a1"]
+
+
 def test_a_message_given_back_waits_for_those_before_it(sqs: Sqs) -> None:
     queue = sqs.fifo()
     send(queue, "a1", "a2", "a3")
