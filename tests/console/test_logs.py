@@ -20,6 +20,9 @@ async def test_groups_lead_to_their_streams_and_events() -> None:
         groups = (await visitor.get(f"{ROOM}/logs")).body.decode()
         assert f"{EVENTS}?name={quote(GROUP, safe='')}" in groups
         assert GROUP not in (await visitor.get(f"{ROOM}/logs?pattern=absent")).body.decode()
+        matching = (await visitor.get(f"{ROOM}/logs?pattern={GROUP[1:4]}")).body.decode()
+        assert GROUP in matching
+        assert "after=" not in matching, "the one page there is"
         streams = (await visitor.get(f"{ROOM}/logs/streams?name={GROUP}")).body.decode()
         assert "2026/11/22/[$LATEST]ab" in streams
         assert "MARKED text" in await page(visitor, name=GROUP, stream="2026/11/22/[$LATEST]ab")

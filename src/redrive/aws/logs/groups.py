@@ -1,5 +1,6 @@
 """Log groups: made, described, kept for so long, tagged, deleted."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -28,6 +29,14 @@ _TAGS: Final = Tagging(
 )
 _OLD_TAGS: Final = replace(
     _TAGS, add="TagLogGroup", remove="UntagLogGroup", list="ListTagsLogGroup", keys="tags"
+)
+_CLASS: Final = "STANDARD"
+_NOT_LISTED_BY: Final = (
+    "accountIdentifiers",
+    "includeLinkedAccounts",
+    "dataSources",
+    "fieldIndexNames",
+    "logGroupTags",
 )
 RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
@@ -86,10 +95,38 @@ class LogGroupOperations:
         answer["logGroups"] = [
             _as_structure(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page
         ]
-        if pattern:  # then the answer leaves out what is counted (recorded)
+        if pattern:  # then the answer leaves out what is counted, and whether it is the last (recorded)
             for described in answer["logGroups"]:
                 described.pop("storedBytes", None)
                 described.pop("deletionProtectionEnabled", None)
+            answer |= PAGES.ending("DescribeLogGroups", page[-1].name.name) if page else {}
+        return answer
+
+    async def list_log_groups(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_ListLogGroups.html: names alone."""
+        for parameter in _NOT_LISTED_BY:
+            if params.get(parameter):
+                raise invalid(f"{parameter} is not available.")
+        await self._settle()
+        groups = await self._places.documents.find(GROUP, names.group_name(call, "").key)
+        pattern = re.compile(
+            params.get("logGroupNamePattern") or ""
+        )  # names and `^`, `|`, `.`, as the model has it
+        matching = [
+            group
+            for group in groups
+            if pattern.search(group.name.name) and params.get("logGroupClass") in (None, _CLASS)
+        ]
+        # It has no published paginator, and the members of another list's.
+        page, answer = PAGES.cut("DescribeLogGroups", params, matching, lambda group: group.name.name)
+        answer["logGroups"] = [
+            {
+                "logGroupName": group.name.name,
+                "logGroupArn": names.arn_of(group.name),
+                "logGroupClass": _CLASS,
+            }
+            for group in page
+        ]
         return answer
 
     async def put_retention_policy(self, call: Call, params: Structure) -> Structure:
@@ -142,8 +179,8 @@ def _check_plain(params: Structure) -> None:
     for parameter in ("kmsKeyId", "deletionProtectionEnabled"):
         if params.get(parameter):
             raise invalid(f"{parameter} is not available.")
-    if params.get("logGroupClass") not in (None, "STANDARD"):
-        raise invalid("logGroupClass STANDARD is the only one available.")
+    if params.get("logGroupClass") not in (None, _CLASS):
+        raise invalid(f"logGroupClass {_CLASS} is the only one available.")
 
 
 def _as_structure(group: LogGroup, stored_bytes: int, filters: int) -> Structure:
@@ -155,7 +192,7 @@ def _as_structure(group: LogGroup, stored_bytes: int, filters: int) -> Structure
         "metricFilterCount": filters,
         "arn": f"{arn}:*",
         "storedBytes": stored_bytes,
-        "logGroupClass": "STANDARD",
+        "logGroupClass": _CLASS,
         "logGroupArn": arn,
         "deletionProtectionEnabled": False,
     }

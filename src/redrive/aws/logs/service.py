@@ -27,6 +27,14 @@ from redrive.engine.engine import Engine
 _GROUP: Final = "log-group:"
 _LOG_NAMES: Final = frozenset({"logGroupName", "logStreamName"})
 _LOG_NAME_CHARS_MAX: Final = 512
+_TRANSFORMATION: Final = (
+    "metricName",
+    "metricNamespace",
+    "metricValue",
+    "defaultValue",
+    "unit",
+    "dimensions",
+)
 
 
 async def _scopes(engine: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
@@ -66,13 +74,21 @@ def violated(violations: Sequence[Violation]) -> AwsError:
             "InvalidParameterException",
             f"Invalid LogGroup or LogStream, both must have length less than or equal to {_LOG_NAME_CHARS_MAX}.",
         )
-    hidden = [
-        replace(each, value=b"")
-        if each.path == "logGroupIdentifier" and each.kind is ViolationKind.PATTERN
-        else each
-        for each in violations
-    ]
-    return AwsError("InvalidParameterException", coral_text(hidden))
+    return AwsError("InvalidParameterException", coral_text([_printed(each) for each in violations]))
+
+
+def _printed(violation: Violation) -> Violation:
+    """A violation with its value as refusals print it."""
+    if violation.path == "logGroupIdentifier" and violation.kind is ViolationKind.PATTERN:
+        return replace(violation, value=b"")
+    if violation.path == "metricTransformations" and isinstance(violation.value, list):
+        return replace(violation, value=[_transformation(each) for each in violation.value])
+    return violation
+
+
+def _transformation(members: Structure) -> str:
+    values = ", ".join(f"{name}={members.get(name, 'null')}" for name in _TRANSFORMATION)
+    return f"MetricTransformation({values})"
 
 
 def _amended(shapes: Raw) -> Raw:

@@ -93,6 +93,10 @@ class SubscriptionFilters:
         await self.kept.remove(call, params)
         return {}
 
+    async def describe_destinations(self, _: Call, params: Structure) -> Structure:
+        """There are none: nobody can put one."""
+        return PAGES.of("DescribeDestinations", params, (), dict)
+
     # ---- events ------------------------------------------------------------------------------------------
 
     async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:

@@ -56,7 +56,7 @@ async def listed(visit: Visit) -> Page:
         }
         for group in answer["logGroups"]
     ]
-    more = answer.get("nextToken")
+    more = answer.get("nextToken") if len(rows) == PAGE_ROWS else None  # a pattern's pages always have one
     values = {
         "rows": rows,
         "pattern": pattern,

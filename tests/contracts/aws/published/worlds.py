@@ -145,6 +145,7 @@ def _logs(published: Published) -> Lists:
             **group, filterName=name, filterPattern="", destinationArn=target, roleArn=ROLE
         )
     return {
+        "DescribeDestinations": Listed(0),
         "DescribeLogGroups": Listed(3, {"logGroupNamePrefix": "group-"}),
         "DescribeLogStreams": Listed(3, group),
         "DescribeMetricFilters": Listed(3, group),
