@@ -1,7 +1,10 @@
 """CloudWatch's recorded answers."""
 
+import struct
+from datetime import UTC, datetime
 from typing import Any, Final
 
+import cbor2
 import orjson
 import pytest
 
@@ -54,6 +57,68 @@ def test_query_has_no_element_for_a_text_that_is_not_there() -> None:
     on_stage(play, auth="off")
 
 
+async def asked_in_cbor(stage: Stage, operation: str, params: dict[str, Any], **headers: str) -> Response:
+    """The answer of the CBOR protocol as it stands."""
+    path = f"/service/{_PREFIX}/operation/{operation}"
+    protocol = {"smithy-protocol": "rpc-v2-cbor", "content-type": "application/cbor"}
+    request = Request("POST", path, "", {"host": HOST, **protocol, **headers}, cbor2.dumps(params))
+    return await stage.send(signed(request, "monitoring", stage.root))
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 400), ({"x-amzn-query-mode": "true"}, 404)])
+def test_cbor_has_the_statuses_of_json(headers: dict[str, str], status: int) -> None:
+    async def play(stage: Stage) -> None:
+        answer = await asked_in_cbor(stage, "SetAlarmState", _UNKNOWN, **headers)
+        assert (answer.status, cbor2.loads(answer.body)) == (
+            status,
+            {"__type": "com.amazonaws.cloudwatch.v2010_08_01#ResourceNotFound"},
+        )
+
+    on_stage(play, auth="off")
+
+
+def test_cbor_has_lists_without_a_length_and_moments_as_doubles() -> None:
+    async def play(stage: Stage) -> None:
+        now = stage.server.core.runtime.clock.now() // 1000
+        data = {"Namespace": "N", "MetricData": [{"MetricName": "M", "Value": 1.0, "Timestamp": now}]}
+        await asked_in_cbor(stage, "PutMetricData", data)
+        stat = {"Metric": {"Namespace": "N", "MetricName": "M"}, "Period": 60, "Stat": "Sum"}
+        span = {"StartTime": now - 600, "EndTime": now + 60}
+        params = {"MetricDataQueries": [{"Id": "m", "MetricStat": stat}], **span}
+        answer = await asked_in_cbor(stage, "GetMetricData", params)
+        moment = struct.pack(">d", now // 60 * 60)
+        assert b"jTimestamps\x9f\xc1\xfb" + moment + b"\xff" in answer.body
+
+    on_stage(play, auth="off")
+
+
+def test_query_lists_alarms_on_logs_too() -> None:
+    async def play(stage: Stage) -> None:
+        now = stage.server.core.runtime.clock.now() // 1000
+        headers = {"host": HOST, "content-type": "application/x-www-form-urlencoded"}
+
+        async def asked_by_form(text: str) -> bytes:
+            body = f"Version=2010-08-01&{text}".encode()
+            return (
+                await stage.send(signed(Request("POST", "/", "", headers, body), "monitoring", stage.root))
+            ).body
+
+        answer = await asked_by_form("Action=DescribeAlarms")
+        for name in ("CompositeAlarms", "LogAlarms", "MetricAlarms"):
+            assert f"<{name}></{name}>".encode() in answer
+        assert b"LogAlarms" not in (await asked(stage, "DescribeAlarms", {})).body
+        data = {"Namespace": "N", "MetricData": [{"MetricName": "M", "Value": 1, "Timestamp": now}]}
+        await asked(stage, "PutMetricData", data)
+        stat = "MetricDataQueries.member.1.MetricStat"
+        query = f"{stat}.Metric.Namespace=N&{stat}.Metric.MetricName=M&{stat}.Period=60&{stat}.Stat=Sum"
+        span = f"StartTime={now - 600}&EndTime={now + 60}&MetricDataQueries.member.1.Id=m"
+        answer = await asked_by_form(f"Action=GetMetricData&{span}&{query}")
+        minute = datetime.fromtimestamp(now // 60 * 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        assert f"<Timestamps><member>{minute}</member></Timestamps>".encode() in answer
+
+    on_stage(play, auth="off")
+
+
 def test_numbers_and_moments_have_fractions() -> None:
     async def play(stage: Stage) -> None:
         await asked(stage, "PutMetricAlarm", _ALARM)
@@ -100,13 +165,17 @@ def test_a_day_from_any_second_has_1440_minutes() -> None:
 
 def test_a_new_composite_alarm_lists_its_children() -> None:
     async def play(stage: Stage) -> None:
-        await asked(stage, "PutMetricAlarm", _ALARM)
-        await asked(stage, "PutCompositeAlarm", {"AlarmName": "both", "AlarmRule": "ALARM(high)"})
-        await stage.advance(60)
+        for name in ("high", "low"):
+            await asked(stage, "PutMetricAlarm", {**_ALARM, "AlarmName": name})
+        await asked(stage, "SetAlarmState", {"AlarmName": "low", "StateValue": "OK", "StateReason": "r"})
+        rule = "ALARM(high) AND ALARM(low)"
+        await asked(stage, "PutCompositeAlarm", {"AlarmName": "both", "AlarmRule": rule})
         answer = orjson.loads((await asked(stage, "DescribeAlarms", {"AlarmTypes": ["CompositeAlarm"]})).body)
         (alarm,) = answer["CompositeAlarms"]
-        (child,) = orjson.loads(alarm["StateReasonData"])["triggeringAlarms"]
-        assert child["arn"].endswith(":alarm:high")
-        assert child["state"]["value"] == "INSUFFICIENT_DATA"
+        assert alarm["StateValue"] == "OK"
+        children = orjson.loads(alarm["StateReasonData"])["triggeringAlarms"]
+        values = {child["arn"].rpartition(":")[2]: child["state"]["value"] for child in children}
+        assert values == {"high": "INSUFFICIENT_DATA", "low": "OK"}
+        assert all(child["state"]["timestamp"] for child in children)
 
     on_stage(play, auth="off")

@@ -1,14 +1,16 @@
 """KMS's recorded answers."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
-from tests.aws.iam.stage import Stage, on_stage
+from tests.aws.iam.stage import Stage, on_stage, signed
 from tests.aws.wire.clients import moment
 
 
@@ -57,11 +59,15 @@ def test_a_plaintext_that_is_too_long_is_told_the_limit(spec: str, algorithm: st
 
 def test_bytes_that_break_a_constraint_are_not_printed() -> None:
     async def play(stage: Stage) -> None:
-        refusal = await stage.refusal(stage.root, "kms", "Encrypt", KeyId="k", Plaintext=b"x" * 4097)
-        assert refusal == (
-            "ValidationException: 1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member"
-            " must have length less than or equal to 4096"
-        )
+        for plaintext, length in (
+            (b"x" * 4097, "less than or equal to 4096"),
+            (b"", "greater than or equal to 1"),
+        ):
+            refusal = await stage.refusal(stage.root, "kms", "Encrypt", KeyId="k", Plaintext=plaintext)
+            assert refusal == (
+                "ValidationException: 1 validation error detected: Value at 'plaintext' failed to satisfy constraint:"
+                f" Member must have length {length}"
+            )
 
     on_stage(play, auth="off")
 
@@ -85,6 +91,9 @@ def test_a_key_that_cannot_rotate_on_demand_is_refused_without_a_word() -> None:
         key = await key_of(stage, KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")
         refusal = await stage.refusal(stage.root, "kms", "RotateKeyOnDemand", KeyId=key["KeyId"])
         assert refusal == "UnsupportedOperationException: "
+        request = stage.client("kms").request("RotateKeyOnDemand", {"KeyId": key["KeyId"]})
+        answer = await stage.send(signed(request, "kms", stage.root))
+        assert orjson.loads(answer.body) == {"__type": "UnsupportedOperationException"}
 
     on_stage(play, auth="off")
 
@@ -160,8 +169,15 @@ def test_imported_material_is_rotated_to_what_was_imported_after_it() -> None:
         third = await importing(stage, key["KeyId"], b"3" * 32)
         forever = {"ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE", "ImportType": "NEW_KEY_MATERIAL"}
         refusal = await stage.refusal(stage.root, "kms", "ImportKeyMaterial", **third, **forever)
-        assert refusal.startswith("KMSInvalidStateException: New key material (id: ")
-        assert refusal.endswith(f"because another key material (id: {second}) is pending rotation.")
+        told = re.fullmatch(
+            r"KMSInvalidStateException: New key material \(id: ([0-9a-f]{64})\) (.*)", refusal
+        )
+        assert told is not None
+        assert told[1] not in (first, second)
+        assert told[2] == (
+            f"cannot be imported into KMS key {key['Arn']}, because another key material (id: {second}) is pending"
+            " rotation."
+        )
         await stage.call(stage.root, "kms", "RotateKeyOnDemand", **named)
         assert await current() == second
         opened = await stage.call(stage.root, "kms", "Decrypt", CiphertextBlob=old["CiphertextBlob"])
@@ -193,6 +209,9 @@ def test_two_keys_agree_on_a_secret(curve: ec.EllipticCurve) -> None:
         )
         refusal = await stage.refusal(stage.root, "kms", "DeriveSharedSecret", **named, PublicKey=b"x")
         assert refusal == "ValidationException: "
+        other = {**named, "KeyAgreementAlgorithm": "X25519"}
+        refusal = await stage.refusal(stage.root, "kms", "DeriveSharedSecret", **other, PublicKey=public)
+        assert refusal.endswith("Member must satisfy enum value set: [ECDH]")
         signs = await key_of(stage, KeySpec=spec, KeyUsage="SIGN_VERIFY")
         wrong = {**named, "KeyId": signs["KeyId"]}
         refusal = await stage.refusal(stage.root, "kms", "DeriveSharedSecret", **wrong, PublicKey=public)
@@ -217,5 +236,6 @@ def test_imported_material_needs_a_date_or_none_at_all() -> None:
         await stage.call(stage.root, "kms", "DeleteImportedKeyMaterial", KeyId=key["KeyId"])
         shown = (await stage.call(stage.root, "kms", "DescribeKey", KeyId=key["KeyId"]))["KeyMetadata"]
         assert (shown["KeyState"], shown["CurrentKeyMaterialId"]) == ("PendingImport", made["KeyMaterialId"])
+        assert "ExpirationModel" not in shown
 
     on_stage(play, auth="off")

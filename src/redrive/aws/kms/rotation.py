@@ -72,8 +72,11 @@ class Rotation:
             if current.origin == "EXTERNAL":
                 return _with_pending(current, call.now)
             if sum(material.rotation == ON_DEMAND for material in current.materials) >= ON_DEMAND_MAX:
-                text = f"{current.arn} was rotated on demand {ON_DEMAND_MAX} times, which is as often as it can be."
-                raise error("LimitExceededException", text)
+                raise error(
+                    "LimitExceededException",
+                    "The on-demand rotations limit has been reached for the given keyId. No more on-demand rotations can"
+                    f" be performed for this key: {current.arn}",
+                )
             material = self._materials.symmetric(current.name, call.now, rotation=ON_DEMAND)
             return replace(current, materials=(*current.materials, material))
 

@@ -239,6 +239,7 @@ def test_replicas_open_what_their_primary_encrypted(server: Server, kms: Client)
         there.describe_key(KeyId=key_id)
     replica = kms.replicate_key(KeyId=key, ReplicaRegion="eu-west-1")["ReplicaKeyMetadata"]
     assert replica["MultiRegionConfiguration"]["MultiRegionKeyType"] == "REPLICA"
+    assert metadata(there, key_id)["KeyState"] == "Enabled", "said to be made, and soon there"
     blob = kms.encrypt(KeyId=key, Plaintext=b"x")["CiphertextBlob"]
     assert there.decrypt(CiphertextBlob=blob)["KeyId"] == replica["Arn"]
     configuration = metadata(kms, key)["MultiRegionConfiguration"]

@@ -292,7 +292,11 @@ def test_a_key_is_rotated_on_demand_25_times(kms: Client) -> None:
     key = new_key(kms)
     for _ in range(25):
         kms.rotate_key_on_demand(KeyId=key)
-    with refused("LimitExceededException"):
+    text = (
+        "The on-demand rotations limit has been reached for the given keyId. No more on-demand rotations can be performed"
+        f" for this key: {metadata(kms, key)['Arn']}"
+    )
+    with refused("LimitExceededException", text):
         kms.rotate_key_on_demand(KeyId=key)
 
 

@@ -1,5 +1,7 @@
 """Functions as actions of alarms, on the server that has both."""
 
+from uuid import UUID
+
 import orjson
 
 from tests.contracts.aws.lambda_.workshop import Workshop
@@ -48,6 +50,7 @@ def test_an_alarm_invokes_a_function_that_lets_it(workshop: Workshop) -> None:
         "a",
     )
     assert [event["alarmData"][each]["value"] for each in ("previousState", "state")] == ["OK", "ALARM"]
+    assert UUID(event["alarmData"]["configuration"]["metrics"][0]["id"])
     assert event["alarmData"]["configuration"]["metrics"][0]["metricStat"]["metric"] == {
         "namespace": "test",
         "name": "m",

@@ -49,11 +49,14 @@ def decode(content: bytes) -> Value:
 
 
 def encode(value: Value) -> bytes:
-    """Write a value; half a surrogate pair, which UTF-8 has no way to write, becomes a question mark."""
+    """Write a value, with lists and maps of indefinite length, as Amazon's do (recorded of lists).
+
+    Half a surrogate pair, which UTF-8 has no way to write, becomes a question mark.
+    """
     try:
-        return dumps(value)
+        return dumps(value, indefinite_containers=True)
     except UnicodeEncodeError:
-        return dumps(_encodable(value))
+        return dumps(_encodable(value), indefinite_containers=True)
 
 
 def _encodable(value: Value) -> Value:

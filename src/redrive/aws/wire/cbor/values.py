@@ -134,7 +134,7 @@ def writer(shape: Shape) -> Writer:
         case "float" | "double":
             return float
         case "timestamp":
-            return lambda value: CBORTag(cbor.EPOCH_SECONDS, timestamps.to_seconds(value))
+            return lambda value: CBORTag(cbor.EPOCH_SECONDS, timestamps.to_fractional_seconds(value))
         case _:
             return lambda value: value
 
