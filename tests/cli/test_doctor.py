@@ -229,7 +229,7 @@ async def test_each_trouble_of_a_database_is_told(
     await make(postgres_database)
     name = urlsplit(postgres_database).path.removeprefix("/")
     apart = await complaints(postgres_database, now=lambda: SystemClock().now() - 3000)
-    assert "set the clocks by NTP" in apart["clock"]
+    assert "synchronise the clocks with NTP" in apart["clock"]
     assert (
         "a newer version"
         in (await complaints(postgres_database, "INSERT INTO schema_steps VALUES (999)"))["store"]

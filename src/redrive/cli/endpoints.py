@@ -42,7 +42,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> int:
-    nothing = "there are no subscriptions" if parsed.all else "every endpoint is served"
+    nothing = "there are no subscriptions" if parsed.all else "no endpoint needs attention"
     listing = Listing(
         "/_redrive/endpoints",
         "endpoints",

@@ -1,6 +1,7 @@
 """Ways to a database: several hosts, poolers, encryption with certificates, and a role that may not change the schema."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ import pytest
 from redrive.model.errors import StoreUnavailable
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres import connecting
-from redrive.stores.postgres.connecting import connect, each_host
+from redrive.stores.postgres.connecting import connect, describe, each_host
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.authority import Authority, owned
 from tests.contracts.stores.bench import Bench, bodies
@@ -72,6 +73,21 @@ async def test_of_hosts_that_are_all_away_each_is_named() -> None:
         OSError, match=r"no host answered: 127\.0\.0\.1:1 refused the connection; (\[::1\]:1 refused|OSError)"
     ):
         await connect("postgresql://redrive@127.0.0.1:1,[::1]:1/none", "test")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (socket.gaierror(-3, "Temporary failure in name resolution"), "Temporary failure in name resolution"),
+        (
+            asyncpg.InvalidPasswordError("password authentication failed\nDETAIL: x"),
+            "password authentication failed",
+        ),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_an_error_of_the_database_is_told_by_its_own_words(error: Exception, text: str) -> None:
+    assert describe(error) == text
 
 
 async def test_a_host_that_turns_a_role_away_is_quoted(direct_database: str) -> None:

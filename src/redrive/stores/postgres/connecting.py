@@ -148,6 +148,5 @@ def _terminate(task: asyncio.Task[asyncpg.Connection]) -> None:
 def describe(error: BaseException) -> str:
     """An error in one line: the database's further lines quote the row, and messages do not belong in a log."""
     first_line, _, _ = str(error).partition("\n")
-    if isinstance(error, ConnectionRefusedError):  # whose text is this module's
-        return first_line
-    return f"{type(error).__name__} {first_line}".strip()
+    reason = error.strerror if isinstance(error, OSError) else None
+    return reason or first_line or type(error).__name__

@@ -127,4 +127,4 @@ async def _connected(url: str, name: str) -> AsyncIterator[asyncpg.Connection]:
         finally:
             await connection.close()
     except (*LOST, asyncpg.PostgresError) as error:
-        raise StoreUnavailable(f"the database did not take part: {describe(error)}") from error
+        raise StoreUnavailable(f"the database failed: {describe(error)}") from error

@@ -134,7 +134,7 @@ async def _clock(
     began, before = monotonic(), now()
     theirs = float(await connection.fetchval(_NOW))
     skew = theirs - before - (monotonic() - began) * 500  # they looked about midway
-    apart = "a delay or a lease ends earlier or later by that, by node; set the clocks by NTP"
+    apart = "delays and leases end that much earlier or later on this node; synchronise the clocks with NTP"
     return Examined("clock", f"{skew:+.0f} ms", apart if abs(skew) > _SKEW_MS_MAX else "")
 
 
@@ -145,7 +145,7 @@ async def _commit_time(connection: asyncpg.Connection, monotonic: Callable[[], f
         await connection.execute(_COMMIT)
         took.append((monotonic() - began) * 1000)
     median = statistics.median(took)
-    slow = f"each answer waits for one; over {_COMMIT_MS_MAX:.0f} ms a disk or a standby is busy or far away"
+    slow = f"each answer waits for a commit; over {_COMMIT_MS_MAX:.0f} ms a disk or a standby is busy or far away"
     return Examined("commit", f"{median:.1f} ms", slow if median > _COMMIT_MS_MAX else "")
 
 
