@@ -84,9 +84,9 @@ class ResourceSpec:
         """The ARN of something that belongs to the stack's account and region."""
         return f"arn:aws:{service}:{self.stack.region}:{self.stack.account}:{resource}"
 
-    def all_tags(self, key: str = "Tags") -> dict[str, str]:
+    def all_tags(self) -> dict[str, str]:
         """The stack's tags, and its own over them."""
-        own = self.properties.get(key) or ()
+        own = self.properties.get("Tags") or ()
         pairs = own.items() if isinstance(own, Mapping) else ((tag["Key"], tag["Value"]) for tag in own)
         return {**(self.tags or {}), **{name: text_of(value) for name, value in pairs}}
 

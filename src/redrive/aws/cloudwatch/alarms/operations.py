@@ -146,11 +146,9 @@ async def put_in(
     definition: Definition,
     tags: dict[str, str],
     now: int,
-    check: Callable[[Alarm | None], None] = lambda _: None,
 ) -> Alarm:
     """Make an alarm, or give it a new definition: it keeps its state, and its tags."""
     alarm = await draft.get(ALARMS, name.key)
-    check(alarm)
     if alarm is None or alarm.kind != kind:
         state = State(INSUFFICIENT_DATA, INITIAL, None, now, now)
         # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.

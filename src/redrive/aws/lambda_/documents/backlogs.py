@@ -30,6 +30,7 @@ from redrive.model.topic import Subscription, Topic
 
 DIALECT: Final = "lambda"
 INVOCATIONS: Final = "invocations"  # the subscription that is the backlog of events
+_COUNTED_MAX: Final = 100_000  # events, of those that are told of when they are dropped
 #: The kinds of endpoint of such subscriptions.
 TO_FUNCTION: Final = "lambda.invocation"
 TO_TARGET: Final = "lambda.target"
@@ -112,16 +113,14 @@ async def begin_in(draft: Draft, resources: Resources, function: FunctionRecord,
     await put_in(draft, resources, function, settings)
 
 
-async def count_waiting(
-    engine: Engine, function: ResourceName, qualifier: str | None = None, at_most: int = 100_000
-) -> int:
-    """The number of events that wait for a function, or for one version or alias, as far as `at_most`."""
+async def count_waiting(engine: Engine, function: ResourceName, qualifier: str | None = None) -> int:
+    """The number of events that wait for a function, or for one version or alias, as far as it matters."""
     number, resources = 0, engine.resources
     for settings in await resources.documents.find(EVENTS, f"{function.key}/"):
-        if qualifier in (None, settings.qualifier) and number < at_most:
+        if qualifier in (None, settings.qualifier) and number < _COUNTED_MAX:
             backlog = await resources.subscriptions.get(topic_of(function, settings.qualifier), INVOCATIONS)
             if backlog is not None:
-                counts = await engine.messages.count_backlog(backlog, at_most - number)
+                counts = await engine.messages.count_backlog(backlog, _COUNTED_MAX - number)
                 number += sum(counts)
     return number
 

@@ -63,13 +63,13 @@ class SubscriptionName(NamedTuple):
     id: str
 
 
-def subscription_in(arn: str, parameter: str = "SubscriptionArn") -> SubscriptionName:
+def subscription_in(arn: str) -> SubscriptionName:
     """The subscription that an ARN means, whichever its region: its own messages link to it without one.
 
     Raises:
         AwsError: `InvalidParameter`: it is no subscription's ARN.
     """
-    parsed = sns_arn(arn, parameter)
+    parsed = sns_arn(arn, "SubscriptionArn")
     topic, _, subscription_id = parsed.resource.partition(":")
     if not topic or not _SUBSCRIPTION_ID.fullmatch(subscription_id):
         raise invalid("SubscriptionId")

@@ -69,9 +69,9 @@ def _compiled(budget: Budget, text: str, pattern: str) -> Any:
     return compiled
 
 
-def _replaced(budget: Budget, text: str, old: str, new: str, count: int = -1) -> str:
+def _replaced(budget: Budget, text: str, old: str, new: str) -> str:
     budget.spend_chars(len(text) + text.count(old) * len(new))
-    return text.replace(old, new, count)
+    return text.replace(old, new)
 
 
 def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
