@@ -5,13 +5,16 @@ Both services check the same things in the same order, in words of their own: a 
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.model.ids import bytes_of
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 ENTRIES_MAX: Final = 10
 ENTRY_ID_CHARS_MAX: Final = 80
@@ -221,6 +224,25 @@ def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:
         if entry_id in seen:
             raise refusals.repeated_id(entry_id)
         seen.add(entry_id)
+
+
+def accepted(
+    entries: Iterable[tuple[Entry, T]], accept: Callable[[Entry, T], R], failures: list[Structure]
+) -> list[tuple[Entry, R]]:
+    """The entries of a batch that are accepted, each with what it comes to; the others join the failures.
+
+    Args:
+        entries: Each with what is asked of it.
+        accept: Makes of that what it comes to, or raises `AwsError`.
+        failures: The answers for entries that were refused.
+    """
+    results = []
+    for entry, value in entries:
+        try:
+            results.append((entry, accept(entry, value)))
+        except AwsError as refusal:
+            failures.append(failed(entry, refusal))
+    return results
 
 
 def failed(entry: Entry, refusal: AwsError) -> Structure:

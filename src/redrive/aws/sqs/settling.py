@@ -5,14 +5,13 @@ from operator import attrgetter
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.messages import Entry, failed
+from redrive.aws.kit.messages import Entry, accepted
 from redrive.aws.sqs import batches
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.sqs.handles import Handle, Handles
 from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
-from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
@@ -47,17 +46,10 @@ class SettlingOperations:
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
-        read, failures = self._read_all(queue, entries)
+        failures: list[Structure] = []
+        read = self._read_all(queue, entries, failures)
         settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
-        successful = []
-        for (entry, _), result in zip(read, settled, strict=True):
-            try:
-                _check_deleted(entry, result)
-            except AwsError as refusal:
-                failures.append(failed(entry, refusal))
-            else:
-                successful.append({"Id": entry["Id"]})
-        return batches.answer(successful, failures)
+        return _answer(read, settled, _check_deleted, failures)
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
@@ -70,35 +62,20 @@ class SettlingOperations:
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
-        read, failures = self._read_all(queue, entries)
-        changes = []
-        for entry, handle in read:
-            try:
-                changes.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
-            except AwsError as refusal:
-                failures.append(failed(entry, refusal))
+        failures: list[Structure] = []
+
+        def change(entry: Entry, handle: Handle) -> tuple[int, int, int]:
+            return handle.seq, handle.token, _lease_ms(entry, handle, call.now)
+
+        changes = accepted(self._read_all(queue, entries, failures), change, failures)
         settled = await self._extend(queue, [claim for _, claim in changes])
-        successful = []
-        for (entry, _), result in zip(changes, settled, strict=True):
-            try:
-                _check_extended(entry, result)
-            except AwsError as refusal:
-                failures.append(failed(entry, refusal))
-            else:
-                successful.append({"Id": entry["Id"]})
-        return batches.answer(successful, failures)
+        return _answer(changes, settled, _check_extended, failures)
 
     def _read_all(
-        self, queue: Queue, entries: Sequence[Entry]
-    ) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
-        read: list[tuple[Entry, Handle]] = []
-        failures: list[Structure] = []
-        for entry in entries:
-            try:
-                read.append((entry, self._handles.read(entry["ReceiptHandle"], queue)))
-            except AwsError as refusal:
-                failures.append(failed(entry, refusal))
-        return read, failures
+        self, queue: Queue, entries: Sequence[Entry], failures: list[Structure]
+    ) -> list[tuple[Entry, Handle]]:
+        handles = ((entry, entry["ReceiptHandle"]) for entry in entries)
+        return accepted(handles, lambda _, handle: self._handles.read(handle, queue), failures)
 
     # ---- handles of messages that were received again ------------------------------------------------------
 
@@ -133,6 +110,18 @@ class SettlingOperations:
             (settled,) = await settle((seq, token))
             if settled.reason != "superseded":
                 return settled
+
+
+def _answer(
+    entries: Sequence[tuple[Entry, object]],
+    settled: Sequence[Settled],
+    check: Callable[[Entry, Settled], None],
+    failures: list[Structure],
+) -> Structure:
+    """The answer of a batch whose claims were settled, as far as a check of each has nothing against it."""
+    results = zip((entry for entry, _ in entries), settled, strict=True)
+    successful = [{"Id": entry["Id"]} for entry, _ in accepted(results, check, failures)]
+    return batches.answer(successful, failures)
 
 
 def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:

@@ -24,6 +24,16 @@ def format_error(text: str) -> TemplateInvalid:
     return TemplateInvalid(f"Template format error: {text}")
 
 
+def check_count(number: int, noun: str, most: int) -> None:
+    """Refuse a template that has more of something than it may.
+
+    Raises:
+        TemplateInvalid: In these words.
+    """
+    if number > most:
+        raise format_error(f"Number of {noun}, {number}, is greater than maximum allowed, {most}")
+
+
 def template_error(text: str) -> TemplateInvalid:
     """The refusal of a template whose functions are not used as they can be."""
     return TemplateInvalid(f"Template error: {text}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, check_count, format_error
 
 PARAMETERS_MAX: Final = 200
 VALUE_BYTES_MAX: Final = 4096
@@ -72,10 +72,7 @@ def read_parameters(section: Mapping[str, Any]) -> dict[str, ParameterDefinition
     Raises:
         TemplateInvalid: They are not built as they should be.
     """
-    if len(section) > PARAMETERS_MAX:
-        raise format_error(
-            f"Number of parameters, {len(section)}, is greater than maximum allowed, {PARAMETERS_MAX}"
-        )
+    check_count(len(section), "parameters", PARAMETERS_MAX)
     return {name: _parameter(name, definition) for name, definition in section.items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, check_count, format_error
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
 
 RESOURCES_MAX: Final = 500
@@ -189,10 +189,7 @@ def _check_id(kind: str, name: str) -> None:
 
 def _mappings(source: Mapping[str, Any]) -> Mapping[str, Any]:
     entries = section(source, "Mappings")
-    if len(entries) > MAPPINGS_MAX:
-        raise format_error(
-            f"Number of mappings, {len(entries)}, is greater than maximum allowed, {MAPPINGS_MAX}"
-        )
+    check_count(len(entries), "mappings", MAPPINGS_MAX)
     for name, mapping in entries.items():
         for key, row in _rows(name, mapping):
             if not isinstance(row, Mapping):
@@ -217,10 +214,7 @@ def _resources(source: Mapping[str, Any]) -> dict[str, ResourceDefinition]:
         raise format_error("Any Resources member must be an object.")
     if not isinstance(entries, Mapping) or not entries:
         raise format_error("At least one Resources member must be defined.")
-    if len(entries) > RESOURCES_MAX:
-        raise format_error(
-            f"Number of resources, {len(entries)}, is greater than maximum allowed, {RESOURCES_MAX}"
-        )
+    check_count(len(entries), "resources", RESOURCES_MAX)
     return {name: _resource(name, definition) for name, definition in entries.items()}
 
 
@@ -294,10 +288,7 @@ def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
 
 def _outputs(source: Mapping[str, Any]) -> dict[str, OutputDefinition]:
     entries = section(source, "Outputs")
-    if len(entries) > OUTPUTS_MAX:
-        raise format_error(
-            f"Number of outputs, {len(entries)}, is greater than maximum allowed, {OUTPUTS_MAX}"
-        )
+    check_count(len(entries), "outputs", OUTPUTS_MAX)
     return {name: _output(name, definition) for name, definition in entries.items()}
 
 

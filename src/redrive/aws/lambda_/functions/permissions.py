@@ -171,14 +171,23 @@ def check_policy(policy: FunctionPolicy) -> None:
             raise invalid(f"The provided policy is invalid: {problem}") from None
 
 
-def _statement(reference: FunctionReference, params: Structure) -> dict[str, Any]:
-    statement: dict[str, Any] = {
+def new_statement(arn: str, params: Structure) -> dict[str, Any]:
+    """The statement that a request adds to the policy of a function or a layer, without conditions.
+
+    Raises:
+        AwsError: Its principal is nobody's name.
+    """
+    return {
         "Sid": params["StatementId"],
         "Effect": "Allow",
         "Principal": principal_of(params["Principal"]),
         "Action": params["Action"],
-        "Resource": reference.arn,
+        "Resource": arn,
     }
+
+
+def _statement(reference: FunctionReference, params: Structure) -> dict[str, Any]:
+    statement = new_statement(reference.arn, params)
     conditions: dict[str, dict[str, str]] = {}
     for parameter, (operator, key) in _CONDITIONS.items():
         if params.get(parameter):

@@ -17,7 +17,7 @@ from redrive.aws.lambda_.documents.layer_records import (
 )
 from redrive.aws.lambda_.documents.lookup import policy_text
 from redrive.aws.lambda_.documents.records import FunctionPolicy
-from redrive.aws.lambda_.functions.permissions import check_policy, principal_of, with_added, without
+from redrive.aws.lambda_.functions.permissions import check_policy, new_statement, with_added, without
 from redrive.aws.lambda_.layers.operations import check_layer
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -87,13 +87,7 @@ def _standing(
 
 
 def _statement(reference: LayerNamed, params: Structure) -> dict[str, Any]:
-    statement: dict[str, Any] = {
-        "Sid": params["StatementId"],
-        "Effect": "Allow",
-        "Principal": principal_of(params["Principal"]),
-        "Action": params["Action"],
-        "Resource": reference.arn,
-    }
+    statement = new_statement(reference.arn, params)
     if params.get("OrganizationId"):
         statement["Condition"] = {"StringEquals": {"aws:PrincipalOrgID": params["OrganizationId"]}}
     return statement
