@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import re2
 
+from redrive.aws.kit.regexes import compiled
 from redrive.aws.logs.errors import error
 from redrive.aws.logs.insights_values import (
     COMPARISONS,
@@ -22,7 +23,7 @@ from redrive.aws.logs.insights_values import (
     nought,
     unquoted,
 )
-from redrive.aws.logs.regexes import compiled
+from redrive.aws.logs.regexes import MEMORY_BYTES
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`(?P<quoted>[^`]+)`
@@ -106,7 +107,7 @@ def regex(text: str) -> Any:
         AwsError: `MalformedQueryException`.
     """
     try:
-        return compiled(_NAMED.sub("(?P<", text))
+        return compiled(_NAMED.sub("(?P<", text), memory_bytes=MEMORY_BYTES)
     except re2.error as invalid:
         raise malformed(f"invalid regular expression: {invalid}") from None
 

@@ -7,12 +7,14 @@ characters `:_#=@/;,-` and the operators `^ $ ? [ ] { } | \ * + .`, without pare
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import re2
 
+from redrive.aws.kit.regexes import compiled
+
 #: Of the states that an expression has in common for all texts; what finds no room there is followed step by step.
-_MEMORY_BYTES: Final = 8 << 20
+MEMORY_BYTES: Final = 8 << 20
 #: An expression between percent signs, in an expression on JSON or a column.
 BETWEEN_PERCENTS: Final = r"%(?P<regex>(?:[^%\\]|\\[^\n])+)%"
 #: RE2's instructions, each of which a character may have to be tried on: 256 of them take a second for a mebibyte of a
@@ -21,34 +23,15 @@ STEPS_MAX: Final = 256
 _OFFERED: Final = re.compile(r"(?:[A-Za-z0-9:_#=@/;,^$?\[\]{}|*+.-]|\\[\x21-\x7e])+", re.ASCII)
 
 
-def compiled(text: str) -> Any:
-    """An expression in RE2's syntax.
-
-    Raises:
-        re2.error: RE2 cannot read it, or it takes too much memory.
-    """
-    return re2.compile(text, _options())
-
-
 def read_regex(text: str) -> Callable[[str], bool] | None:
     """The search for an expression that stood between percent signs; None where filter patterns may have none such."""
     if not _OFFERED.fullmatch(text):
         return None
-    options = _options()
-    options.encoding = (
-        re2.Options.Encoding.LATIN1
-    )  # characters of several bytes are not supported there, either
+    by_bytes = re2.Options.Encoding.LATIN1  # characters of several bytes are not supported there, either
     try:
-        regex = re2.compile(text.encode(), options)
+        regex = compiled(text.encode(), memory_bytes=MEMORY_BYTES, encoding=by_bytes)
     except re2.error:
         return None
     if regex.programsize > STEPS_MAX:
         return None
     return lambda searched: regex.search(searched.encode(errors="replace")) is not None
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY_BYTES
-    return options

@@ -11,6 +11,7 @@ import orjson
 import re2
 
 from redrive.aws.apigateway.control.errors import bad_request
+from redrive.aws.kit.regexes import compiled
 from redrive.model.budget import Budget
 from redrive.model.memo import remembered
 
@@ -172,11 +173,8 @@ def _pattern(value: Any, _: _Read) -> Any:
     """A compiled pattern; None for one that RE2 does not have (`(?=…)`), which forbids nothing."""
     if not isinstance(value, str):
         raise _SchemaInvalidError
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _PATTERN_BYTES_MAX
     try:
-        return re2.compile(value, options)
+        return compiled(value, memory_bytes=_PATTERN_BYTES_MAX)
     except re2.error:
         return None
 

@@ -15,6 +15,7 @@ from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
+from redrive.aws.kit.regexes import compiled
 from redrive.aws.wire.errors import AwsError
 
 _TARGET: Final = "integration.request."
@@ -195,18 +196,15 @@ def chosen_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> Any:
-    options = re2.Options()
-    options.dot_nl = True
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options)
+        return compiled(pattern, dot_nl=True)
     except re2.error:
         return None
 
 
 def _fits(pattern: str, subject: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is not None and compiled.fullmatch(subject) is not None
+    regex = _compiled(pattern)
+    return regex is not None and regex.fullmatch(subject) is not None
 
 
 def _response_template(exchange: Exchange, response: Mapping[str, Any]) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from redrive.aws.apigateway.mapping.velocity.values import (
     key_of,
     text_of,
 )
+from redrive.aws.kit.regexes import compiled
 from redrive.model.budget import Budget
 
 _INTS: Final = 1 << 32
@@ -50,8 +51,6 @@ def _kind(value: Value) -> type:
 
 Method: TypeAlias = Callable[..., Value]
 _GROUP: Final = re.compile(r"\$(\d)")
-_OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False
 
 
 def _matches(budget: Budget, text: str, pattern: str) -> bool:
@@ -62,11 +61,11 @@ def _compiled(budget: Budget, text: str, pattern: str) -> Any:
     """A regular expression; to go through the text with it is paid for."""
     budget.spend(len(pattern))
     try:
-        compiled = re2.compile(pattern, _OPTIONS)
+        regex = compiled(pattern)
     except re2.error:
         raise TemplateFailed(f"{pattern} is not a regular expression") from None
-    budget.spend_search(compiled.programsize, len(text))
-    return compiled
+    budget.spend_search(regex.programsize, len(text))
+    return regex
 
 
 def _replaced(budget: Budget, text: str, old: str, new: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.sns.protection.identifiers.rows import compiled
+from redrive.aws.kit.regexes import compiled
 from redrive.model.protection import Span
 
 NAME_CHARS_MAX: Final = 128

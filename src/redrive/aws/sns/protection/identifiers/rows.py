@@ -6,10 +6,9 @@ the guide does not say; it is what its issuer says, or else the entity definitio
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import re2
-
+from redrive.aws.kit.regexes import compiled
 from redrive.model.protection import Check, Detector, Finder, Keywords, spelled
 
 #: Around what stands alone: no letter or digit on either side, nor the rest of a decimal number.
@@ -41,26 +40,13 @@ class IdentifierRow:
         """The finder of the identifier."""
         words = [word.strip() for word in self.keywords.split(",")] if self.keywords else []
         return Detector(
-            compiled(f"{self.before}({self.pattern}){self.after}", any_case=self.any_case),
+            compiled(f"{self.before}({self.pattern}){self.after}", case_sensitive=not self.any_case),
             self.check,
             Keywords(compiled(spelled(words))) if words else None,
         )
 
 
 Rows = Mapping[str, IdentifierRow]
-
-
-def compiled(pattern: str, *, any_case: bool = False, memory_bytes: int = 8 << 20) -> Any:
-    """An expression compiled by RE2, which complains to nobody else.
-
-    Raises:
-        re2.error: Not a valid expression, or takes more memory than that.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not any_case
-    options.max_mem = memory_bytes
-    return re2.compile(pattern, options)
 
 
 class NumberModule(Protocol):
