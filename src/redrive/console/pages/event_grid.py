@@ -11,7 +11,7 @@ from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery_settings, topic_settings
 from redrive.azure.wire.arm_id import ArmId
 from redrive.console.health import answer_series, health
-from redrive.console.hour import last_hour
+from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import owed_first
@@ -86,7 +86,7 @@ async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dic
     queues = {queue.id: queue for queue in (*pulled.values(), *dead.values())}
     counts = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
     await visit.installation.settle()
-    hour = await last_hour(visit.installation.telemetry, answer_series(subscriptions), visit.now)
+    hour = await last_hour(visit.installation.telemetry, answer_series(subscriptions), visit.now, LISTED_MS)
     rows = [
         {
             **_row(visit, each),

@@ -12,7 +12,8 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import links
 from redrive.console.commands import aws_command
 from redrive.console.invocations import Invocation, invocations
-from redrive.console.sorting import Row, sort_rows
+from redrive.console.remembered import LIMIT
+from redrive.console.sorting import Row, sorted_page
 from redrive.console.time_chart import time_chart, with_zeros
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
@@ -35,35 +36,38 @@ async def listed(visit: Visit) -> Page:
     """Functions by name: what failed or was throttled in the last hour, and which events wait how long."""
     if not visit.installation.services.offers("lambda"):
         return Page("functions_off.html")
-    params = {"Marker": visit.asked("after")} if visit.asked("after") else {}
-    answer = await visit.call("lambda", "ListFunctions", {**params, "MaxItems": PAGE_ROWS})
-    names = [function["FunctionName"] for function in answer["Functions"]]
-    figures = await _last_hour(visit, names)
+    text = visit.asked("filter").strip()
+    known = await visit.installation.functions.all()
+    functions = [
+        each.latest
+        for each in known
+        if each.name._replace(name="") == visit.place and text.lower() in each.name.name.lower()
+    ]
+    figures = await _last_hour(visit, [each.name.name for each in functions])
     waiting = await _waiting(visit, await _owed(visit, ""))
     rows = [
         {
-            "function": function,
-            "link": visit.link("functions", function["FunctionName"]),
-            "figures": figures[function["FunctionName"]],
-            "waiting": waiting.get(function["FunctionName"], (0, visit.now)),
+            "name": each.name.name,
+            "runtime": each.runtime,
+            "link": visit.link("functions", each.name.name),
+            "figures": figures[each.name.name],
+            "waiting": waiting.get(each.name.name, (0, visit.now)),
         }
-        for function in answer["Functions"]
+        for each in functions
     ]
     columns: dict[str, Callable[[Row], Any]] = {
-        "name": lambda row: row["function"]["FunctionName"],
+        "name": lambda row: row["name"],
         **{figure.lower(): functools.partial(_figure, figure) for figure in _FIGURES},
         "waiting": lambda row: row["waiting"][0],
     }
-    after = visit.asked("after")
-    ordered, heads = sort_rows(visit, sorted(rows, key=_urgency), columns, "functions", after=after)
-    more = answer.get("NextMarker")
+    page = sorted_page(visit, sorted(rows, key=_urgency), columns, "functions", filter=text)
     values = {
-        "rows": ordered,
-        "heads": heads,
+        "page": page,
+        "filter": text,
+        "form": visit.link("functions"),
+        "is_cut": len(known) == LIMIT,
         "start": _create_command(visit),
         "at_most": COUNTED_MAX,
-        "next": visit.link("functions", after=more) if more else "",
-        "first": visit.link("functions") if visit.asked("after") else "",
     }
     return Page("functions.html", values, live_seconds=5)
 

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from redrive.aws.sqs import names
 from redrive.console.commands import aws_command
+from redrive.console.found_queues import find_queues
 from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.queue_hour import ALL, depth_chart, flow, flow_chart, flow_series
 from redrive.console.sorting import Row, sort_rows
 from redrive.console.unattended import WAITED_MINUTES, long_waiting, receive_series, unattended
-from redrive.console.visit import PAGE_ROWS, Page, Visit
+from redrive.console.visit import Page, Visit
 from redrive.model.queue import Queue
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
@@ -19,14 +20,10 @@ _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 
 
 async def listed(visit: Visit) -> Page:
-    """Queues by name, each with its numbers and its last hour: one read for all of them each."""
-    place = visit.place
-    after = visit.asked("after")
-    prefix = visit.asked("prefix")
-    queues = await visit.engine.resources.queues.find(
-        place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
-    )
-    page = queues[:PAGE_ROWS]
+    """Queues, the fullest first, each with its numbers and its last hour: one read for all of them each."""
+    place, prefix = visit.place, visit.asked("prefix")
+    part = await find_queues(visit)
+    page = part.queues
     counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
     targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
     names_shown = {queue.name for queue in page}
@@ -51,15 +48,15 @@ async def listed(visit: Visit) -> Page:
         }
         for queue in page
     ]
-    ordered, heads = sort_rows(visit, rows, _COLUMNS, "queues", prefix=prefix, after=after)
-    more = visit.link("queues", prefix=prefix, after=page[-1].name.name) if len(queues) > PAGE_ROWS else ""
+    ordered, heads = sort_rows(visit, rows, _COLUMNS, "queues", prefix=prefix)
     values = {
         "rows": ordered,
         "heads": heads,
         "at_most": COUNTED_MAX,
         "prefix": prefix,
-        "next": more,
-        "after": after,
+        "form": visit.link("queues"),
+        "first": visit.link("queues", prefix=prefix) if part.is_later else "",
+        "next": part.next,
     }
     values["start"] = aws_command(visit, "sqs", "create-queue", "--queue-name", "orders")
     return Page("queues.html", values, live_seconds=5)

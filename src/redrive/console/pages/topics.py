@@ -67,14 +67,10 @@ _REFUSED: Final = 400
 
 
 async def listed(visit: Visit) -> Page:
-    """Topics by name."""
-    place = visit.place
+    """Topics by name, and before them on the first page those with subscriptions that need attention."""
     prefix, after = visit.asked("prefix"), visit.asked("after")
-    topics = await visit.engine.resources.topics.find(
-        place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
-    )
-    page = topics[:PAGE_ROWS]
-    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [place])]
+    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.place])]
+    page, last = await _topics(visit, Counter(troubled))
     numbers = await _subscriptions_of(visit, page, after)
     series = [each for topic in page for each in topic_hour_series(topic.name)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
@@ -99,13 +95,36 @@ async def listed(visit: Visit) -> Page:
         "created": lambda row: row["topic"].created_at,
     }
     ordered, heads = sort_rows(visit, rows, columns, "topics", prefix=prefix, after=after)
-    more = visit.link("topics", prefix=prefix, after=page[-1].name.name) if len(topics) > PAGE_ROWS else ""
-    start = aws_command(visit, "sns", "create-topic", "--name", "orders")
-    return Page(
-        "topics.html",
-        {"rows": ordered, "heads": heads, "prefix": prefix, "next": more, "start": start},
-        live_seconds=10,
-    )
+    values = {
+        "rows": ordered,
+        "heads": heads,
+        "prefix": prefix,
+        "form": visit.link("topics"),
+        "first": visit.link("topics", prefix=prefix) if after else "",
+        "next": visit.link("topics", prefix=prefix, sort=visit.asked("sort"), after=last) if last else "",
+        "start": aws_command(visit, "sns", "create-topic", "--name", "orders"),
+    }
+    return Page("topics.html", values, live_seconds=10)
+
+
+async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], str]:
+    """The topics of a page, and the name to go on behind; empty: this is the last page."""
+    place, prefix, after = visit.place, visit.asked("prefix"), visit.asked("after")
+    names = [ResourceName.from_key(key) for key, _ in troubled.most_common()]
+    first = [name for name in names if name.name.startswith(prefix)][: PAGE_ROWS // 2]
+    topics = visit.engine.resources.topics
+    needing = [] if after else [await topics.get(name) for name in first]
+    standing = [topic for topic in needing if topic is not None]
+    limit = PAGE_ROWS + len(first) + 1
+    others = [
+        topic
+        for topic in await topics.find(
+            place._replace(name=prefix), place._replace(name=after).key if after else "", limit
+        )
+        if topic.name not in first
+    ]
+    by_name = others[: PAGE_ROWS - len(standing)]
+    return [*standing, *by_name], by_name[-1].name.name if len(others) > len(by_name) else ""
 
 
 async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict[ResourceName, int | None]:

@@ -1,6 +1,6 @@
 """Queues come and go: their names, their numbers and their attributes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -58,6 +58,12 @@ class Queues:
     async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Queue]:
         """Queues of an account's region whose name begins so, by name, beginning after the key `after`."""
         return await self._directory.find(QUEUE, beginning.key, after, limit)
+
+    async def get_each(self, names: Sequence[ResourceName]) -> list[Queue]:
+        """Those queues of these names that stand, in the order of the names: one read for what is not remembered."""
+        values = await self._directory.get_each([(QUEUE, name.key) for name in names])
+        queues = (values.get((QUEUE.name, name.key)) for name in names)
+        return [queue for queue in queues if queue is not None]
 
     async def all_after(self, key: str, limit: int) -> list[Queue]:
         """Queues of anybody, by key."""

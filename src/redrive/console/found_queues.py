@@ -1,0 +1,81 @@
+"""Queues of a page: out of all of an account's region, sorted by how full they were at the last look of this node.
+
+A look, which is a minute old at most, knows every queue that holds something; those that hold nothing follow by name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from redrive.console.visit import PAGE_ROWS, Visit
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.telemetry.levels import Level
+
+_SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
+_Order: TypeAlias = Callable[[Level], int]
+_ORDERS: Final[Mapping[str, _Order]] = {
+    "": lambda level: level.counts.available,
+    "waiting": lambda level: level.counts.available,
+    "in-flight": lambda level: level.counts.claimed,
+    "oldest": lambda level: level.age_seconds,
+}
+
+
+class QueuesOfPage(NamedTuple):
+    """The queues of a page.
+
+    Attributes:
+        queues: In their order.
+        next: The link to the next page; empty: this is the last.
+        is_later: Whether there are pages before.
+    """
+
+    queues: Sequence[Queue]
+    next: str
+    is_later: bool
+
+
+async def find_queues(visit: Visit) -> QueuesOfPage:
+    """The queues that an address asks for: from the fullest on, or by name."""
+    sort, prefix = visit.asked("sort"), visit.asked("prefix")
+    levels = _levels(visit, prefix)
+    if visit.asked("after") or sort not in _ORDERS:
+        skipped = {level.name for level in levels} if visit.asked("empty") else set()
+        return await _by_name(visit, skipped, PAGE_ROWS, visit.asked("after"))
+    begin = visit.number("from")
+    ordered = sorted(levels, key=lambda level: (-_ORDERS[sort](level), level.name))
+    chosen = [level.name for level in ordered[begin : begin + PAGE_ROWS]]
+    queues = await visit.engine.resources.queues.get_each(chosen)
+    if len(ordered) > begin + PAGE_ROWS:
+        link = visit.link("queues", prefix=prefix, sort=sort, **{"from": begin + PAGE_ROWS})
+        return QueuesOfPage(queues, link, begin > 0)
+    rest = await _by_name(visit, {level.name for level in levels}, PAGE_ROWS - len(chosen), "")
+    return QueuesOfPage([*queues, *rest.queues], rest.next, begin > 0)
+
+
+def _levels(visit: Visit, prefix: str) -> list[Level]:
+    """The queues of the place that held something at the last look."""
+    owner = visit.place
+    return [
+        level
+        for level in visit.installation.queue_levels()
+        if level.name._replace(name="") == owner and level.name.name.startswith(prefix)
+    ]
+
+
+async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after: str) -> QueuesOfPage:
+    """So many queues by name, but for those that other pages have."""
+    owner, prefix = visit.place, visit.asked("prefix")
+    limit = number + min(len(skipped), _SKIPPED_MAX) + 1
+    page = await visit.engine.resources.queues.find(
+        owner._replace(name=prefix), owner._replace(name=after).key if after else "", limit
+    )
+    others = [queue for queue in page if queue.name not in skipped]
+    queues = others[:number]
+    if len(others) <= number and len(page) < limit:
+        return QueuesOfPage(queues, "", bool(after))
+    last = queues[-1] if len(others) > number and queues else page[-1]
+    behind = after if number == 0 else last.name.name
+    empty = "yes" if skipped or visit.asked("empty") else ""
+    link = visit.link("queues", prefix=prefix, sort=visit.asked("sort"), after=behind or " ", empty=empty)
+    return QueuesOfPage(queues, link, bool(after))
