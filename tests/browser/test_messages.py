@@ -28,17 +28,23 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     screen.press(ALL_DEAD)
     screen.follow("a.cause[href*='400']")
     screen.follow("#letters a")
-    screen.press("Edit a copy")
+    screen.press("Edit…")
     body = screen.find("textarea").get_attribute("value") or ""
     screen.fill("textarea", body.replace("}", ""))
     screen.press("Check")
     assert re.search(r"none now: line \d+, column \d+", screen.text())
+    primary, replace = screen.all("form .bar button")
+    assert (primary.text, replace.text) == ("Check", "Replace and redrive")
+    assert primary.get_attribute("class") == "primary"
+    screen.press("Replace and redrive")  # is refused: the box beneath the field is not ticked
+    assert "Send it though it is not JSON" in screen.text()
     screen.fill("textarea", body.replace("EURO", "EUR"))
     screen.press("Check")
     assert [line.text for line in screen.all(".diff .gone, .diff .new")] == [
         '-   "currency": "EURO",',
         '+   "currency": "EUR",',
     ]
+    assert [mark.text for mark in screen.all(".diff mark") if mark.text] == ["O"]
     screen.press("Replace and redrive")
     screen.wait_for("was sent with its new body")
     server.advance(1)
@@ -112,7 +118,7 @@ def _edited(screen: Screen, workbench: str) -> str:
     screen.open(workbench)
     screen.follow("a.cause[href*='400']")
     screen.follow("#letters a")
-    screen.press("Edit a copy")
+    screen.press("Edit…")
     body = (screen.find("textarea").get_attribute("value") or "").replace("EURO", "EUR")
     screen.fill("textarea", body)
     screen.press("Check")

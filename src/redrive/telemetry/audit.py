@@ -106,7 +106,11 @@ class AuditTrail:
             group = _group(owner)
             self._sink.write(group, self._stream, entry.at, orjson.dumps(asdict(entry)).decode())
             logger.info(
-                "audit.did action=%s on=%s by=%s what=%r", entry.action, entry.on, entry.who, entry.what
+                "audit.did action=%s on=%s by=%s what=%r",
+                entry.action,
+                entry.on,
+                entry.who or "anybody",
+                entry.what,
             )
             with contextlib.suppress(StoreUnavailable):
                 await self._settle()

@@ -22,6 +22,7 @@ from redrive.model.search import TERMS, Predicate, SearchInvalidError
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
+CAUSES_OPEN: Final = 8  # of them are shown at once: the messages stand beneath
 CAUSES_OF_MAX: Final = 3  # queues of a list: 8 ms each
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 _UNREADABLE: Final = 400
@@ -86,9 +87,12 @@ async def workbench(visit: Visit) -> Page:
     groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
     look = await _look(visit, queue, None if chosen is None else chosen.cause)
-    ends = await operations.ends(queue, groups)
+    most = CAUSES_MAX if visit.asked("causes") == "all" else CAUSES_OPEN
+    frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
+    oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
+    ends = await operations.ends(queue, [*frequent, *oldest])
     letters = await operations.letters_of([*ends, *look.page])
-    causes = await operations.causes_of(groups, letters)
+    causes = await operations.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrive_tasks(queue.name)
     known = sum(group.number for group in groups)
@@ -97,6 +101,10 @@ async def workbench(visit: Visit) -> Page:
         "is_aside": queue.name.name == SET_ASIDE,
         "counts": counts,
         "at_most": COUNTED_MAX,
+        "cause_number": len(groups),
+        "every_cause": visit.link(
+            "dead-letters", queue.name.name, cause=visit.asked("cause"), q=visit.asked("q"), causes="all"
+        ),
         "causes": [_cause_row(visit, cause, chosen=cause.count is chosen) for cause in causes],
         "others": 0
         if counts.available >= COUNTED_MAX or any(group.capped for group in groups)

@@ -1,6 +1,8 @@
 """One dead letter: its attempts, its body, and a copy of it with another body."""
 
 import difflib
+import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -71,6 +73,8 @@ async def replace_body(visit: Visit) -> Page | Redirect:
         return _edit_page(visit, queue, dead, body, notice="A body has 1 byte to 1 MiB.")
     if visit.asked("do") != "replace":
         return _edit_page(visit, queue, dead, body, checked=True)
+    if not visit.asked("anyway") and _problem(dead, body):
+        return _edit_page(visit, queue, dead, body, checked=True)
     seq = dead.delivery.seq
     moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
     if not moved.total:
@@ -91,18 +95,12 @@ def _edit_page(
     status: int = 200,
 ) -> Page:
     was = dead.delivery.body
-    problem = ""
-    if was[:1] in ("{", "["):
-        try:
-            json_text.check(body)
-        except json_text.NotJsonError as error:
-            problem = f"The body was JSON and is none now: {error}."
     values = {
         "queue": queue,
         "delivery": dead.delivery,
         "origin": origin_text(dead.from_queue, dead.from_subscription),
         "body": body,
-        "problem": problem,
+        "problem": _problem(dead, body),
         "notice": notice,
         "checked": checked,
         "diff": _diff(json_text.pretty(was) or was, json_text.pretty(body) or body) if checked else [],
@@ -111,11 +109,54 @@ def _edit_page(
     return Page("edit.html", values, status)
 
 
-def _diff(was: str, now: str) -> list[tuple[str, str]]:
-    """The lines that differ, each with `-`, `+` or a blank."""
+def _problem(dead: DeadLetter, body: str) -> str:
+    """The place where a body stops being JSON, in a sentence; empty: it does not, or it never was."""
+    if dead.delivery.body[:1] not in ("{", "["):
+        return ""
+    try:
+        json_text.check(body)
+    except json_text.NotJsonError as error:
+        return f"The body was JSON and is none now: {error}."
+    return ""
+
+
+#: A line of a comparison: `-`, `+` or a blank, and its pieces, each with whether it differs.
+DiffLine = tuple[str, Sequence[tuple[str, bool]]]
+
+
+def _diff(was: str, now: str) -> list[DiffLine]:
+    """The lines that differ with those around them; where one line takes the place of one other, their characters."""
     lines = (was.splitlines()[:_DIFFED_LINES_MAX], now.splitlines()[:_DIFFED_LINES_MAX])
-    differences = difflib.unified_diff(*lines, n=2, lineterm="")
-    return [(line[:1], line[1:]) for line in differences if not line.startswith(("---", "+++", "@@"))]
+    differences = [
+        (line[:1], line[1:])
+        for line in difflib.unified_diff(*lines, n=2, lineterm="")
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    signs = "".join(sign for sign, _ in differences)
+    rows: list[DiffLine] = [(sign, [(line, False)]) for sign, line in differences]
+    for match in re.finditer(r"(?<!-)-\+(?!\+)", signs):
+        old, new = match.start(), match.start() + 1
+        rows[old : new + 1] = _pieces(differences[old][1], differences[new][1])
+    return rows
+
+
+def _pieces(was: str, now: str) -> list[DiffLine]:
+    """A line and the one in its place, cut where they differ first and last."""
+    same = _alike(was, now)
+    tail = _alike(was[same:][::-1], now[same:][::-1])
+    return [
+        (
+            sign,
+            [(line[:same], False), (line[same : len(line) - tail], True), (line[len(line) - tail :], False)],
+        )
+        for sign, line in (("-", was), ("+", now))
+    ]
+
+
+def _alike(one: str, other: str) -> int:
+    """The number of characters with which both texts begin."""
+    pairs = zip(one, other, strict=False)
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 async def _dead_letter(visit: Visit, queue: Queue) -> DeadLetter:

@@ -44,7 +44,10 @@ function tellTimes() {
       if (each.textContent !== words) each.textContent = words;
     }
   };
-  tell("time[data-ago]", (each) => ago(Date.parse(each.dateTime), now));
+  tell("time[data-ago]", (each) => {
+    each.title = each.dateTime;
+    return ago(Date.parse(each.dateTime), now);
+  });
   tell("time[data-left]", (each) => span(Math.max(0, Date.parse(each.dateTime) - now)) || "0 s");
   tell("time[data-as-of]", () => `${asked.slice(11, 19)}Z`);
   tell("[data-clock-time]", () => `${clock.slice(0, 19).replace("T", " ")}Z`);
