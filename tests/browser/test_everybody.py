@@ -139,6 +139,7 @@ def test_every_page_of_a_service_suits_everybody(screen: Screen, sns: Sns, serve
     ]
     for path in paths:
         _suits_everybody(screen, f"{room}/{path}")
+    assert all("status of 422" in each for each in screen.complaints())  # of the search with a term not known
 
 
 def test_asking_again_moves_neither_focus_nor_picks(
