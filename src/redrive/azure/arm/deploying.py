@@ -1,79 +1,27 @@
 """One deployment carried out: its resources in the order in which they need each other, and its outputs."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from redrive.azure.arm.call import ArmCall
+from redrive.azure.arm.deployment_changes import change_of
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
+from redrive.azure.arm.planning import DeploymentFailed, Planned, unread_link
 from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import RESOURCES_MAX, Needed, TemplateBudget, TemplateError
-from redrive.azure.wire.errors import AzureError, invalid
+from redrive.azure.wire.errors import AzureError
 
 _NESTED_MAX: Final = 5
-_DEPLOYMENTS: Final = "microsoft.resources/deployments"
+_SYSTEM_TOPICS: Final = "microsoft.eventgrid/systemtopics"
+#: What nobody can delete here: storage accounts, whose dead letters are to last.
+_LASTING: Final = frozenset({"Microsoft.Storage/storageAccounts"})
+_INCREMENTAL: Final = "incremental"
+_COMPLETE: Final = "complete"
 _ABSENT: Final = 404
-_BODY: Final = ("location", "tags", "sku", "kind", "identity", "properties")
-
-
-class DeploymentFailed(Exception):  # noqa: N818 - as Azure calls it
-    """A resource was refused.
-
-    Attributes:
-        error: As Azure tells it.
-    """
-
-    def __init__(self, resource: str, error: AzureError) -> None:
-        super().__init__(resource)
-        self.error = {
-            "code": "DeploymentFailed",
-            "message": "At least one resource deployment operation failed. Please list deployment operations for"
-            " details. Please see https://aka.ms/arm-deployment-operations for usage details.",
-            "details": [{"code": error.code, "message": error.message, "target": resource}],
-        }
-
-
-@dataclass(slots=True)
-class Planned:
-    """A resource of a template, of which a copy loop makes several.
-
-    Attributes:
-        id: Its resource id.
-        type: Its type.
-        names: What `dependsOn` may call it by, in lower case.
-        document: As the template has it.
-        loop: The round of the copy loop; None: it is no copy.
-        done: Whether it was made, or is only referred to.
-    """
-
-    id: str
-    type: str
-    names: set[str]
-    document: Mapping[str, Any]
-    loop: Loop | None = None
-    done: bool = False
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The part of the document that is sent."""
-        return {name: self.document[name] for name in _BODY if name in self.document}
-
-    @property
-    def is_deployment(self) -> bool:
-        """True if it is a nested deployment."""
-        return self.type.lower() == _DEPLOYMENTS
-
-
-def unread_link(link: object) -> AzureError:
-    """The refusal of a template that is elsewhere, in Azure's words: the server fetches nothing that a caller names."""
-    named = link.get("uri") or link.get("id") if isinstance(link, Mapping) else link
-    return invalid(
-        f"Unable to download deployment content from '{named}'. Please see https://aka.ms/arm-deploy for usage details."
-        " This server fetches no templates: send the template itself.",
-        "InvalidContentLink",
-    )
 
 
 class Deploying:
@@ -90,6 +38,7 @@ class Deploying:
         ask: Ask,
         scope: DeploymentScope | None = None,
         depth: int = 0,
+        names: set[str] | None = None,
     ) -> None:
         """Deploy a template for a caller.
 
@@ -99,6 +48,7 @@ class Deploying:
             ask: Asks the resource manager's own routes.
             scope: Where expressions are evaluated; None: in the template's own.
             depth: How many deployments this one is nested in.
+            names: The ids of what those name, in lower case, to which this one adds its own.
         """
         self._call = call
         self._ask = ask
@@ -109,7 +59,9 @@ class Deploying:
         self._has_own_scope = scope is None
         name = call.params.get("deployment", "")
         self._scope = scope or DeploymentScope(self._template, self._group, name, TemplateBudget())
+        self._mode = str(properties.get("mode", _INCREMENTAL))
         self._planned: list[Planned] = []
+        self._names = set() if names is None else names
         self.steps: list[dict[str, Any]] = []
 
     # ---- the plan --------------------------------------------------------------------------------------------------
@@ -122,10 +74,7 @@ class Deploying:
         """
         if self._depth > _NESTED_MAX:
             raise TemplateError(f"Deployments are nested in at most {_NESTED_MAX} others.")
-        if str(self._properties.get("mode", "Incremental")).lower() != "incremental":
-            raise TemplateError(
-                "The server deploys in the mode Incremental alone, and deletes nothing by itself."
-            )
+        self._check_mode()
         self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
@@ -135,6 +84,18 @@ class Deploying:
             if planned.id.lower() in known:
                 raise TemplateError(f"The resource '{planned.id}' is defined multiple times in a template.")
             known.add(planned.id.lower())
+        self._names |= known
+
+    @property
+    def _is_complete(self) -> bool:
+        """True if the group is to have nothing else afterwards."""
+        return self._mode.lower() == _COMPLETE
+
+    def _check_mode(self) -> None:
+        if self._mode.lower() not in (_INCREMENTAL, _COMPLETE):
+            raise TemplateError(f"The mode '{self._mode}' is neither 'Incremental' nor 'Complete'.")
+        if self._is_complete and self._depth:
+            raise TemplateError("A nested deployment has the mode 'Incremental'.")
 
     def _check_sections(self) -> None:
         for section in ("parameters", "variables", "outputs"):
@@ -186,7 +147,7 @@ class Deploying:
     # ---- making ----------------------------------------------------------------------------------------------------
 
     async def carry_out(self) -> None:
-        """Make every resource.
+        """Make every resource; in the mode Complete delete those of the group that the template does not name.
 
         Raises:
             DeploymentFailed: One was refused.
@@ -194,6 +155,25 @@ class Deploying:
         """
         for planned in self._planned:
             await self._make(planned, ())
+        for other in await self._others() if self._is_complete else ():
+            await self._delete(other)
+
+    async def _others(self) -> list[Planned]:
+        """The resources of the group that can be deleted and the template does not name, system topics first."""
+        listed = (await self._request("GET", f"{self._group}/resources", {}))["value"]
+        others = [Planned(each["id"], each["type"], set(), {}) for each in listed]
+        return sorted(
+            (each for each in others if each.id.lower() not in self._names and each.type not in _LASTING),
+            key=lambda each: each.type.lower() != _SYSTEM_TOPICS,
+        )
+
+    async def _delete(self, other: Planned) -> None:
+        try:
+            await self._request("DELETE", other.id, {})
+        except AzureError as error:
+            self._note(other, "Failed", "Delete")
+            raise DeploymentFailed(other.id, error) from None
+        self._note(other, "Succeeded", "Delete")
 
     async def _make(self, planned: Planned, waiting: tuple[str, ...]) -> None:
         if planned.done:
@@ -253,14 +233,23 @@ class Deploying:
     async def _nested(self, planned: Planned, waiting: tuple[str, ...]) -> None:
         """Carry a nested deployment out, within its own scope or that of this one."""
         properties: Mapping[str, Any] = planned.document.get("properties") or {}
+        parameters = {"parameters": properties.get("parameters") or {}}
+        values = await self._value(parameters, planned.loop, waiting)
+        inner = self._inner(planned, values["parameters"])
+        await inner.carry_out()
+        self.steps += inner.steps
+        outputs = {"outputs": await inner.outputs()}
+        self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
+
+    def _inner(self, planned: Planned, parameters: Any) -> "Deploying":
+        """A nested deployment, checked, with these parameters where it has a scope of its own."""
+        properties: Mapping[str, Any] = planned.document.get("properties") or {}
         if (link := properties.get("templateLink")) is not None:
             raise DeploymentFailed(planned.id, unread_link(link))
         if not isinstance(properties.get("template"), Mapping):
             raise TemplateError(f"The nested deployment '{planned.id}' has no template.")
         options = properties.get("expressionEvaluationOptions") or {}
         is_outer = str(options.get("scope", "outer")).lower() == "outer"
-        parameters = {"parameters": properties.get("parameters") or {}}
-        values = await self._value(parameters, planned.loop, waiting)
         template: Mapping[str, Any] = properties["template"]
         name = planned.id.rpartition("/")[2]
         scope = (
@@ -269,13 +258,10 @@ class Deploying:
             else DeploymentScope(template, self._group, name, self._scope.budget)
         )
         if not is_outer:
-            scope.read_parameters(values["parameters"])
-        inner = Deploying(self._call, properties, self._ask, scope, self._depth + 1)
+            scope.read_parameters(parameters)
+        inner = Deploying(self._call, properties, self._ask, scope, self._depth + 1, self._names)
         inner.check()
-        await inner.carry_out()
-        self.steps += inner.steps
-        outputs = {"outputs": await inner.outputs()}
-        self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
+        return inner
 
     async def _request(self, method: str, path: str, body: Any) -> Any:
         content = b"" if method == "GET" else orjson.dumps(body)
@@ -283,7 +269,7 @@ class Deploying:
         call = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
         return orjson.loads((await self._ask(call)).body or b"{}")
 
-    def _note(self, planned: Planned, state: str) -> None:
+    def _note(self, planned: Planned, state: str, operation: str = "Create") -> None:
         target = {
             "id": planned.id,
             "resourceType": planned.type,
@@ -293,7 +279,7 @@ class Deploying:
             {
                 "operationId": f"{len(self.steps):016X}",
                 "properties": {
-                    "provisioningOperation": "Create",
+                    "provisioningOperation": operation,
                     "provisioningState": state,
                     "targetResource": target,
                 },
@@ -320,7 +306,7 @@ class Deploying:
             parameters[name] = {"type": _titled(kind), **({} if kind.lower().startswith("secure") else value)}
         return {
             "provisioningState": state,
-            "mode": "Incremental",
+            "mode": _titled(self._mode.lower()),
             "parameters": parameters,
             "outputResources": [{"id": planned.id} for planned in self._planned if planned.done],
             "providers": [],
@@ -340,9 +326,22 @@ class Deploying:
                 body = planned.body  # as it is written: what it is about is not there yet
             name = planned.id.rpartition("/")[2]
             changes.append(
-                _change(planned.id, before, {"id": planned.id, "name": name, "type": planned.type, **body})
+                change_of(planned.id, before, {"id": planned.id, "name": name, "type": planned.type, **body})
             )
+        if self._is_complete:
+            self.learn_names()
+        for other in await self._others() if self._is_complete else ():
+            before = await self._current(other.id)
+            changes.append({"resourceId": other.id, "changeType": "Delete", "before": before})
         return changes
+
+    def learn_names(self) -> None:
+        """Find out what nested deployments name, as far as that is known before anything is made."""
+        for planned in self._planned:
+            parameters = (planned.document.get("properties") or {}).get("parameters") or {}
+            with contextlib.suppress(TemplateError, Needed, DeploymentFailed):
+                if planned.is_deployment:
+                    self._inner(planned, self._scope.value(parameters, planned.loop)).learn_names()
 
     async def _current(self, resource: str) -> Any:
         try:
@@ -356,29 +355,3 @@ class Deploying:
 def _titled(kind: str) -> str:
     words = {"securestring": "SecureString", "secureobject": "SecureObject"}
     return words.get(kind.lower(), kind[:1].upper() + kind[1:])
-
-
-def _change(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str, Any]:
-    if before is None:
-        return {"resourceId": resource, "changeType": "Create", "after": after}
-    delta = list(_differences("", before, after))
-    kind = "Modify" if delta else "NoChange"
-    return {
-        "resourceId": resource,
-        "changeType": kind,
-        "before": before,
-        "after": {**before, **after},
-        "delta": delta,
-    }
-
-
-def _differences(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]:
-    """The differences that a template makes to a resource; members that the template leaves out stay."""
-    for name, value in after.items():
-        known = before.get(name) if isinstance(before, Mapping) else None
-        member = f"{path}.{name}" if path else name
-        if isinstance(value, Mapping) and isinstance(known, Mapping):
-            yield from _differences(member, known, value)
-        elif value != known and member not in ("id", "name", "type"):
-            kind = "Create" if known is None else "Modify"
-            yield {"path": member, "propertyChangeType": kind, "before": known, "after": value}

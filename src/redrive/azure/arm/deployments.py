@@ -15,7 +15,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from redrive.azure.arm.call import ArmCall, Verb
-from redrive.azure.arm.deploying import Deploying, DeploymentFailed, unread_link
+from redrive.azure.arm.deploying import Deploying
+from redrive.azure.arm.planning import DeploymentFailed, unread_link
 from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import TemplateError
 from redrive.azure.eventgrid.times import timestamp
