@@ -10,7 +10,6 @@ from redrive.runtime.clock import SystemClock
 from tests.console.world import PLACE, ROOM, ROOT, Visitor, make_world, visiting
 
 SECRET = "a-secret-of-forty-characters,or-nearly-so"
-SOON = SystemClock().now() // 1000 + 600
 
 
 async def with_key(visitor: Visitor, account: str = "000000000000") -> None:
@@ -95,18 +94,19 @@ async def test_an_account_sees_its_own_places_behind_any_number_of_others() -> N
 
 
 async def test_a_link_signs_in_once_it_is_posted_and_only_for_a_minute() -> None:
+    soon = SystemClock().now() // 1000 + 600
     async with visiting(auth="required") as visitor:
         await make_world(visitor)
         await with_key(visitor)
         for token in (
-            token_of("AKIA000000000000", SECRET, LINK, SOON - 700),  # over
-            token_of("AKIA000000000000", SECRET, SESSION, SOON),  # made for something else
-            token_of("AKIA000000000000", "another secret", LINK, SOON),
-            token_of("AKIA999999999999", SECRET, LINK, SOON),
+            token_of("AKIA000000000000", SECRET, LINK, soon - 700),  # over
+            token_of("AKIA000000000000", SECRET, SESSION, soon),  # made for something else
+            token_of("AKIA000000000000", "another secret", LINK, soon),
+            token_of("AKIA999999999999", SECRET, LINK, soon),
             "no token",
         ):
             assert (await visitor.post(f"{ROOT}/login", {"token": token})).status == 403
-        good = token_of("AKIA000000000000", SECRET, LINK, SOON)
+        good = token_of("AKIA000000000000", SECRET, LINK, soon)
         assert (await visitor.post(f"{ROOT}/login", {"token": good})).status == 303
         assert (await visitor.get(f"{ROOM}/queues")).status == 200
 
