@@ -98,6 +98,11 @@ _ABSENT: Final[list[tuple[str, dict[str, Any], str]]] = [
         "Invalid Resource identifier specified",
     ),
     ("GetIntegration", {"httpMethod": "GET"}, "Invalid Resource identifier specified"),
+    (
+        "GetIntegrationResponse",
+        {"httpMethod": "GET", "statusCode": "200"},
+        "Invalid Resource identifier specified",
+    ),
     ("UpdateMethod", {"httpMethod": "GET"}, "Invalid Resource identifier specified"),
     (
         "PutIntegrationResponse",
@@ -106,6 +111,11 @@ _ABSENT: Final[list[tuple[str, dict[str, Any], str]]] = [
     ),
     (
         "GetRequestValidator",
+        {"requestValidatorId": "v"},
+        "Invalid Request Validator identifier specified",
+    ),
+    (
+        "DeleteRequestValidator",
         {"requestValidatorId": "v"},
         "Invalid Request Validator identifier specified",
     ),

@@ -125,6 +125,7 @@ def test_identifiers_of_data_may_have_a_region() -> None:
         )
         shown = await stage.call(stage.root, "sns", "GetDataProtectionPolicy", ResourceArn=topic)
         assert shown["DataProtectionPolicy"] == text
+        assert "DataProtectionPolicy" not in await attributes(stage, topic)
 
     played(play)
 

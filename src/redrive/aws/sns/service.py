@@ -66,7 +66,8 @@ SERVICE: Final = AwsService(
         amended=_amended,
         unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
         denied="AuthorizationError",
-        body_bytes_max=MIB,  # 256 KiB of messages, escaped
+        # A mebibyte of messages, where a topic says so, of which escapes in forms make three, and what is around them.
+        body_bytes_max=3 * MIB + MIB // 4,
     ),
     title="Sns",
     documents=(QUESTION,),  # besides topics and subscriptions

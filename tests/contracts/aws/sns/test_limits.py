@@ -96,3 +96,11 @@ def test_an_account_finds_its_subscriptions_to_topics_of_others(sns: Sns) -> Non
     sns.client.unsubscribe(SubscriptionArn=mine[0])
     pages = list(sns.client.get_paginator("list_subscriptions").paginate())
     assert sum(len(page["Subscriptions"]) for page in pages) == 101
+
+
+@pytest.mark.parametrize("text", ["x" * 1_048_576, "ä" * 524_288], ids=["plain", "escaped"])
+def test_a_mebibyte_of_text_goes_to_a_topic_that_takes_it(server_on_sqlite: Server, text: str) -> None:
+    topic = Sns(server_on_sqlite).topic(MaximumMessageSize="1048576")
+    assert topic.publish(text)
+    entries = [{"Id": "a", "Message": text[: len(text) // 2]}, {"Id": "b", "Message": text[len(text) // 2 :]}]
+    assert len(topic.call("publish_batch", PublishBatchRequestEntries=entries)["Successful"]) == 2
