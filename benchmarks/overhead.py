@@ -29,10 +29,9 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Facade
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
-from redrive.aws.sns.notifications.certificate import certificate_path
 from redrive.aws.sns.notifications.notification import Links
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.signing import Signer, certificate_path
 from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 from redrive.aws.sns.parts import data_protection
 from redrive.aws.sns.protection.audit import AuditLog

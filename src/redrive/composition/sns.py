@@ -8,11 +8,10 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.sns.confirmations import latest_token
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
-from redrive.aws.sns.notifications.certificate import PATH_BEGINNING, certificate_path
 from redrive.aws.sns.notifications.notification import Links
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
 from redrive.aws.sns.notifications.published import CONFIRMATION_ENVELOPE, ENVELOPE
-from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.signing import PATH_BEGINNING, Signer, certificate_path
 from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.service import SERVICE

@@ -1,6 +1,6 @@
 """Deleted stacks: shown for 90 days, and then nothing of them is left."""
 
-from redrive.aws.cloudformation.changes.forgetting import KEPT_MS, forget_deleted
+from redrive.aws.cloudformation.changes.operations import KEPT_MS, forget_deleted
 from tests.aws.cloudformation.stage import Stage, stage
 
 TEMPLATE = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.aws.sns.notifications import signing
-from redrive.aws.sns.notifications.certificate import certificate_path
-from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.signing import Signer, certificate_path
 
 _NOW = 1_767_225_600_000
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.firehose import configuration, encrypting
+from redrive.aws.encryption.encryption import SQS_SSE
+from redrive.aws.encryption.sealer import KEY
+from redrive.aws.firehose import configuration
 from redrive.aws.firehose.errors import error, invalid, no_such_stream, unassumable, unoffered
 from redrive.aws.firehose.ports import Buffers
 from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
@@ -13,6 +15,7 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import Tagging
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -61,14 +64,14 @@ class DeliveryStreamOperations:
             raise unoffered(f"streams of the type {params['DeliveryStreamType']}")
         settings = configuration.of_request(params)
         await self._check_role(call, settings["RoleARN"])
-        await encrypting.check_key(self._calls, call, encrypting.encryption_of(params))
+        await _check_key(self._calls, call, _encryption_of(params))
         delivery_stream = DeliveryStream(
             *name,
             call.id,
             call.now,
             settings,
             tags=TAGS.read(params.get("Tags")),
-            encryption=encrypting.encryption_of(params),
+            encryption=_encryption_of(params),
         )
         streams = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
 
@@ -92,7 +95,7 @@ class DeliveryStreamOperations:
             "DeliveryStreamName": stream.name,
             "DeliveryStreamARN": stream.arn,
             "DeliveryStreamStatus": "ACTIVE",
-            "DeliveryStreamEncryptionConfiguration": encrypting.shown(stream),
+            "DeliveryStreamEncryptionConfiguration": _shown_encryption(stream),
             "DeliveryStreamType": "DirectPut",
             "VersionId": str(stream.version),
             "CreateTimestamp": stream.created_at,
@@ -184,7 +187,7 @@ class DeliveryStreamOperations:
     # ---- keys --------------------------------------------------------------------------------------------
 
     async def start_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
-        await self._encrypt(call, params, encrypting.encryption_of(params) or encrypting.OWN)
+        await self._encrypt(call, params, _encryption_of(params) or _OWN_KEY)
         return {}
 
     async def stop_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
@@ -194,7 +197,7 @@ class DeliveryStreamOperations:
     async def _encrypt(self, call: Call, params: Structure, key: Mapping[str, str]) -> None:
         """Let records that come from now on be sealed by a key, or by none."""
         stream = await self.named(call, params)
-        await encrypting.check_key(self._calls, call, key)
+        await _check_key(self._calls, call, key)
         queues = self._engine.resources.queues
 
         async def decide(draft: Draft) -> None:
@@ -232,7 +235,7 @@ class DeliveryStreamOperations:
 
 def _buffer(stream: DeliveryStream) -> Queue:
     """The queue in which a stream's records wait."""
-    attributes = encrypting.queue_attributes(stream)
+    attributes = _queue_attributes(stream)
     return Queue(0, buffer_of(stream.resource), retention_ms=KEPT_MS, attributes=attributes)
 
 
@@ -244,3 +247,54 @@ def _shown_destination(stream: DeliveryStream) -> Structure:
         "S3DestinationDescription": plain,
         "ExtendedS3DestinationDescription": settings,
     }
+
+
+# ---- encryption of records while they wait ---------------------------------------------------------------------------
+#
+# The buffer's queue is sealed, by a customer's key or by the server's own.
+
+_CUSTOMER: Final = "CUSTOMER_MANAGED_CMK"
+_OWN_KEY: Final[Mapping[str, str]] = {"KeyType": "AWS_OWNED_CMK"}
+
+
+def _encryption_of(params: Structure) -> dict[str, str]:
+    """The encryption that a request asks for; empty: none.
+
+    Raises:
+        AwsError: A customer's key is not named, or another is.
+    """
+    configuration = params.get("DeliveryStreamEncryptionConfigurationInput") or {}
+    if not configuration:
+        return {}
+    kind, key = configuration["KeyType"], configuration.get("KeyARN") or ""
+    if (kind == _CUSTOMER) != bool(key):
+        raise invalid(f"KeyARN must be given for {_CUSTOMER}, and for that alone.")
+    return {"KeyType": kind, **({"KeyARN": key} if key else {})}
+
+
+async def _check_key(calls: InnerCalls, call: Call, key: Mapping[str, str]) -> None:
+    """Refuse a customer's key that the caller may not use, or nobody can: Firehose uses it in the caller's name.
+
+    Raises:
+        AwsError: `InvalidKMSResourceException`.
+    """
+    if "KeyARN" not in key:
+        return
+    params = {"KeyId": key["KeyARN"], "KeySpec": "AES_256"}
+    try:
+        await calls.call("kms", "GenerateDataKey", params, call.principal, call.region)
+    except AwsError as refused:
+        raise error("InvalidKMSResourceException", refused.message or refused.code) from refused
+
+
+def _shown_encryption(stream: DeliveryStream) -> Structure:
+    """The encryption of a stream as descriptions have it."""
+    return {**stream.encryption, "Status": "ENABLED" if stream.encryption else "DISABLED"}
+
+
+def _queue_attributes(stream: DeliveryStream) -> dict[str, str]:
+    """The attributes by which its buffer is sealed."""
+    key = stream.encryption.get("KeyARN")
+    if key:
+        return {KEY: key}
+    return {SQS_SSE: "true"} if stream.encryption else {}

@@ -13,8 +13,7 @@ from redrive.aws.s3.multipart import Multipart
 from redrive.aws.s3.notifications.destinations import Destinations
 from redrive.aws.s3.notifications.notifying import Notifier
 from redrive.aws.s3.notifications.operations import NotificationSettings
-from redrive.aws.s3.object_tags import ObjectTags
-from redrive.aws.s3.objects import ObjectOperations, Objects
+from redrive.aws.s3.objects import ObjectOperations, Objects, ObjectTags
 from redrive.aws.s3.service import SERVICE
 from redrive.engine.engine import Engine
 from redrive.model.ids import id_text

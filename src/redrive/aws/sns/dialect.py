@@ -7,6 +7,18 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.access.condition_keys import OF_TIME
+from redrive.access.policy import (
+    AccessRequest,
+    RequestKeys,
+    evaluate,
+    request_keys,
+    resource_keys,
+    source_keys,
+    time_keys,
+)
+from redrive.access.policy_document import stored_policy
+from redrive.access.principals import service_principal
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.push import OWN_TEXT
 from redrive.aws.sns.documents import destinations, names
@@ -18,7 +30,6 @@ from redrive.aws.sns.documents.delivery_policy import (
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
 from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation, opening
-from redrive.aws.sns.queue_policies import QueuePolicies
 from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import (
@@ -31,6 +42,8 @@ from redrive.model.attempt import (
 )
 from redrive.model.circuit import USUAL as USUAL_CIRCUIT
 from redrive.model.delivery import Delivery
+from redrive.model.memo import remembered
+from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, PLAN_OF_PROTOCOL, PLANS
 from redrive.model.topic import Subscription, Topic
@@ -251,3 +264,48 @@ def _raw_refusal_of(headers: bytes) -> Attempt | None:
         return None
     published = PublishedMessage.unpack(headers)
     return raw_refusal(len(published.attributes)) if published.raw else None
+
+
+# ---- policies of queues: whether a topic may send to one -------------------------------------------------------------
+
+
+class QueuePolicies:
+    """Asks queues' policies in the name of topics."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def let_in(self, policy: str, queue: ResourceName, topic: ResourceName) -> bool:
+        """True if a queue's policy lets a topic send to it."""
+        answer = _lasting_answer(policy, queue, topic)
+        if answer is not None:
+            return answer
+        keys = request_keys(_keys(queue, topic), time_keys(self._clock.now()))
+        return _allows(policy, queue, topic, keys)
+
+
+# A policy sees the topic and its owner alone, so its answer holds until its text changes.
+@remembered(4096, 2048, longer_max=128)
+def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bool | None:
+    """The answer; None where it changes with time."""
+    if not OF_TIME.isdisjoint(stored_policy(policy).keys):
+        return None
+    return _allows(policy, queue, topic, _keys(queue, topic))
+
+
+def _allows(policy: str, queue: ResourceName, topic: ResourceName, keys: RequestKeys) -> bool:
+    request = AccessRequest(
+        service_principal("sns", topic.region),
+        "sqs:SendMessage",
+        f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}",
+        keys,
+    )
+    return evaluate(stored_policy(policy), request, queue.account).allowed
+
+
+def _keys(queue: ResourceName, topic: ResourceName) -> RequestKeys:
+    """The condition keys of a delivery, but for those of time."""
+    return request_keys(
+        resource_keys(region=queue.region, account=queue.account),
+        source_keys(arn=names.arn_of(topic), account=topic.account),
+    )

@@ -1,24 +1,31 @@
 """Amazon SNS: its 42 operations, those of its optional parts among them."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.service_roles import ServiceRoles
+from redrive.aws.kit.attributes import ROLE_ARN
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.service import OfferedService
 from redrive.aws.sns.confirmations import Confirmations
+from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.limits import FILTERS_MAX
+from redrive.aws.sns.documents.subscription_attributes import ROLE
 from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.publishing import PublishOperations
-from redrive.aws.sns.roles import with_roles_checked
 from redrive.aws.sns.service import SERVICE
 from redrive.aws.sns.sms.direct import DirectTexts
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
 from redrive.aws.sns.tags import TAGS, TopicTags
 from redrive.aws.sns.topics import TopicOperations
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
 
@@ -57,3 +64,58 @@ class Sns(OfferedService):
             *(operations for part in parts for operations in part.operations),
         )
         super().__init__(SERVICE, engine, with_roles_checked(operations, identities))
+
+
+# ---- roles in attributes ---------------------------------------------------------------------------------------------
+#
+# Of subscriptions of delivery streams, and those that delivery logs are written by. The published model knows attributes
+# as texts by name, so every operation that takes some is asked here.
+
+SESSION: Final = "redrive-sns"
+_ENDINGS: Final = ("RoleArn", "IAMRole")
+
+
+def with_roles_checked(operations: Mapping[str, Verb], identities: Identities) -> dict[str, Verb]:
+    """Operations that refuse roles which their caller may not have SNS act as.
+
+    Args:
+        operations: Of SNS, by name.
+        identities: Users and roles.
+    """
+    logging = ServiceRoles(
+        identities,
+        "sns",
+        SESSION,
+        lambda role: invalid(f"{role} is not a valid role to allow SNS to write to Cloudwatch Logs"),
+    )
+    filling = ServiceRoles(
+        identities,
+        "sns",
+        SESSION,
+        lambda role: invalid(f"{ROLE} Reason: SNS is unable to assume role {role}"),
+    )
+
+    def checked(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        async def check_and_carry_out(call: Call, params: Structure) -> Structure:
+            for name, role in _roles(params):
+                await (filling if name == ROLE else logging).check(call, role)
+            return await verb(call, params)
+
+        return check_and_carry_out
+
+    return {name: checked(verb) if _takes_attributes(name) else verb for name, verb in operations.items()}
+
+
+def _takes_attributes(operation: str) -> bool:
+    return operation.startswith(("Create", "Set")) or operation == "Subscribe"
+
+
+def _roles(params: Structure) -> Iterator[tuple[str, str]]:
+    """The attributes that name roles; what is no role's ARN is left to the operation, which says so."""
+    attributes = dict(params.get("Attributes") or params.get("attributes") or {})
+    if "AttributeName" in params:
+        attributes[params["AttributeName"]] = params.get("AttributeValue") or ""
+    for name, value in attributes.items():
+        if name.endswith(_ENDINGS) and ROLE_ARN.parse(value) is not None:
+            yield name, value

@@ -10,7 +10,7 @@ from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN
 from redrive.aws.sns.devices.push import render
 from redrive.aws.sns.notifications.notification_renderer import Render
 from redrive.aws.sns.protection.audit import AuditLog
-from redrive.aws.sns.protection.policy_operations import DataProtectionOperations
+from redrive.aws.sns.protection.operations import DataProtectionOperations
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES, SmsAttributeOperations
 from redrive.aws.sns.sms.direct import DirectTexts

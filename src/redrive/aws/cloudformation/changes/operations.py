@@ -5,17 +5,18 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.change import Change
-from redrive.aws.cloudformation.changes.forgetting import forget_deleted
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, stack_event
 from redrive.aws.cloudformation.changes.notifying import put_events
 from redrive.aws.cloudformation.changes.sources import Services
-from redrive.aws.cloudformation.documents.history import StackEvent
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL, StackEvent
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
+    RESOURCE,
     STACK,
+    TEMPLATE,
     OperationState,
     Stack,
     StackOperation,
@@ -24,6 +25,7 @@ from redrive.aws.cloudformation.documents.states import GIVEN_UP
 from redrive.aws.cloudformation.documents.words import Activity, DocumentWatch, StackSignals
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import NotFound, StoreUnavailable
@@ -215,3 +217,37 @@ class StackOperations:
         """Leave what is under way to the next start."""
         await self._upkeep.close()
         await self._tasks.stop()
+
+
+# ---- forgetting ------------------------------------------------------------------------------------------------------
+#
+# A deleted stack is shown for 90 days, with its resources and events, and is gone then.
+
+KEPT_MS: Final = 90 * DAY_MS
+_PAGE: Final = 500  # documents read in one turn
+_BEHIND: Final[tuple[DocumentKind[Any], ...]] = (EVENT, RESOURCE, CHANGE_SET, SIGNAL, TEMPLATE)
+
+
+async def forget_deleted(engine: Engine, now: int) -> int:
+    """Remove all that is kept of stacks which were deleted longer ago than `KEPT_MS`; how many there were.
+
+    The stack itself goes last, so that a node which dies in between leaves nothing that nobody finds.
+    """
+    documents = engine.resources.documents
+    forgotten = 0
+    for stack in await documents.find(STACK, ""):
+        if stack.status != "DELETE_COMPLETE" or stack.deleted_at is None:
+            continue
+        if stack.deleted_at + KEPT_MS <= now:
+            for kind in _BEHIND:
+                await _remove_all(engine, kind, stack)
+            await documents.remove(OPERATION, stack.key)
+            forgotten += await documents.remove(STACK, stack.key)
+    return forgotten
+
+
+async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> None:
+    documents = engine.resources.documents
+    while stored_documents := await documents.stored(kind, f"{stack.key}/", limit=_PAGE):
+        for key, _, _ in stored_documents:
+            await documents.remove(kind, key)

@@ -7,7 +7,6 @@ from typing import Any, Final, NoReturn
 
 from redrive.aws.cloudformation.changes.journal import Journal, event_of
 from redrive.aws.cloudformation.changes.order import StepFailed
-from redrive.aws.cloudformation.changes.reasons import reason_of
 from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.changes.values import resolved
 from redrive.aws.cloudformation.changes.wishes import wanted_of
@@ -31,6 +30,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     ResourceState,
     ResourceType,
 )
+from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -200,3 +200,38 @@ class StepParts:
 def leftover_of(kind: str, was: Before) -> Leftover:
     """A resource that a change replaced."""
     return Leftover(kind, was.name, was.physical_id, was.properties, was.replace_policy)
+
+
+# ---- reasons of failures, as CloudFormation words those of its handlers ----------------------------------------------
+
+_CODES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("AlreadyExists", ("AlreadyExists", "ConflictException", "QueueNameExists", "BucketAlreadyExists")),
+    ("NotFound", ("NotFound", "NoSuch", "NonExistent", "DoesNotExist")),
+    ("AccessDenied", ("AccessDenied", "AuthorizationError", "NotAuthorized")),
+    ("ServiceLimitExceeded", ("LimitExceeded",)),
+    ("Throttling", ("Throttl", "TooManyRequests")),
+)
+_SERVER_FAULT: Final = 500
+
+
+def reason_of(service: str, error: AwsError, request_id: str, token: str) -> str:
+    """The reason of a resource's failure.
+
+    Args:
+        service: Botocore's name; empty where no service was asked.
+        error: As it refused.
+        request_id: Of the call.
+        token: Of the attempt.
+    """
+    if not service:
+        return error.message
+    text = error.message or error.code
+    sentence = f"{text} (Service: {service_of(service).title}, Status Code: {error.status}, Request ID: {request_id})"
+    return f'Resource handler returned message: "{sentence}" (RequestToken: {token}, HandlerErrorCode: {_code(error)})'
+
+
+def _code(error: AwsError) -> str:
+    for code, parts in _CODES:
+        if any(part in error.code for part in parts):
+            return code
+    return "GeneralServiceException" if error.status >= _SERVER_FAULT else "InvalidRequest"

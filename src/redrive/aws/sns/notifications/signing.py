@@ -80,3 +80,14 @@ class Signer:
 def _digest(text: str, version: str) -> bytes:
     """The digest that is signed; the two versions' differ in length, so it tells them apart as well."""
     return hashlib.new(_DIGESTS[version], text.encode(), usedforsecurity=False).digest()
+
+
+# ---- the certificate that subscribers check notifications by ---------------------------------------------------------
+
+_NAME_HEX: Final = 32
+PATH_BEGINNING: Final = "/SimpleNotificationService-"
+
+
+def certificate_path(pair: SigningPair) -> str:
+    """The path: `/SimpleNotificationService-<32 hex digits of the certificate's own digest>.pem`."""
+    return f"{PATH_BEGINNING}{hashlib.sha256(pair.pem).hexdigest()[:_NAME_HEX]}.pem"

@@ -3,9 +3,13 @@
 from dataclasses import replace
 from functools import lru_cache
 
+from redrive.aws.kit.call import Call
+from redrive.aws.sns.documents.access import topic_at
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.aws.sns.protection.policy import ProtectionPolicy
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
 from redrive.model.topic import Topic
 
 
@@ -51,3 +55,28 @@ def _read(text: str) -> ProtectionPolicy:
         return read_protection_policy(text)
     except ProtectionPolicyInvalid as refusal:
         raise invalid(f"DataProtectionPolicy Reason: {refusal}") from refusal
+
+
+# ---- operations ------------------------------------------------------------------------------------------------------
+
+
+class DataProtectionOperations:
+    """A topic's policy, put and given back."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        topic = await self._topic(call, params, "PutDataProtectionPolicy")
+        policy: str = params["DataProtectionPolicy"]
+        await self._engine.resources.topics.update(topic.name, lambda current: changed(current, policy))
+        return {}
+
+    async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        topic = await self._topic(call, params, "GetDataProtectionPolicy")
+        return {"DataProtectionPolicy": text_of(topic)}
+
+    async def _topic(self, call: Call, params: Structure, action: str) -> Topic:
+        return await topic_at(
+            call, self._engine.resources.topics, params["ResourceArn"], action, "ResourceArn"
+        )
