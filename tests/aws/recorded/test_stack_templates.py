@@ -101,6 +101,10 @@ def test_a_template_includes_properties_resources_and_values_from_buckets(tmp_pa
             "Template error: its functions make more than 200000 values or 12800000 characters.",
         ),
         (
+            {f"A{number}": include(f"s3://cars/{number}") for number in range(101)},
+            "Transform AWS::Include failed with: A template includes at most 100 objects.",
+        ),
+        (
             {"Fn::Transform": []},
             "Template error: every Fn::Transform object requires a Name, and Parameters.",
         ),

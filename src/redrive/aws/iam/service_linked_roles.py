@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from redrive.access.identities import Role
+from redrive.access.identities import Role, key_of
 from redrive.aws.iam.attachments import count_in
 from redrive.aws.iam.entities import ROLES, shown_role
 from redrive.aws.iam.errors import absent, bad_input, unmodifiable
@@ -120,8 +120,8 @@ def protected(operations: Mapping[str, Verb], documents: Documents) -> dict[str,
 
     def behind(verb: Verb) -> Verb:
         async def check(call: Call, params: Structure) -> Structure:
-            role = await ROLES.get(documents, call.account, params["RoleName"])
-            if is_linked(role):
+            role = await documents.get(ROLES.kind, key_of(call.account, params["RoleName"]))
+            if role is not None and is_linked(role):
                 text = f"Cannot perform the operation on the protected role '{role.name}'"
                 raise unmodifiable(f"{text} - this role is only modifiable by AWS")
             return await verb(call, params)

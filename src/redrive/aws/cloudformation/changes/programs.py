@@ -43,6 +43,7 @@ from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
 
 TRANSFORMS: Final = (LANGUAGE_EXTENSIONS, SERVERLESS)
+_PARTS_MAX: Final = 100  # objects that a template includes: each is a call
 _FETCHED_AT_ONCE: Final = 10  # parameters of the store in one GetParameters
 
 
@@ -86,12 +87,20 @@ async def with_included(
     scope = EvaluationScope(values, section(source, "Mappings"), lambda _: False)
     locations = await offload(call.account, lambda: set(locations_in(source, scope)))
     parts: dict[str, Any] = {}
+    if len(locations) > _PARTS_MAX:
+        raise include_failure(f"A template includes at most {_PARTS_MAX} objects.")
+
+    def read(text: str) -> Any:
+        part = read_part(text)
+        scope.spend_value(part)  # before the next is held in memory
+        return part
+
     for location in sorted(locations):
         try:
             text = await text_in_bucket(services, call, *bucket_and_key_of(location))
         except AwsError as refusal:
             raise include_failure(refusal.message) from None
-        parts[location] = await offload(call.account, functools.partial(read_part, text))
+        parts[location] = await offload(call.account, functools.partial(read, text))
 
     def put_together() -> dict[str, Any]:
         whole: dict[str, Any] = with_parts(source, scope, parts)
