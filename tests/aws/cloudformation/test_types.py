@@ -306,6 +306,8 @@ async def test_a_wait_condition_waits_for_its_signals() -> None:
             )
         found = await at.ended(stack["StackId"])
         assert json.loads(found["Outputs"][0]["OutputValue"]) == {"1": "said 1", "2": "said 2"}
+        ids = {name: found["PhysicalResourceId"] for name, found in (await at.resources("shop")).items()}
+        assert ids["Wait"] == f"{stack['StackId']}/Handle"
         late = await at.stacks("CreateStack", StackName="late", TemplateBody=body)
         await at.advance(301)
         assert (await at.ended(late["StackId"]))["StackStatus"] == "ROLLBACK_COMPLETE"

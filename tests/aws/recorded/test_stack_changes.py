@@ -32,6 +32,14 @@ def with_delay(**more: Any) -> str:
     return body(Parameters=_PARAMETERS, Resources={"Orders": queue})
 
 
+async def by_change_set(stage: Stage, template: str, **params: Any) -> dict[str, Any]:
+    """A new stack that a change set makes, as it is described once that is over."""
+    named = {"StackName": "rental", "ChangeSetName": "first"}
+    await ask(stage, "CreateChangeSet", **named, ChangeSetType="CREATE", TemplateBody=template, **params)
+    await ask(stage, "ExecuteChangeSet", **named)
+    return await described(stage)
+
+
 async def template_text(stage: Stage) -> str:
     """The text of the stack's template."""
     return str((await ask(stage, "GetTemplate", StackName="rental"))["TemplateBody"])
@@ -243,7 +251,7 @@ def test_a_policy_during_an_update_binds_that_update_alone() -> None:
 def test_a_failed_creation_counts_as_a_deletion_and_leaves_nothing_to_delete() -> None:
     async def play(stage: Stage) -> None:
         group = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "no name!"}}
-        shown = await stack(stage, TemplateBody=body(Resources={"Lines": group, "Orders": QUEUE}))
+        shown = await by_change_set(stage, body(Resources={"Lines": group, "Orders": QUEUE}))
         assert (shown["StackStatus"], "DeletionTime" in shown) == ("ROLLBACK_COMPLETE", True)
         assert (shown["EnableTerminationProtection"], "ChangeSetId" in shown) == (False, False)
         events = (await ask(stage, "DescribeStackEvents", StackName="rental"))["StackEvents"]
@@ -339,9 +347,10 @@ def test_a_summary_names_what_resources_are_imported_by() -> None:
     on_stage(play, auth="off")
 
 
-def test_a_mapping_without_the_key_of_a_parameter_is_refused_at_once() -> None:
+@pytest.mark.parametrize("keys", [({"Ref": "Stage"}, "seconds"), ("live", {"Ref": "Stage"})])
+def test_a_mapping_without_the_key_of_a_parameter_is_refused_at_once(keys: tuple[Any, Any]) -> None:
     async def play(stage: Stage) -> None:
-        delays = {"Fn::FindInMap": ["Delays", {"Ref": "Stage"}, "seconds"]}
+        delays = {"Fn::FindInMap": ["Delays", *keys]}
         template = body(
             Parameters={"Stage": {"Type": "String", "Default": "test"}},
             Mappings={"Delays": {"live": {"seconds": 5}}},
@@ -351,7 +360,8 @@ def test_a_mapping_without_the_key_of_a_parameter_is_refused_at_once() -> None:
         refusal = await stage.refusal(
             stage.root, "cloudformation", "CreateChangeSet", **params, TemplateBody=template
         )
-        assert refusal == "ValidationError: Template error: Unable to get mapping for Delays::test::seconds"
+        told = "::".join("test" if isinstance(key, dict) else key for key in keys)
+        assert refusal == f"ValidationError: Template error: Unable to get mapping for Delays::{told}"
 
     on_stage(play, auth="off")
 

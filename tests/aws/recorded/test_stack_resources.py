@@ -10,7 +10,7 @@ import pytest
 from tests.aws.iam.stage import ACCOUNT, REGION, Stage, allow, on_stage, policy
 from tests.aws.recorded.test_cloudformation import body, described, stack
 from tests.aws.recorded.test_lambda import FUNCTION, ROLE
-from tests.aws.recorded.test_stack_changes import ask
+from tests.aws.recorded.test_stack_changes import ask, by_change_set
 
 _POLICY = orjson.loads(policy({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}))
 _TRUST = orjson.loads(policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"}))
@@ -32,9 +32,10 @@ def test_a_policy_for_nobody_fails_and_stays_until_it_is_retained() -> None:
     async def play(stage: Stage) -> None:
         broken = of("IAM::Policy", PolicyName="broken", PolicyDocument=_POLICY)
         template = body(Resources={"BrokenPolicy": broken})
-        shown = await stack(stage, TemplateBody=template, Capabilities=["CAPABILITY_IAM"])
+        shown = await by_change_set(stage, template, Capabilities=["CAPABILITY_IAM"])
         reason = "The following resource(s) failed to delete: [BrokenPolicy]. "
         assert (shown["StackStatus"], shown["StackStatusReason"]) == ("ROLLBACK_FAILED", reason)
+        assert (shown["EnableTerminationProtection"], "DeletionTime" in shown) == (False, True)
         assert "ChangeSetId" not in shown
         events = (await ask(stage, "DescribeStackEvents", StackName="rental"))["StackEvents"]
         of_policy = [event for event in reversed(events) if event["LogicalResourceId"] == "BrokenPolicy"]
@@ -52,6 +53,7 @@ def test_a_policy_for_nobody_fails_and_stays_until_it_is_retained() -> None:
         await ask(stage, "DeleteStack", StackName="rental")
         again = await described(stage)
         assert (again["StackStatus"], again["StackStatusReason"]) == ("DELETE_FAILED", reason)
+        assert ("ChangeSetId" in again, "DeletionTime" in again) == (False, True)
         await ask(stage, "DeleteStack", StackName="rental", RetainResources=["BrokenPolicy"])
         assert (await described(stage, shown["StackId"]))["StackStatus"] == "DELETE_COMPLETE"
 

@@ -91,7 +91,7 @@ class ChangeSetOperations:
                 raise no_stack(params["StackName"])
             check_name("stackName", name.name)
             stack = new_stack(call, {}, name, self._operations.new_id(), StackSettings(""))
-            return replace(stack, status=REVIEW)
+            return replace(stack, status=REVIEW, told_at=self._engine.clock.now())
         if kind == "CREATE" and current.status != REVIEW:
             raise _standing(current.name.name, params["ChangeSetName"])
         if current.status != REVIEW:
