@@ -69,6 +69,17 @@ def test_a_service_is_not_asked_with_headers_that_cannot_be_mapped(name: str) ->
     played(play)
 
 
+def test_a_service_that_is_not_offered_cannot_be_asked() -> None:
+    """No record: nothing is pretended, where a default response would make a success of the refusal."""
+
+    async def play(stage: Stage, api: str, resource: str) -> None:
+        uri = f"arn:aws:apigateway:{REGION}:dynamodb:action/PutItem"
+        answer = await called(stage, api, resource, type="AWS", integrationHttpMethod="POST", uri=uri)
+        assert (answer.status, answer.body) == (500, b'{"message":"Internal server error"}')
+
+    played(play)
+
+
 def test_the_answer_of_a_service_names_its_trace() -> None:
     async def play(stage: Stage, api: str, resource: str) -> None:
         integration = {"type": "AWS", "integrationHttpMethod": "POST", "uri": _QUEUES}

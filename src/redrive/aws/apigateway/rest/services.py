@@ -13,10 +13,17 @@ from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.rest.mapping import Mapped
 from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.aws.wire.profiles import profiles
 from redrive.model.http import Request
 
 _URI: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:([a-z0-9-]+):(?:([a-z0-9-]+)\.)?([a-z0-9.-]+):(path|action)/(.*)", re.DOTALL
+)
+#: As URIs call those of this server.
+_SERVICES: Final = frozenset(
+    name
+    for profile in profiles().values()
+    for name in (profile.name, profile.endpoint_prefix, *profile.hosts)
 )
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -65,9 +72,11 @@ class ServiceIntegration:
         """The service's answer.
 
         Raises:
-            Refusal: The integration cannot be made a request.
+            Refusal: The integration cannot be made a request, or one of a service that there is not.
         """
         uri = read_uri(with_variables(exchange, integration["uri"]))
+        if uri.service not in _SERVICES:
+            raise Refusal("API_CONFIGURATION_ERROR", reason=f"This server does not offer {uri.service}")
         request = _request(exchange, integration, uri, mapped)
         response = await self._calls.answer(request, caller, uri.region, exchange.id)
         headers = {name.lower(): value for name, value in response.headers.items()}
