@@ -1,6 +1,6 @@
 """AWS CloudFormation: stacks of the resources of all the other services."""
 
-from redrive.aws.cloudformation.changes.notifying import TopicEndpoint
+from redrive.aws.cloudformation.changes.notifying import StackTopicEndpoint
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.documents.history import TO_TOPIC
@@ -32,7 +32,7 @@ def extension(core: Core) -> Extension:
             paths={PATH: facade.signals.answer},
         ),
         delivery=DeliveryParts(
-            endpoints={TO_TOPIC: TopicEndpoint(services, core.engine.resources.documents)}
+            endpoints={TO_TOPIC: StackTopicEndpoint(services, core.engine.resources.documents)}
         ),
         lifecycle=Lifecycle(
             start=(operations.start,),

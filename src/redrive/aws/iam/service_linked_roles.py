@@ -30,7 +30,7 @@ _PROTECTED: Final = (
 )
 
 
-class _Row(NamedTuple):
+class _LinkedRole(NamedTuple):
     """The role of a service.
 
     Attributes:
@@ -210,7 +210,7 @@ vpcorigin.cloudfront CloudFrontVPCOrigin AWSCloudFrontVPCOriginServiceRolePolicy
 waf WAFLogging WAFLoggingServiceRolePolicy
 wafv2 WAFV2Logging WAFV2LoggingServiceRolePolicy
 """
-_ROLES: Final[Mapping[str, _Row]] = {
-    service: _Row(f"AWSServiceRoleFor{role}", policy)
+_ROLES: Final[Mapping[str, _LinkedRole]] = {
+    service: _LinkedRole(f"AWSServiceRoleFor{role}", policy)
     for service, role, policy in (line.split() for line in _TABLE.splitlines())
 }

@@ -69,7 +69,7 @@ def message_of(stack: Stack, event: StackEvent) -> str:
     return "".join(f"{name}='{value}'\n" for name, value in members.items())
 
 
-class TopicEndpoint:
+class StackTopicEndpoint:
     """Publishes events of stacks, with the rights of whoever changed the stack (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, services: Services, documents: Documents) -> None:
