@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer
 from redrive.aws.apigateway.authorizers.issuers import Issuers, TokenRefusal, read_token
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.authorizers.verdicts import Verdict
+from redrive.aws.apigateway.authorizers.verdicts import AuthorizerVerdict
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.targets import InvokeTarget
@@ -117,9 +117,9 @@ def exchange(account: str) -> Exchange:
     return Exchange(Request("GET", "/prod/cars", "", {"token": "a"}, b""), target, place, "/cars", "id", 0)
 
 
-async def asked(functions: AuthorizerFunctions, account: str, token: str) -> Verdict:
+async def asked(functions: AuthorizerFunctions, account: str, token: str) -> AuthorizerVerdict:
     authorizer = FunctionAuthorizer("guard", FUNCTION, "", 3_600)
-    return await functions.verdict(exchange(account), authorizer, [token], {}, Verdict)
+    return await functions.verdict(exchange(account), authorizer, [token], {}, AuthorizerVerdict)
 
 
 async def test_an_account_takes_none_of_the_room_of_another() -> None:
