@@ -29,6 +29,7 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     endpoints = f"{server.url}/_redrive/console/{sns.account}/{sns.region}/endpoints"
     screen.open(endpoints)
     assert "1 on hold" in screen.text()
+    assert screen.axe() == []
     assert "Client error 404" in screen.text("tr[data-row]")
     until = screen.find("td[data-label='Next try'] time").get_attribute("datetime") or ""
     assert int(datetime.fromisoformat(until).timestamp()) == rested_at + REST_SECONDS

@@ -34,15 +34,17 @@ return document.getAnimations().length + [...document.querySelectorAll("*")].fil
 #: What a picture says with a fill or a stroke, in a colour that is the ground's.
 _UNSEEN: Final = """
 const ground = getComputedStyle(document.body).backgroundColor;
-const drawn = "svg text, svg circle, svg .mark:not(.hollow), svg polyline, tr.chosen";
+const drawn = "svg text, svg circle, svg .mark:not(.hollow), svg polyline, tr.chosen, .side [aria-current]";
 return [...document.querySelectorAll(drawn)].filter(each => {
   const style = getComputedStyle(each);
-  if (each.matches("tr")) return style.outlineStyle === "none";
+  if (each.matches("tr, a")) return style.outlineStyle === "none";
   return each.matches("polyline") ? style.stroke === ground : style.fill === ground;
 }).map(each => each.outerHTML);
 """
 #: The lines of the header that a telephone's screen can spare (CSS pixels).
 _HEADER_MAX: Final = 92
+#: A tablet, and a window of 1,280 pixels at 200 %.
+_BETWEEN: Final = (820, 640)
 _HEADER: Final = "return document.querySelector('header').offsetHeight"
 #: How far the bar of actions stands below the window's lower edge.
 _OUT_OF_SIGHT: Final = """
@@ -187,6 +189,10 @@ def _suits_everybody(screen: Screen, path: str) -> None:
         assert across <= width, (path, width)
         assert screen.run(_OUT_OF_SIGHT) < 1, (path, width)
     assert screen.run(_HEADER) <= _HEADER_MAX, path
+    for width in _BETWEEN:
+        screen.size(width)
+        across = screen.run("return document.documentElement.scrollWidth")
+        assert across <= width, (path, width)
     screen.scripts(on=False)
     screen.open(path)
     assert screen.run(_OUT_OF_REACH) == [], (path, "without scripts")

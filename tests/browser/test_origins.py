@@ -99,5 +99,5 @@ def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, st
     screen.click("input[value=fast]")
     screen.press("Start in 5 seconds")
     server.advance(30)
-    screen.wait_for("completed", "#state")
+    screen.wait_for("Completed", "#state")
     assert screen.text("#moved") == "1"

@@ -28,7 +28,7 @@ def test_the_good_orders_go_back_in_four_clicks(
     screen.press("Start in 5 seconds")
     screen.wait_for("until then Stop takes it back", reload=not with_scripts)
     server.advance(10)
-    screen.wait_for("completed", "#state", reload=not with_scripts)
+    screen.wait_for("Completed", "#state", reload=not with_scripts)
     assert came(webhook, GOOD) == good_orders()
     assert re.search(
         rf"audit\.did \S+ \S+ by=anybody what='redrive \S+ of {GOOD} \(server_error 503\), fast'",
@@ -51,7 +51,7 @@ def test_the_same_by_keys_alone(screen: Screen, sns: Sns, server: Server, webhoo
     assert screen.run("return document.querySelector('input[value=fast]').checked")
     screen.leaving(lambda: screen.tab_to("Start in 5 seconds", Keys.ENTER))
     server.advance(10)
-    screen.wait_for("completed", "#state")
+    screen.wait_for("Completed", "#state")
     assert came(webhook, GOOD) == good_orders()
 
 
@@ -66,14 +66,14 @@ def test_an_endpoint_that_is_still_broken_gets_ten_and_no_more(
     assert screen.find("input[value=careful]").is_selected()
     screen.press("Start in 5 seconds")
     server.advance(15)
-    screen.wait_for("It stopped itself: 10 of 10 failed their first attempt: server_error 503")
+    screen.wait_for("It stopped itself: 10 of 10 failed their first attempt: Server error 503")
     left = GOOD - CAREFUL_FIRST
     assert f"{left} stay where they are, in order" in screen.text()
     assert waiting(server, dead) == before[:BAD] + before[BAD + CAREFUL_FIRST :]
     fail(server, webhook.url, None)
     screen.press("Resume")
     server.advance(60)
-    screen.wait_for("completed", "#state")
+    screen.wait_for("Completed", "#state")
     assert came(webhook, GOOD) == good_orders()
 
 
@@ -86,7 +86,7 @@ def test_a_cancelled_redrive_leaves_the_rest_in_order(
     server.advance(8)
     screen.press("Stop:")
     server.advance(1)
-    screen.wait_for("cancelled", "#state")
+    screen.wait_for("Stopped", "#state")
     moved = int(screen.text("#moved"))
     assert 0 < moved < GOOD
     left = waiting(server, dead)
@@ -111,7 +111,7 @@ def test_a_redrive_goes_on_after_the_tab_is_closed_and_the_server_killed(
         assert 0 < moved < GOOD
         for _ in range(8):
             server.advance(30)  # past the lease of the node that is gone, and then as long as the rest takes
-        screen.wait_for("completed", "#state")
+        screen.wait_for("Completed", "#state")
         assert screen.text("#moved") == str(GOOD)
         assert came(webhook, GOOD) == good_orders()
         screen.open("about:blank")

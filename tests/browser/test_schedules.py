@@ -33,6 +33,8 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
     command = screen.text("#shown-command")
     _copied(screen, "shown-policy")
     assert screen.run("return window.sameDocument")
+    screen.size(320)
+    assert screen.run("return document.documentElement.scrollWidth") <= 320
     screen.press("Save as the policy")
     screen.wait_for("is retried by this policy from now on")
     assert _policy_of(sns, arn) == TRIED

@@ -50,7 +50,7 @@ def test_a_search_looks_at_all_causes_and_is_what_goes_back(
     screen.click("input[value=fast]")
     screen.press("Start in 5 seconds")
     server.advance(10)
-    screen.wait_for("completed", "#state")
+    screen.wait_for("Completed", "#state")
     left = [
         *(order(400, each) for each in range(BAD) if each > 1),
         *(order(503, each) for each in range(GOOD) if each != 3),

@@ -171,7 +171,7 @@ async def test_a_queue_from_which_nobody_receives_is_told_of_after_ten_minutes()
         await advance(visitor, 2 * MINUTE_MS)
         page = await overview(visitor)
         assert page.count(told) == 1  # a dead-letter queue waits for a person, and is told of as such
-        assert 'aria-label="Open queue 1 message waits in orders"' in page
+        assert 'aria-label="Open queue: 1 message waits in orders"' in page
         await engine.messages.receive(world.orders, 1, lease_ms=0, wait_ms=0)
         await advance(visitor, MINUTE_MS)
         assert told not in await overview(visitor)
@@ -191,7 +191,7 @@ async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_
         assert told in page
         assert "Redrive of" not in await overview(visitor, f"?place={OTHER.account}/{OTHER.region}")
         link = f"{ROOM}/dead-letters/orders-dead/tasks/{task.id}"
-        assert f'href="{link}" aria-label="Open redrive Redrive of orders-dead: ' in page
+        assert f'href="{link}" aria-label="Open redrive: Redrive of orders-dead: ' in page
         assert "It failed: the queue that it sent to is gone." in (await visitor.get(link)).body.decode()
         await advance(visitor, 24 * 60 * MINUTE_MS + LEASE_MS)
         assert told not in await overview(visitor)
@@ -212,7 +212,7 @@ async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -
         await advance(visitor, 48 * 60 * MINUTE_MS)
         page = await overview(visitor)
         assert (
-            '10 of 20 moved</a><span class="soft">10 of 10 failed their first attempt: server_error 503'
+            '10 of 20 moved</a><span class="soft">10 of 10 failed their first attempt: Server error 503'
             in page
         )
         assert page.index("Nobody has received from it") < page.index("Stopped by itself")

@@ -22,7 +22,7 @@ from redrive.console.undelivered import (
     lost_needs,
 )
 from redrive.console.visit import Visit
-from redrive.console.words import failure_words, many, number, place_text, why_failed
+from redrive.console.words import failure_words, many, number, place_text, why_failed, why_stopped
 from redrive.engine.operations import DeadLetterQueue
 from redrive.model.circuit import OpenCircuit
 from redrive.model.durations import show_duration
@@ -238,7 +238,7 @@ async def _tasks(visit: Visit) -> Sequence[MoveTask]:
 def _task(visit: Visit, task: MoveTask) -> Need:
     """A redrive task, and why it failed or stopped itself, if it did."""
     failed = task.state is TaskState.FAILED
-    why = why_failed(task.failure) if failed else task.stopped_why
+    why = why_failed(task.failure) if failed else why_stopped(task.stopped_why)
     title = f"Redrive of {task.source.name}: {number(task.moved)} of {number(task.to_move)} moved"
     words = {
         TaskState.WAITING: "Starting",

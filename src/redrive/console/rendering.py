@@ -77,6 +77,7 @@ def _environment(icons: str) -> "Environment":
         "clock_time",
         "one_line",
         "why_failed",
+        "why_stopped",
         "failure_words",
         "many",
         "rate",

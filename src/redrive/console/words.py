@@ -41,6 +41,12 @@ def failure_words(failure: str | None) -> str:
     return f"{words} {status}".strip()
 
 
+def why_stopped(why: str) -> str:
+    """`10 of 10 failed their first attempt: Server error 503`: the reason that a redrive task stopped itself for."""
+    begin, colon, failure = why.rpartition(": ")
+    return f"{begin}{colon}{failure_words(failure)}" if colon else why
+
+
 def number(value: int | None) -> str:
     """`40,012`; a hyphen where nothing was counted."""
     return "-" if value is None else f"{value:,}"

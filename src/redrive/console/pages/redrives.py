@@ -6,7 +6,7 @@ from redrive.console.commands import redrive_command
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
-from redrive.console.words import moment
+from redrive.console.words import moment, why_stopped
 from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, LetterOrigin, RedrivePlan, RedriveWish
 from redrive.engine.ports import Cause, LookRequest
 from redrive.model.careful import CarefulPace
@@ -202,7 +202,7 @@ def _summary(record: MoveTask, left: int) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
     choice = "all dead letters" if record.choice is None else record.choice.text
     who = f" by {record.by}" if record.by else ""
-    why = f" It stopped by itself: {record.stopped_why}." if record.stopped_why else ""
+    why = f" It stopped by itself: {why_stopped(record.stopped_why)}." if record.stopped_why else ""
     return (
         f"Redrive of {record.source.name} ({choice}), started {moment(record.started_at)[:19]}Z{who}: {record.state},"
         f" {record.moved:,} of {record.to_move:,} moved, {left:,} stayed.{why}"
