@@ -1,7 +1,6 @@
 """Overview: is anything wrong, and where to look."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -9,8 +8,8 @@ from urllib.parse import urlencode
 from redrive.access.keys import is_account
 from redrive.console import navigation
 from redrive.console.arrivals import REMEMBERED_MS, last_arrival
-from redrive.console.commands import aws_command
-from redrive.console.hour import last_hour
+from redrive.console.first_steps import first_steps
+from redrive.console.hour import Hour, last_hour
 from redrive.console.navigation import read_place
 from redrive.console.needs import error_series, needs
 from redrive.console.nodes import Node
@@ -23,6 +22,7 @@ from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.levels import Level
+from redrive.telemetry.traffic import place_series
 
 
 async def page(visit: Visit) -> Page:
@@ -44,7 +44,7 @@ async def page(visit: Visit) -> Page:
         "waiting": _waiting(levels, places, {each.queue.name for each in dead}),
         "dead": sum(each.letters for each in dead),
         "places_shown": len(places),
-        "start": _start(visit),
+        **await _first_steps(visit, places, sent=_sent(hour, places) or bool(levels)),
         **node,
         "links": [_links(visit, place) for place in places],
         "of": visit.asked("of"),
@@ -155,16 +155,18 @@ def _waiting(
     }
 
 
-def _start(visit: Visit) -> dict[str, str]:
-    """The commands by which somebody begins, whole for this server."""
-    place = navigation.default_place(visit)
-    at_home = replace(visit, args={"account": place.account, "region": place.region})
-    url = f"{visit.host}/{place.account}/orders"
-    send = ("sqs", "send-message", "--queue-url", url, "--message-body", '{"order": 1}')
-    return {
-        "create": aws_command(at_home, "sqs", "create-queue", "--queue-name", "orders"),
-        "send": aws_command(at_home, *send),
-    }
+async def _first_steps(visit: Visit, places: Sequence[ResourceName], *, sent: bool) -> dict[str, Any]:
+    """The first steps on an empty server; its page goes on showing them, as they are done, until it is left."""
+    chooses = any(visit.asked(name) for name in ("of", "after", "place"))
+    if chooses or len(places) > 1 or (places and not visit.asked("steps")):
+        return {"steps": []}
+    steps = await first_steps(visit, places[0] if places else None, sent=sent)
+    return {"steps": steps, "live_from": visit.link_anywhere("", steps="yes")}
+
+
+def _sent(hour: Hour, places: Sequence[ResourceName]) -> bool:
+    """True if something was sent in the last hour."""
+    return any(hour.total(place_series(place, "sent")) for place in places)
 
 
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
