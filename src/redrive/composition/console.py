@@ -24,7 +24,7 @@ from redrive.endpoints.kept_connection import SingleFlight
 from redrive.engine.engine import Engine
 from redrive.engine.operations import TASK
 from redrive.model.http import Request, Response
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.clock import SystemClock, monotonic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts
 from redrive.settings import origins_of
@@ -78,6 +78,8 @@ def extension(core: Core, store_bytes: Callable[[], int | None], examine: Examin
         stacks=Remembered(core.engine.resources.documents, STACK, stack_in_trouble),
         redrives=Remembered(core.engine.resources.documents, TASK, lambda task: task.state.active),
         functions=Remembered(core.engine.resources.documents, FUNCTION),
+        web=core.web,
+        monotonic=monotonic,
         audit=core.audit,
         doctor=Doctor(lambda: findings(settings), examine, SystemClock()),
         commit_seconds=core.meters.commits.seconds.median_bound,

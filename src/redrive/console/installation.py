@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.access.keys import Keyring
+from redrive.aws.apigateway.requests.outgoing import Web
 from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -66,6 +67,8 @@ class Installation:
         stacks: Those that failed or were rolled back, of all accounts.
         functions: Of all accounts.
         redrives: The tasks that have not ended, of all accounts.
+        web: Makes requests to endpoints, within what the settings allow.
+        monotonic: Seconds that only grow.
         audit: What was done by the console and by Redrive's own routes.
         doctor: Checks this node's settings and store.
         commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
@@ -85,6 +88,8 @@ class Installation:
     stacks: Remembered[Stack]
     functions: Remembered[FunctionRecord]
     redrives: Remembered[MoveTask]
+    web: Web
+    monotonic: Callable[[], float]
     audit: AuditTrail
     doctor: Doctor
     commit_seconds: Callable[[], float | None]

@@ -1,5 +1,6 @@
 """Redrive: planned, started, watched, paused and cancelled."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.console.commands import redrive_command
@@ -30,10 +31,22 @@ _ASIDE_STATUS: Final = 400
 
 async def plan(visit: Visit) -> Page:
     """The numbers that a redrive would move, and to where: a page, so that no polling can press it."""
-    return await _planned(visit, await visit.queue(), "")
+    return await planned(visit, await visit.queue(), "")
 
 
-async def _planned(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
+async def planned(
+    visit: Visit, queue: Queue, notice: str, status: int = 200, rehearsed: Sequence[Any] = (), did: str = ""
+) -> Page:
+    """The plan that an address or a form asks for.
+
+    Args:
+        visit: Whose.
+        queue: Of which.
+        notice: Why it is shown again; empty: it was asked for.
+        status: Of the answer.
+        rehearsed: The answers to copies, where there was a rehearsal.
+        did: For the audit.
+    """
     operations = visit.engine.operations
     ids = visit.numbers("id", BATCH_MAX)
     what = visit.asked("what", "picked" if ids else "all")
@@ -81,8 +94,13 @@ async def _planned(visit: Visit, queue: Queue, notice: str, status: int = 200) -
         "to": visit.asked("to"),
         "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), q=visit.asked("q")),
         "command": _command(visit, queue, what, ids),
+        "rehearsed": rehearsed,
+        "rehearsal": visit.link("dead-letters", queue.name.name, "rehearse"),
+        "start": visit.link("dead-letters", queue.name.name, "plan"),
+        "copies": visit.asked("copies", "10"),
+        "url": visit.asked("url"),
     }
-    return Page("plan.html", values, status)
+    return Page("plan.html", values, status, did=did)
 
 
 async def _receivers(visit: Visit, queue: Queue, origin: LetterOrigin | None) -> list[Subscription]:
@@ -122,11 +140,11 @@ async def start(visit: Visit) -> Page | Redirect:
             visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")), sentence=sentence
         )
     choice = _choice(visit, ids if visit.asked("what") == "except" else [])
-    planned = visit.number("number")
+    expected = visit.number("number")
     now = await operations.plan_redrive(queue, choice)
-    if abs(now.number - planned) * 1000 > max(planned, 1) * _GREW_PERMILLE:
-        sentence = f"There were {planned:,} when this was planned, and are {now.number:,} now. Look again."
-        return await _planned(visit, queue, sentence, _CONFLICT)
+    if abs(now.number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
+        sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
+        return await planned(visit, queue, sentence, _CONFLICT)
     pace = visit.asked("pace", "careful")
     wish = RedriveWish(
         choice=choice,
@@ -137,11 +155,11 @@ async def start(visit: Visit) -> Page | Redirect:
     )
     rate = visit.number("rate", 50) if pace == "steady" else None
     if rate is not None and not 1 <= rate <= RATE_MAX:
-        return await _planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _ASIDE_STATUS)
+        return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _ASIDE_STATUS)
     try:
         task = await operations.start_redrive(queue, destination, rate, wish)
     except TaskActive:
-        return await _planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
+        return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all" if choice is None else choice.text
     did = f"redrive {task.id} of {now.number:,} ({cause}), {pace}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)

@@ -1,0 +1,116 @@
+"""Rehearsal of a redrive: copies of some dead letters go to an address once, and stay where they are."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from redrive.console.pages.dead_letters import read_cause
+from redrive.console.pages.redrives import planned
+from redrive.console.visit import Page, Unusable, Visit, searched
+from redrive.console.words import one_line
+from redrive.engine.ports import LookRequest
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.search import SearchInvalidError
+
+COPIES_MAX: Final = 100
+COPIES: Final = 10
+LOOKED_AT: Final = 500  # dead letters, the oldest first, that copies are made of
+AT_ONCE: Final = 10
+TIMEOUT_MS: Final = 5_000
+_ANSWER_BYTES_MAX: Final = 64 * 1024
+_MARK: Final = {"x-redrive-rehearsal": "1", "content-type": "text/plain; charset=UTF-8"}
+_OK: Final = range(200, 300)
+
+
+class Answered(NamedTuple):
+    """The answer to a copy.
+
+    Attributes:
+        seq: The place of the dead letter.
+        status: Of the answer; None: there was none.
+        took_ms: How long it took.
+        text: The beginning of the answer, or the reason that there was none.
+    """
+
+    seq: int
+    status: int | None
+    took_ms: int
+    text: str
+
+    @property
+    def is_good(self) -> bool:
+        """True if the endpoint took it."""
+        return self.status in _OK
+
+
+async def rehearse(visit: Visit) -> Page:
+    """Send copies, and show what was answered to each on the page of the plan.
+
+    Raises:
+        Unusable: Bodies are hidden here, or the address or the number cannot be used.
+    """
+    queue = await visit.queue()
+    if not visit.bodies_shown:
+        raise Unusable("Bodies are hidden here, so no copies of them are sent.")
+    url, copies = visit.asked("url").strip(), visit.number("copies", COPIES)
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        return await planned(visit, queue, "An address begins with https:// or http://.", 400)
+    if not 1 <= copies <= COPIES_MAX:
+        return await planned(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", 400)
+    letters = await _letters(visit, queue, copies)
+    answers = await _answers(visit, letters, url)
+    results = Counter(str(each.status or "no answer") for each in answers)
+    told = ", ".join(f"{number} {result}" for result, number in results.most_common())
+    did = f"{len(answers)} copies to {urlsplit(url).hostname}: {told or 'none'}"
+    return await planned(visit, queue, "", rehearsed=answers, did=did)
+
+
+async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
+    """The oldest of the dead letters that the plan is for, of those that can be read."""
+    ids, cause = visit.numbers("id", LOOKED_AT), visit.asked("cause")
+    text = visit.asked("q").strip()
+    what = visit.asked("what", "picked" if ids else "all")
+    request = LookRequest(
+        queue.id,
+        LOOKED_AT,
+        cause=None if cause in ("", "all") or what == "picked" else read_cause(cause),
+        seqs=ids if what == "picked" else None,
+    )
+    try:
+        holds = searched(visit, text) if text and what != "picked" else lambda _: True
+    except SearchInvalidError as error:
+        raise Unusable(str(error)) from None
+    excepted = ids if what == "except" else ()
+    letters = await visit.engine.operations.peek_page(request)
+    return [
+        each
+        for each in letters
+        if each.seq not in excepted and visit.body_of(each) is not None and holds(each)
+    ][:number]
+
+
+async def _answers(visit: Visit, letters: Sequence[Delivery], url: str) -> list[Answered]:
+    some = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(letter: Delivery) -> Answered:
+        async with some:
+            return await _answer(visit, letter, url)
+
+    return list(await asyncio.gather(*(ask(letter) for letter in letters)))
+
+
+async def _answer(visit: Visit, letter: Delivery, url: str) -> Answered:
+    """The answer to one copy, by the guard of all endpoints; it is tried once."""
+    began = visit.installation.monotonic()
+    body = letter.body.encode("utf-8", "backslashreplace")
+    try:
+        answer = await visit.installation.web.fetch("POST", url, _MARK, body, TIMEOUT_MS, _ANSWER_BYTES_MAX)
+    except TimeoutError:
+        answer = "Timed out"
+    took_ms = round((visit.installation.monotonic() - began) * 1000)
+    if isinstance(answer, str):
+        return Answered(letter.seq, None, took_ms, answer)
+    return Answered(letter.seq, answer.status, took_ms, one_line(answer.body.decode("utf-8", "replace")))
