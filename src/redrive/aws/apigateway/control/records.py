@@ -15,6 +15,7 @@ HTTP: Final = "http"
 
 STAGES: Final = "stages"  # among the parts of an API
 GATEWAY_RESPONSES: Final = "gatewayResponses"  # of a REST API
+METHODS: Final = "resourceMethods"  # of a resource
 
 
 @dataclass(frozen=True, slots=True)

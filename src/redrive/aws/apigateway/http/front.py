@@ -21,9 +21,9 @@ from redrive.aws.apigateway.requests import http_events
 from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, signer
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.requests.callers import Callers
+from redrive.aws.apigateway.requests.outgoing import OutgoingCalls, http_headers, url_with
+from redrive.aws.apigateway.requests.routing import RememberedRoutes
 from redrive.aws.apigateway.requests.usage import Throttles
-from redrive.aws.apigateway.rest.integrations import Outgoing, http_headers, url_with
-from redrive.aws.apigateway.rest.routing import RememberedRoutes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
@@ -74,7 +74,7 @@ class HttpApiFront:
         engine: Engine,
         authentication: Authentication,
         calls: InnerCalls,
-        outgoing: Outgoing,
+        outgoing: OutgoingCalls,
         callers: Callers,
         authorizers: HttpAuthorizers,
     ) -> None:

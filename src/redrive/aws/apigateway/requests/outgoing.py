@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, Protocol
+from urllib.parse import quote
 
+from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.requests.answers import ApiAnswer
 
@@ -38,6 +40,9 @@ class Web(Protocol):
 
 
 _ANSWER_BYTES_MAX: Final = 10 * 1024 * 1024
+_OF_CONNECTION: Final = frozenset(
+    {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
+)
 
 
 class OutgoingCalls:
@@ -59,3 +64,18 @@ class OutgoingCalls:
             raise Refusal("INTEGRATION_FAILURE", reason=fetched_answer)
         status = fetched_answer.status if fetched_answer.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
         return ApiAnswer(status, fetched_answer.body, dict(fetched_answer.headers))
+
+
+def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:
+    """The URL of an HTTP endpoint with its variables and a query."""
+    url = with_variables(exchange, uri)
+    for name, value in path.items():
+        url = url.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}+}}", quote(value))
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def http_headers(exchange: Exchange) -> dict[str, str]:
+    """The headers that a proxy hands on; those of the connection are its own."""
+    return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}

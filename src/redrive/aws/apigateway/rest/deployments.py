@@ -8,13 +8,14 @@ from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_deploym
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import (
     DEPLOYMENT,
+    METHODS,
     REST_API,
     STAGES,
     ApiDeployment,
     RestApi,
     deployment_key,
 )
-from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES
 from redrive.aws.apigateway.rest.stages import made_stage
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.call import Call

@@ -13,10 +13,10 @@ from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeploy
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
 from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, check_request, signer
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
+from redrive.aws.apigateway.requests.routing import RememberedRoutes
 from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES
-from redrive.aws.apigateway.rest.routing import RememberedRoutes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.model.errors import StoreUnavailable

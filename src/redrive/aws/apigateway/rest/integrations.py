@@ -1,8 +1,8 @@
 """Integrations of REST APIs: what is behind a method, by its type."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
-from urllib.parse import quote, urlencode
+from typing import Any, Final
+from urllib.parse import urlencode
 
 import orjson
 
@@ -12,27 +12,15 @@ from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.requests.callers import Callers
+from redrive.aws.apigateway.requests.outgoing import OutgoingCalls, http_headers, url_with
 from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
 from redrive.aws.apigateway.rest.services import ServiceIntegration, read_uri
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.engine.ports import Clock
 
-_OF_CONNECTION: Final = frozenset(
-    {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
-)
 _TRACE: Final = "X-Amzn-Trace-Id"
 #: The types whose answers name the request's trace (recorded).
 _TRACED: Final = frozenset({"AWS", "AWS_PROXY", "HTTP"})
-
-
-class Outgoing(Protocol):
-    """Asks HTTP endpoints beyond this server, within what its operator allows."""
-
-    async def ask(
-        self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
-    ) -> ApiAnswer:
-        """The endpoint's answer; raises Refusal where the endpoint does not answer."""
-        ...
 
 
 class Integrations:
@@ -42,7 +30,7 @@ class Integrations:
         self,
         services: ServiceIntegration,
         calls: InnerCalls,
-        outgoing: Outgoing,
+        outgoing: OutgoingCalls,
         callers: Callers,
         clock: Clock,
     ) -> None:
@@ -204,18 +192,3 @@ def _mocked(mapped: Mapped) -> ApiAnswer:
     if not isinstance(status, int) or isinstance(status, bool):
         raise Refusal("API_CONFIGURATION_ERROR", reason="The mock's template names no statusCode")
     return ApiAnswer(status, b"", {"content-type": JSON})
-
-
-def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:
-    """The URL of an HTTP endpoint with its variables and a query."""
-    url = with_variables(exchange, uri)
-    for name, value in path.items():
-        url = url.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}+}}", quote(value))
-    if not query:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}{query}"
-
-
-def http_headers(exchange: Exchange) -> dict[str, str]:
-    """The headers that a proxy hands on; those of the connection are its own."""
-    return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}

@@ -17,9 +17,9 @@ from redrive.aws.apigateway.control.records import ApiDeployment, RestApi
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.requests.admission import check_request
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
+from redrive.aws.apigateway.requests.routing import Routes
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import AUTHORIZER, METHOD, METHOD_INTEGRATION, RESOURCE
-from redrive.aws.apigateway.rest.routing import Routes
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

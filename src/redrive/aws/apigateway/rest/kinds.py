@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.aws.apigateway.control.errors import not_found
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, STAGES, Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, STAGES, Tree
 from redrive.aws.apigateway.rest.patching import PatchRules
 from redrive.aws.apigateway.rest.trees import found
 from redrive.aws.wire.errors import AwsError
@@ -16,7 +16,6 @@ from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shape, Structure
 
 RESOURCES: Final = "resources"
-METHODS: Final = "resourceMethods"
 INTEGRATION: Final = "methodIntegration"
 
 #: By what stands above: the text for what is not there.

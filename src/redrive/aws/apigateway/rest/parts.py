@@ -11,7 +11,7 @@ from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import DEFAULTS, RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, RestApi, Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, RestApi, Tree
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.kinds import (
     AUTHORIZER,
@@ -20,7 +20,6 @@ from redrive.aws.apigateway.rest.kinds import (
     METHOD,
     METHOD_INTEGRATION,
     METHOD_RESPONSE,
-    METHODS,
     MODEL,
     RESOURCES,
     VALIDATOR,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.exchange import decoded
-from redrive.aws.apigateway.rest.kinds import METHODS
+from redrive.aws.apigateway.control.records import METHODS
 
 DEFAULT: Final = "$default"
 _REMEMBERED_MAX: Final = 256
