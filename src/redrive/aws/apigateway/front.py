@@ -99,11 +99,11 @@ class ApiFront:
         key = api_key(api_place.account, api_place.region, exchange.target.api)
         api = await self._documents.get(HTTP_API, key)
         if api is None or api.settings.get("DisableExecuteApiEndpoint"):
-            return response_of(http_front.said(404), exchange)
+            return response_of(http_front.own_answer(404), exchange)
         exchange.place = StagePlace(api.account, api.region, api.id, api.settings["Name"], "")
         staged = await self._http.staged(api, exchange)
         if staged is None:
-            return response_of(http_front.said(404), exchange)
+            return response_of(http_front.own_answer(404), exchange)
         cors = api.settings.get("CorsConfiguration")
         is_preflight = preflight(cors, exchange.request)
         if is_preflight is not None:

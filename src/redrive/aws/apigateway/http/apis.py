@@ -73,14 +73,14 @@ class HttpApiOperations:
             new_tree = {**tree, STAGES: api.tree.get(STAGES) or {}}
             return replace(api, settings={**api.settings, **settings}, tree=new_tree)
 
-        return shown(call, await self._apis.edit(call, params["ApiId"], change))
+        return as_structure(call, await self._apis.edit(call, params["ApiId"], change))
 
     async def get_api(self, call: Call, params: Structure) -> Structure:
-        return shown(call, await self._apis.api(call, params["ApiId"]))
+        return as_structure(call, await self._apis.api(call, params["ApiId"]))
 
     async def get_apis(self, call: Call, params: Structure) -> Structure:
         apis = await self._apis.all(call)
-        return HTTP_PAGES.of("GetApis", params, apis, lambda api: shown(call, api))
+        return HTTP_PAGES.of("GetApis", params, apis, lambda api: as_structure(call, api))
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
         changes = {name: params[name] for name in _GIVEN if params.get(name) is not None}
@@ -89,7 +89,7 @@ class HttpApiOperations:
             tree = _quick_changed(api.tree, params)
             return replace(api, settings={**api.settings, **changes}, tree=tree)
 
-        return shown(call, await self._apis.edit(call, params["ApiId"], change))
+        return as_structure(call, await self._apis.edit(call, params["ApiId"], change))
 
     async def delete_cors_configuration(self, call: Call, params: Structure) -> Structure:
 
@@ -117,7 +117,7 @@ class HttpApiOperations:
         }
         http_api = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
         await self._apis.create(call, http_api)
-        return shown(call, http_api)
+        return as_structure(call, http_api)
 
     def _defined(self, body: str) -> tuple[dict[str, Any], Tree]:
         definition = read_definition(body.encode())
@@ -246,7 +246,7 @@ def _tagged(params: Structure) -> str:
     return words[1]
 
 
-def shown(call: Call, api: HttpApi) -> Structure:
+def as_structure(call: Call, api: HttpApi) -> Structure:
     """An API as callers see it."""
     host, path = f"{api.id}.execute-api.{api.region}", f"{PATH}{api.id}"
     return {

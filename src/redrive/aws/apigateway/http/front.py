@@ -129,22 +129,22 @@ class HttpApiFront:
             return await self._answered(exchange, staged)
         except Refusal as refusal:
             exchange.error = {"message": refusal.reason, "responseType": refusal.kind}
-            return said(_status_of(refusal), refusal.challenge)
+            return own_answer(_status_of(refusal), refusal.challenge)
         except TimeoutError:
             exchange.error = {"message": "Endpoint request timed out", "responseType": "INTEGRATION_TIMEOUT"}
-            return said(503)
+            return own_answer(503)
         except StoreUnavailable:
-            return said(503)
+            return own_answer(503)
         except Exception:  # a fault of ours
             logger.exception("api.failed: request %s to %s", exchange.id, exchange.place.api)
-            return said(500)
+            return own_answer(500)
 
     async def _answered(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
         key = f"{exchange.place.api}/{staged.settings['StageName']}"
         routes = self._routes.of(key, staged.source, lambda: _as_resources(staged.tree))
         route_match = routes.find(exchange.path, exchange.request.method)
         if route_match is None:
-            return said(404)
+            return own_answer(404)
         _, route, exchange.parameters = route_match
         exchange.route, exchange.resource = route["RouteKey"], route["RouteId"]
         exchange.method = route["RouteKey"].partition(" ")[0]
@@ -156,7 +156,7 @@ class HttpApiFront:
         self._check_pace(exchange, staged.settings)
         integration = (staged.tree.get(INTEGRATIONS) or {}).get(route.get("Target", "").removeprefix(TARGET))
         if integration is None:
-            return said(500)
+            return own_answer(500)
         began = self._clock.now()
         try:
             async with asyncio.timeout((integration.get("TimeoutInMillis") or TIMEOUT_MS) / 1000):
@@ -233,7 +233,7 @@ class HttpApiFront:
         )
 
 
-def said(status: int, challenge: str = "") -> ApiAnswer:
+def own_answer(status: int, challenge: str = "") -> ApiAnswer:
     """An answer of the API's own, which may say how to authenticate."""
     headers = {"content-type": JSON, **({"www-authenticate": challenge} if challenge else {})}
     return ApiAnswer(status, orjson.dumps({"message": _TEXTS[status]}), headers)

@@ -61,14 +61,14 @@ class RestApiOperations:
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
         if params.get("description") == "":
             raise bad_request("Description cannot be an empty string")
-        answer = shown(await self._make(call, settings, TAGS.read(params.get("tags"))))
+        answer = as_structure(await self._make(call, settings, TAGS.read(params.get("tags"))))
         return {**answer, "tags": answer["tags"] or None}
 
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
         endpoint_types = _given_types(params)
         settings = {"name": "Imported", **definition.settings, **endpoint_types}
-        return shown(await self._make(call, settings, {}, definition.document))
+        return as_structure(await self._make(call, settings, {}, definition.document))
 
     async def put_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
@@ -85,7 +85,7 @@ class RestApiOperations:
                 settings[_BINARY] = list(dict.fromkeys(both))
             return replace(api, settings=_checked(settings), tree=tree)
 
-        return shown(await self._apis.edit(call, params["restApiId"], change))
+        return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
     async def _make(
         self,
@@ -115,10 +115,10 @@ class RestApiOperations:
         return api
 
     async def get_rest_api(self, call: Call, params: Structure) -> Structure:
-        return shown(await self._apis.api(call, params["restApiId"]))
+        return as_structure(await self._apis.api(call, params["restApiId"]))
 
     async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
-        return PAGES.of("GetRestApis", params, await self._apis.all(call), shown)
+        return PAGES.of("GetRestApis", params, await self._apis.all(call), as_structure)
 
     async def update_rest_api(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
@@ -129,7 +129,7 @@ class RestApiOperations:
                 settings = _patched(settings, operation)
             return replace(api, settings=_checked(settings))
 
-        return shown(await self._apis.edit(call, params["restApiId"], change))
+        return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
     async def delete_rest_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteRestApi.html; its deployments go with it."""
@@ -137,7 +137,7 @@ class RestApiOperations:
         return {}
 
 
-def shown(api: RestApi) -> Structure:
+def as_structure(api: RestApi) -> Structure:
     """An API as callers see it."""
     return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags)}
 

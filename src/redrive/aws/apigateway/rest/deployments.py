@@ -17,7 +17,7 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES
 from redrive.aws.apigateway.rest.stages import made_stage
-from redrive.aws.apigateway.rest.trees import found, with_value
+from redrive.aws.apigateway.rest.trees import value_at, with_value
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -49,17 +49,17 @@ class DeploymentOperations:
                 draft.put(REST_API, changed.key, changed)
             return deployment
 
-        return shown(await self._engine.resources.write(decide))
+        return as_structure(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
         await self._apis.api(call, params["restApiId"])
         deployment = await self._apis.deployment(call, params["restApiId"], params["deploymentId"])
         whole = "apisummary" in (params.get("embed") or ())
-        return {**shown(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
+        return {**as_structure(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
         deployments = await self._apis.deployments(call, params["restApiId"])
-        return PAGES.of("GetDeployments", params, deployments, shown)
+        return PAGES.of("GetDeployments", params, deployments, as_structure)
 
     async def update_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateDeployment.html: its description alone."""
@@ -79,7 +79,7 @@ class DeploymentOperations:
             draft.put(DEPLOYMENT, key, deployment)
             return deployment
 
-        return shown(await self._engine.resources.write(decide))
+        return as_structure(await self._engine.resources.write(decide))
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteDeployment.html, unless a stage shows it."""
@@ -123,7 +123,7 @@ def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> Api
 
 def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
     name = params["stageName"]
-    before = found(api.tree, [STAGES, name])
+    before = value_at(api.tree, [STAGES, name])
     if before is not None:
         stage = {**before, "deploymentId": deployment_id, "lastUpdatedDate": now}
         if params.get("variables"):
@@ -133,7 +133,7 @@ def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -
     return with_value(api.tree, [STAGES, name], made_stage(stage_params, now))
 
 
-def shown(deployment: ApiDeployment) -> Structure:
+def as_structure(deployment: ApiDeployment) -> Structure:
     """A deployment as callers see it."""
     return {
         "id": deployment.id,

@@ -54,8 +54,8 @@ class InvokeTests:
         if params.get("clientCertificateId"):
             raise unoffered("client certificates")
         api = await self._apis.api(call, params["restApiId"])
-        resource, method = RESOURCE.found(api.tree, params), METHOD.found(api.tree, params)
-        METHOD_INTEGRATION.found(api.tree, params)
+        resource, method = RESOURCE.part_in(api.tree, params), METHOD.part_in(api.tree, params)
+        METHOD_INTEGRATION.part_in(api.tree, params)
         exchange = self._exchange(call, api, params, resource["path"])
         exchange.route, exchange.resource, exchange.method = (
             resource["path"],
@@ -105,7 +105,7 @@ class InvokeTests:
         if params.get("additionalContext"):
             raise unoffered("additional context of tests")
         api = await self._apis.api(call, params["restApiId"])
-        authorizer = AUTHORIZER.found(api.tree, params)
+        authorizer = AUTHORIZER.part_in(api.tree, params)
         exchange = self._exchange(call, api, {**params, "httpMethod": "GET"}, "/")
         log = _Log(exchange)
         log.line(f"Starting authorizer: {authorizer['id']} for request: {exchange.id}")

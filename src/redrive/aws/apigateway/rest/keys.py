@@ -59,11 +59,11 @@ class ApiKeyOperations:
             draft.put(API_KEY, at, key)
 
         await self._engine.resources.write(decide)
-        return shown(key, whole=True)
+        return as_structure(key, whole=True)
 
     async def get_api_key(self, call: Call, params: Structure) -> Structure:
         key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
-        return shown(_standing(key), whole=bool(params.get("includeValue")))
+        return as_structure(_standing(key), whole=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
         if (params.get("limit") or 1) < 0:  # which is no refusal of this list (recorded)
@@ -77,7 +77,7 @@ class ApiKeyOperations:
             and customer in (None, key.settings.get("customerId"))
         ]
         whole = bool(params.get("includeValues"))
-        return PAGES.of("GetApiKeys", params, items, lambda key: shown(key, whole=whole))
+        return PAGES.of("GetApiKeys", params, items, lambda key: as_structure(key, whole=whole))
 
     async def update_api_key(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
@@ -93,7 +93,7 @@ class ApiKeyOperations:
             return draft.change(API_KEY, at, await _key_in(draft, at), change)
 
         key = await self._engine.resources.write(decide)
-        return {**shown(key), "tags": dict(key.tags)}  # empty, too (recorded)
+        return {**as_structure(key), "tags": dict(key.tags)}  # empty, too (recorded)
 
     async def delete_api_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteApiKey.html; its plans forget it."""
@@ -133,7 +133,7 @@ def _standing(api_key: ApiKey | None) -> ApiKey:
     return api_key
 
 
-def shown(key: ApiKey, *, whole: bool = False) -> Structure:
+def as_structure(key: ApiKey, *, whole: bool = False) -> Structure:
     """A key as callers see it; its value only where they ask for it."""
     value: Mapping[str, Any] = {"value": key.value} if whole else {}
     return {

@@ -10,7 +10,7 @@ from typing import Final
 from redrive.aws.apigateway.control.errors import not_found
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, STAGES, Tree
 from redrive.aws.apigateway.rest.patching import PatchRules
-from redrive.aws.apigateway.rest.trees import found
+from redrive.aws.apigateway.rest.trees import value_at
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shape, Structure
@@ -56,7 +56,7 @@ class PartKind:
         """The place of the one that parameters name."""
         return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.place]
 
-    def found(self, tree: Tree, params: Structure) -> Structure:
+    def part_in(self, tree: Tree, params: Structure) -> Structure:
         """The one that parameters name.
 
         Raises:
@@ -64,9 +64,9 @@ class PartKind:
         """
         path = self.path(params)
         for length in range(1, len(path) + 1):
-            if found(tree, path[:length]) is None:
+            if value_at(tree, path[:length]) is None:
                 raise missing(path, length)
-        value: Structure = found(tree, path)
+        value: Structure = value_at(tree, path)
         return value
 
     def absent(self, params: Structure) -> AwsError:
@@ -78,7 +78,7 @@ class PartKind:
         """The structure that the wire shows of this kind."""
         return shape_of(f"Get{self.name}")
 
-    def shown(self, value: Structure) -> Structure:
+    def as_structure(self, value: Structure) -> Structure:
         """Those of its members that the wire knows."""
         members = self.shape.members
         return {name: item for name, item in value.items() if name in members}

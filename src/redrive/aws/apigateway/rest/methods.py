@@ -16,7 +16,7 @@ from redrive.aws.apigateway.rest.kinds import (
     RESOURCE,
     PartKind,
 )
-from redrive.aws.apigateway.rest.trees import found, with_value
+from redrive.aws.apigateway.rest.trees import value_at, with_value
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 
@@ -45,8 +45,8 @@ class MethodOperations:
     async def put_method(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            RESOURCE.found(tree, params)
-            if found(tree, METHOD.path(params)) is not None:
+            RESOURCE.part_in(tree, params)
+            if value_at(tree, METHOD.path(params)) is not None:
                 raise conflict("Method already exists for this resource")
             return with_value(tree, METHOD.path(params), method_of(tree, params))
 
@@ -55,8 +55,8 @@ class MethodOperations:
     async def put_method_response(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            METHOD.found(tree, params)
-            if found(tree, METHOD_RESPONSE.path(params)) is not None:
+            METHOD.part_in(tree, params)
+            if value_at(tree, METHOD_RESPONSE.path(params)) is not None:
                 raise conflict("Response already exists for this resource")
             members = {
                 name: params[name] for name in ("responseParameters", "responseModels") if name in params
@@ -69,7 +69,7 @@ class MethodOperations:
     async def put_integration(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            method = METHOD.found(tree, params)
+            method = METHOD.part_in(tree, params)
             before = (method.get("methodIntegration") or {}).get("integrationResponses")
             integration = integration_of(params, params["resourceId"])
             responses = {"integrationResponses": before} if before else {}
@@ -80,7 +80,7 @@ class MethodOperations:
     async def put_integration_response(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            METHOD_INTEGRATION.found(tree, params)
+            METHOD_INTEGRATION.part_in(tree, params)
             return with_value(tree, INTEGRATION_RESPONSE.path(params), integration_response_of(params))
 
         return await self._put(INTEGRATION_RESPONSE, call, params, change)
@@ -88,7 +88,7 @@ class MethodOperations:
     async def _put(self, kind: PartKind, call: Call, params: Structure, change: Any) -> Structure:
         with absent_as(kind.absent(params)):
             tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return kind.shown(kind.found(tree, params))
+        return kind.as_structure(kind.part_in(tree, params))
 
 
 def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:

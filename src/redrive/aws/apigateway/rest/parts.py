@@ -32,7 +32,7 @@ from redrive.aws.apigateway.rest.methods import (
     check_validator,
 )
 from redrive.aws.apigateway.rest.patching import invalid_path, patched
-from redrive.aws.apigateway.rest.trees import found, with_value, without
+from redrive.aws.apigateway.rest.trees import value_at, with_value, without
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -61,28 +61,28 @@ def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
     async def get(call: Call, params: Structure) -> Structure:
         with absent_as(kind.absent(params)):
             api = await apis.api(call, params["restApiId"])
-        return kind.shown(kind.found(api.tree, params))
+        return kind.as_structure(kind.part_in(api.tree, params))
 
     async def get_all(call: Call, params: Structure) -> Structure:
         api = await apis.api(call, params["restApiId"])
         parts: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
         items = [parts[name] for name in sorted(parts)]
-        return PAGES.of(f"Get{kind.plural}", params, items, kind.shown)
+        return PAGES.of(f"Get{kind.plural}", params, items, kind.as_structure)
 
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
-            before, operations = kind.found(tree, params), params.get("patchOperations") or ()
+            before, operations = kind.part_in(tree, params), params.get("patchOperations") or ()
             after = patched(before, kind.shape, kind.rules, operations)
             check_part(kind, after, tree)
             return with_value(tree, kind.path(params), after)
 
         with absent_as(kind.absent(params)):
             tree = await apis.edit_tree(call, params["restApiId"], change)
-        return kind.shown(kind.found(tree, params))
+        return kind.as_structure(kind.part_in(tree, params))
 
     async def delete(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
-            part = kind.found(tree, params)
+            part = kind.part_in(tree, params)
             if kind in (AUTHORIZER, MODEL):
                 check_unused(kind, part, tree)
             return without(tree, kind.path(params))
@@ -133,13 +133,13 @@ class PartOperations:
 
         with absent_as(conflict(_MODIFIED)):
             tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return AUTHORIZER.shown(AUTHORIZER.found(tree, identified_params))
+        return AUTHORIZER.as_structure(AUTHORIZER.part_in(tree, identified_params))
 
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
         check_part(kind, part, {})
 
         def change(tree: Tree) -> Tree:
-            if found(tree, kind.path(params)) is not None:
+            if value_at(tree, kind.path(params)) is not None:
                 raise conflict(f"{kind.name} name already exists for this REST API")
             return with_value(tree, kind.path(params), part)
 
@@ -180,7 +180,7 @@ class PartOperations:
         _check_values(operations)
 
         def change(tree: Tree) -> Tree:
-            before = found(tree, [GATEWAY_RESPONSES, kind]) or {}
+            before = value_at(tree, [GATEWAY_RESPONSES, kind]) or {}
             after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.rules, operations)
             return with_value(tree, [GATEWAY_RESPONSES, kind], after)
 
@@ -192,7 +192,7 @@ class PartOperations:
         kind = _known(params["responseType"])
 
         def change(tree: Tree) -> Tree:
-            GATEWAY_RESPONSE.found(tree, params)
+            GATEWAY_RESPONSE.part_in(tree, params)
             return without(tree, [GATEWAY_RESPONSES, kind])
 
         await self._apis.edit_tree(call, params["restApiId"], change)
@@ -218,7 +218,7 @@ def _known(kind: str) -> str:
 
 
 def _shown_response(tree: Tree, kind: str) -> Structure:
-    own = found(tree, [GATEWAY_RESPONSES, kind])
+    own = value_at(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
     of_class = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))
     response: Structure = {

@@ -54,16 +54,16 @@ class UsagePlanOperations:
             draft.put(USAGE_PLAN, api_key(call.account, call.region, usage_plan.id), usage_plan)
 
         await self._engine.resources.write(decide)
-        return shown(usage_plan)
+        return as_structure(usage_plan)
 
     async def get_usage_plan(self, call: Call, params: Structure) -> Structure:
-        return shown(await self._plan(call, params))
+        return as_structure(await self._plan(call, params))
 
     async def get_usage_plans(self, call: Call, params: Structure) -> Structure:
         plans = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
         key_id = params.get("keyId")
         having = [plan for plan in plans if not key_id or key_id in plan.keys]
-        return PAGES.of("GetUsagePlans", params, having, shown)
+        return PAGES.of("GetUsagePlans", params, having, as_structure)
 
     async def update_usage_plan(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
@@ -75,7 +75,7 @@ class UsagePlanOperations:
             await _check_stages(draft, call, settings["apiStages"])
             return draft.change(USAGE_PLAN, at, plan, lambda known: replace(known, settings=settings))
 
-        return shown(await self._engine.resources.write(decide))
+        return as_structure(await self._engine.resources.write(decide))
 
     async def delete_usage_plan(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteUsagePlan.html, unless it is for a stage."""
@@ -260,7 +260,7 @@ def _changed_stages(
     return [*others, known or {"apiId": api_id, "stage": stage}]
 
 
-def shown(plan: UsagePlan) -> Structure:
+def as_structure(plan: UsagePlan) -> Structure:
     """A plan as callers see it."""
     return {"id": plan.id, **plan.settings, "tags": dict(plan.tags) or None}
 

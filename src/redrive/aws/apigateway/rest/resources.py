@@ -33,30 +33,32 @@ class ResourceOperations:
             return with_resource(tree, made_id, params["parentId"], params["pathPart"])
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return shown(tree[RESOURCES][made_id])
+        return as_structure(tree[RESOURCES][made_id])
 
     async def get_resources(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
-        return PAGES.of("GetResources", params, resources, lambda resource: shown(resource, whole=whole))
+        return PAGES.of(
+            "GetResources", params, resources, lambda resource: as_structure(resource, whole=whole)
+        )
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
-        return shown(RESOURCE.found(api.tree, params), whole=whole)
+        return as_structure(RESOURCE.part_in(api.tree, params), whole=whole)
 
     async def update_resource(self, call: Call, params: Structure) -> Structure:
         resource_id = params["resourceId"]
 
         def change(tree: Tree) -> Tree:
-            before = RESOURCE.found(tree, params)
+            before = RESOURCE.part_in(tree, params)
             operations = params.get("patchOperations") or ()
             after = patched(before, RESOURCE.shape, RESOURCE.rules, operations)
             if "parentId" not in before:
                 member = "parentId" if "parentId" in after else "pathPart"
                 raise bad_request(f"Root resource cannot update its {member}.")
-            RESOURCE.found(tree, {"resourceId": after["parentId"]})
+            RESOURCE.part_in(tree, {"resourceId": after["parentId"]})
             if _is_below(tree, after["parentId"], resource_id):
                 raise bad_request("Resources cannot be cyclical.")
             others = {key: resource for key, resource in tree[RESOURCES].items() if key != resource_id}
@@ -65,14 +67,14 @@ class ResourceOperations:
             return {**tree, RESOURCES: _with_paths(moved)}
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return shown(tree[RESOURCES][resource_id])
+        return as_structure(tree[RESOURCES][resource_id])
 
     async def delete_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteResource.html; those below it go with it."""
         resource_id = params["resourceId"]
 
         def change(tree: Tree) -> Tree:
-            if "parentId" not in RESOURCE.found(tree, params):
+            if "parentId" not in RESOURCE.part_in(tree, params):
                 raise bad_request("Root resource cannot be deleted")
             remaining = {
                 key: resource
@@ -92,7 +94,7 @@ def with_resource(tree: Tree, made_id: str, parent_id: str, part: str) -> Tree:
         AwsError: Its parent is not there, or its part of the path cannot be.
     """
     known: Mapping[str, Mapping[str, Any]] = tree[RESOURCES]
-    parent = RESOURCE.found(tree, {"resourceId": parent_id})
+    parent = RESOURCE.part_in(tree, {"resourceId": parent_id})
     if len(known) >= RESOURCES_MAX:
         raise error("LimitExceededException", f"An API has at most {RESOURCES_MAX} resources")
     path = _checked_path(known.values(), parent, part)
@@ -146,7 +148,7 @@ def _with_paths(resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {key: {**resource, "path": path(resource) or "/"} for key, resource in resources.items()}
 
 
-def shown(resource: Mapping[str, Any], *, whole: bool = False) -> Structure:
+def as_structure(resource: Mapping[str, Any], *, whole: bool = False) -> Structure:
     """A resource as callers see it; its methods by name alone unless they ask for the whole."""
     methods = resource.get(METHODS)
     if not methods:

@@ -12,7 +12,7 @@ from redrive.aws.apigateway.requests.access_log import check_destination
 from redrive.aws.apigateway.rest.kinds import STAGE
 from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
 from redrive.aws.apigateway.rest.tags import TAGS
-from redrive.aws.apigateway.rest.trees import found, with_value, without
+from redrive.aws.apigateway.rest.trees import value_at, with_value, without
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -63,7 +63,7 @@ class StageOperations:
         stage = made_stage(params, call.now)
 
         def change(tree: Tree) -> Tree:
-            if found(tree, STAGE.path(params)) is not None:
+            if value_at(tree, STAGE.path(params)) is not None:
                 raise conflict("Stage already exists")
             return with_value(tree, STAGE.path(params), stage)
 
@@ -71,7 +71,7 @@ class StageOperations:
 
     async def get_stage(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
-        return STAGE.shown(STAGE.found(api.tree, params))
+        return STAGE.as_structure(STAGE.part_in(api.tree, params))
 
     async def get_stages(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
@@ -79,7 +79,7 @@ class StageOperations:
         stages: Mapping[str, Structure] = api.tree.get(STAGES) or {}
         return {
             "item": [
-                STAGE.shown(stage)
+                STAGE.as_structure(stage)
                 for _, stage in sorted(stages.items())
                 if deployment_id in (None, "", stage["deploymentId"])
             ]
@@ -89,7 +89,7 @@ class StageOperations:
         operations = params.get("patchOperations") or ()
 
         def change(tree: Tree) -> Tree:
-            stage = changed_stage(STAGE.found(tree, params), operations)
+            stage = changed_stage(STAGE.part_in(tree, params), operations)
             return with_value(tree, STAGE.path(params), {**stage, "lastUpdatedDate": call.now})
 
         return await self._write(call, params, change)
@@ -97,7 +97,7 @@ class StageOperations:
     async def delete_stage(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            STAGE.found(tree, params)
+            STAGE.part_in(tree, params)
             return without(tree, STAGE.path(params))
 
         await self._apis.edit_tree(call, params["restApiId"], change)
@@ -106,7 +106,7 @@ class StageOperations:
     async def flush_stage_cache(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_FlushStageCache.html: there is nothing in it."""
         api = await self._apis.api(call, params["restApiId"])
-        STAGE.found(api.tree, params)
+        STAGE.part_in(api.tree, params)
         return {}
 
     async def _write(self, call: Call, params: Structure, change: Any) -> Structure:
@@ -115,7 +115,7 @@ class StageOperations:
         async def decide(draft: Draft) -> RestApi:
             api = await self._apis.api_in(draft, call, params["restApiId"])
             tree = change(api.tree)
-            stage = STAGE.found(tree, params)
+            stage = STAGE.part_in(tree, params)
             check_destination((stage.get(_LOG) or {}).get("destinationArn"), call.account)
             key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
             if await draft.get(DEPLOYMENT, key) is None:
@@ -125,7 +125,7 @@ class StageOperations:
             return changed
 
         api = await self._engine.resources.write(decide)
-        return STAGE.shown(STAGE.found(api.tree, params))
+        return STAGE.as_structure(STAGE.part_in(api.tree, params))
 
 
 def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _with_setting(stage: Structure, steps: Sequence[str], operation: Mapping[str
     value = typed(shape, operation.get("value"), operation["path"])
     if name == "cachingEnabled" and value:
         raise unoffered("caches of stages")
-    before = found(stage, ["methodSettings", _setting_key(steps)]) or _BARE
+    before = value_at(stage, ["methodSettings", _setting_key(steps)]) or _BARE
     return with_value(stage, ["methodSettings", _setting_key(steps)], {**before, name: value})
 
 

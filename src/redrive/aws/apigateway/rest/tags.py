@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import bad_request, not_found
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, STAGES, USAGE_PLAN, api_key
-from redrive.aws.apigateway.rest.trees import found, with_value
+from redrive.aws.apigateway.rest.trees import value_at, with_value
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
@@ -46,7 +46,7 @@ class ApiTags:
         if not stage:
             tags: Tags = document.tags
             return tags
-        stage_tree = found(document.tree, [STAGES, stage])
+        stage_tree = value_at(document.tree, [STAGES, stage])
         if stage_tree is None:
             raise _absent()
         return stage_tree.get("tags") or {}
@@ -60,7 +60,7 @@ class ApiTags:
             document = await draft.get(kind, key)
             subtree = document
             if document is not None and stage:
-                subtree = found(document.tree, [STAGES, stage])
+                subtree = value_at(document.tree, [STAGES, stage])
             if document is None or subtree is None:
                 raise _absent()
             if stage:

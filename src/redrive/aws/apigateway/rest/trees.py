@@ -9,7 +9,7 @@ Path = Sequence[str]
 """The keys that lead to a place."""
 
 
-def found(tree: Tree, path: Path) -> Any:
+def value_at(tree: Tree, path: Path) -> Any:
     """The value at a place; None: nothing stands there."""
     at: Any = tree
     for key in path:
