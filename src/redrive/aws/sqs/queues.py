@@ -109,11 +109,16 @@ class QueueOperations:
             )
 
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html.
+
+        After a stack's deletion, which takes the minute at Amazon's, the name is free (recorded).
+        """
+        queues, frees_name = self._engine.resources.queues, call.of_stack
         queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
-        if not await self._engine.resources.queues.delete(queue):
+        if not await queues.delete(queue, frees_name=frees_name):
             # Another node has deleted it, or made it again: this one knows by now.
             queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
-            await self._engine.resources.queues.delete(queue)
+            await queues.delete(queue, frees_name=frees_name)
         return {}
 
     async def get_queue_url(self, call: Call, params: Structure) -> Structure:

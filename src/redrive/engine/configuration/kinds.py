@@ -48,6 +48,7 @@ class QueueRecord(Document):
         deleted_at: When the queue was deleted (ms).
         emptied: Whether it was emptied since.
         dead_letters_to: The queue that its dead letters went to when it was deleted.
+        is_name_free: Whether another queue may have its name at once.
     """
 
     restored: ClassVar = {"name": ResourceName._make, "dead_letters_to": ResourceName._make}
@@ -57,6 +58,7 @@ class QueueRecord(Document):
     deleted_at: int | None = None
     emptied: bool = False
     dead_letters_to: ResourceName | None = None
+    is_name_free: bool = False
 
 
 QUEUE_RECORD: Final = DocumentKind.of("queue_number", QueueRecord)

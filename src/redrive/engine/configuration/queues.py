@@ -191,11 +191,18 @@ class Queues:
 
     # ---- the end of a queue -----------------------------------------------------------------------------
 
-    async def delete(self, queue: Queue) -> bool:
-        """Take a queue away at once, and have the sweep remove its messages; whether it was there."""
-        return await self._directory.transact(lambda draft: self.delete_in(draft, queue))
+    async def delete(self, queue: Queue, *, frees_name: bool = False) -> bool:
+        """Take a queue away at once, and have the sweep remove its messages; whether it was there.
 
-    async def delete_in(self, draft: Draft, queue: Queue) -> bool:
+        Args:
+            queue: The queue.
+            frees_name: Whether another may have its name at once.
+        """
+        return await self._directory.transact(
+            lambda draft: self.delete_in(draft, queue, frees_name=frees_name)
+        )
+
+    async def delete_in(self, draft: Draft, queue: Queue, *, frees_name: bool = False) -> bool:
         """See `delete`."""
         current = await draft.get(QUEUE, queue.name.key)
         if current is None or current.id != queue.id:
@@ -204,25 +211,33 @@ class Queues:
         if queue.serves:
             draft.remove(SERVING, queue.serves)
         target = None if current.dead_letter is None else current.dead_letter.queue
-        tombstone = self.mark_deleted(draft, queue.id, queue.name, target)
+        tombstone = self.mark_deleted(draft, queue.id, queue.name, target, frees_name=frees_name)
         await draft.get(QUEUE_RECORD, number_key(queue.id))
         draft.put(QUEUE_RECORD, number_key(queue.id), tombstone)
         return True
 
     def mark_deleted(
-        self, draft: Draft, queue_id: int, name: ResourceName, dead_letters_to: ResourceName | None = None
+        self,
+        draft: Draft,
+        queue_id: int,
+        name: ResourceName,
+        dead_letters_to: ResourceName | None = None,
+        *,
+        frees_name: bool = False,
     ) -> QueueRecord:
         """Let the sweep empty what has that number: a queue, a subscription's backlog, an archive."""
         now = self._clock.now()
-        tombstone = QueueRecord(queue_id, name, deleted_at=now, dead_letters_to=dead_letters_to)
+        tombstone = QueueRecord(
+            queue_id, name, deleted_at=now, dead_letters_to=dead_letters_to, is_name_free=frees_name
+        )
         draft.put(TOMBSTONE, grave_key(tombstone), tombstone)
         draft.put(DUE, due_of(tombstone).due_key, due_of(tombstone))
         return tombstone
 
     async def deleted_at(self, name: ResourceName) -> int | None:
-        """The moment (ms) a queue of that name was deleted last, if that is remembered."""
+        """The moment (ms) a queue of that name was deleted last, if that is remembered and keeps the name from others."""
         tombstones = await self._directory.find(TOMBSTONE, f"{name.key}/")
-        return tombstones[-1].deleted_at if tombstones else None
+        return tombstones[-1].deleted_at if tombstones and not tombstones[-1].is_name_free else None
 
     async def tombstone(self, key: str) -> QueueRecord | None:
         """A deleted queue that is remembered, by its key."""
