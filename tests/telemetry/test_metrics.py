@@ -1,5 +1,6 @@
 """Metrics that each fact is counted in."""
 
+from bisect import bisect_left
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, SeriesGroup, Statistics
 from redrive.telemetry import metrics as metrics_module
-from redrive.telemetry.answers import NAMESPACE, Answer
+from redrive.telemetry.answers import NAMESPACE, SPANS_MS, Answer
 from redrive.telemetry.metrics import Metrics
 from redrive.telemetry.traffic import arrivals_at, arrivals_in
 from tests.telemetry.facts import (
@@ -92,9 +93,13 @@ def test_answers_are_counted_by_subscription_and_result_with_what_they_took(metr
         if point.series.namespace == NAMESPACE
     }
     took = ACCEPTED.duration_ms, FAILED.duration_ms
+    delivered, failed = (Answer(TOPIC.name, "s", delivered=each) for each in (True, False))
+    spans = [bisect_left(SPANS_MS, each) for each in took]
     assert answers == {
-        (Answer(TOPIC.name, "s", delivered=True).series, T0): Statistics(1, took[0], took[0], took[0]),
-        (Answer(TOPIC.name, "s", delivered=False).series, T0): Statistics(2, 2 * took[1], took[1], took[1]),
+        (delivered.series, T0): Statistics(1, took[0], took[0], took[0]),
+        (failed.series, T0): Statistics(2, 2 * took[1], took[1], took[1]),
+        (delivered.series_of_span(spans[0]), T0): Statistics.of(SPANS_MS[spans[0]]),
+        (failed.series_of_span(spans[1]), T0): Statistics.of(SPANS_MS[spans[1]], 2),
     }
 
 

@@ -45,10 +45,11 @@ def share_text(number: int, of: int) -> str:
 
 def answer_series(subscriptions: Iterable[Subscription]) -> list[Series]:
     """The series that the health of these is read from: two of each."""
-    return [_answer(each, delivered).series for each in subscriptions for delivered in (True, False)]
+    return [answer_of(each, delivered).series for each in subscriptions for delivered in (True, False)]
 
 
-def _answer(subscription: Subscription, delivered: bool) -> Answer:  # noqa: FBT001 - a member of the answer
+def answer_of(subscription: Subscription, delivered: bool) -> Answer:  # noqa: FBT001 - a member of the answer
+    """The answers of a subscription's receiver with this result."""
     return Answer(subscription.topic, subscription.id, delivered)
 
 
@@ -59,9 +60,9 @@ def health(hour: Hour, subscription: Subscription) -> Health:
         hour: With the points of `answer_series`.
         subscription: One of those.
     """
-    delivered = _answer(subscription, delivered=True).series
+    delivered = answer_of(subscription, delivered=True).series
     taken = hour.tally(delivered)
-    attempts = hour.tally(delivered, _answer(subscription, delivered=False).series)
+    attempts = hour.tally(delivered, answer_of(subscription, delivered=False).series)
     if attempts.mean is None or attempts.greatest is None:
         return Health(0, 0, None, None, None)
     words = f"{taken.samples:,} deliveries in the last hour"
@@ -78,8 +79,8 @@ def answers_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The attempts of each minute by their result; None: there were none."""
     return hour.counted(
         {
-            "Delivered": [_answer(subscription, delivered=True).series],
-            "Failed": [_answer(subscription, delivered=False).series],
+            "Delivered": [answer_of(subscription, delivered=True).series],
+            "Failed": [answer_of(subscription, delivered=False).series],
         }
     )
 
@@ -88,7 +89,7 @@ def latency_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The average and the slowest answer of each minute; None: there were none."""
     taken: dict[int, list[tuple[float, float, float]]] = {}
     for delivered in (True, False):
-        for bucket in hour.points(_answer(subscription, delivered).series):
+        for bucket in hour.points(answer_of(subscription, delivered).series):
             statistics = bucket.statistics
             taken.setdefault(bucket.at, []).append(
                 (statistics.total, statistics.samples, statistics.greatest)

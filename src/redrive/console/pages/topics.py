@@ -14,6 +14,7 @@ from redrive.aws.sns.documents.subscription_attributes import effective_delivery
 from redrive.aws.sns.documents.topic_attributes import DIALECT
 from redrive.aws.wire.errors import AwsError
 from redrive.console import picture
+from redrive.console.answer_times import answer_times, span_series
 from redrive.console.attention import troubled_subscriptions
 from redrive.console.commands import aws_command
 from redrive.console.health import (
@@ -249,7 +250,8 @@ async def subscription(visit: Visit) -> Page:
     condition = await visit.engine.operations.condition(receiver)
     owed = await visit.engine.messages.count_backlog(receiver, COUNTED_MAX)
     await visit.installation.settle()
-    hour = await last_hour(visit.installation.telemetry, answer_series([receiver]), visit.now)
+    series = [*answer_series([receiver]), *span_series(receiver)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now)
     values = {
         "topic": topic,
         "subscription": receiver,
@@ -260,6 +262,7 @@ async def subscription(visit: Visit) -> Page:
         "health": health(hour, receiver),
         "attempts_chart": answers_chart(hour, receiver),
         "latency": latency_chart(hour, receiver),
+        "times": answer_times(hour, receiver),
         "resume": visit.link("endpoints"),
         **({} if visit.live_alone else await _beside(visit, topic, receiver)),
     }

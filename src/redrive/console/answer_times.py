@@ -1,0 +1,111 @@
+"""Times to answer: how the attempts at a receiver in the last hour are distributed over what they took."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from redrive.console.health import answer_of
+from redrive.console.hour import Hour
+from redrive.model.metric import Series
+from redrive.model.topic import Subscription
+from redrive.telemetry.answers import SPANS_MS
+
+_SPANS: Final = len(SPANS_MS) + 1
+_SECOND_MS: Final = 1000
+
+
+class SpanBar(NamedTuple):
+    """The answers that took about as long.
+
+    Attributes:
+        label: The greatest time, as text.
+        tick: The same below the bar.
+        delivered: How many of them were good.
+        failed: How many were not.
+        x: The left edge, in percent of the picture.
+        height: Of all of them, in percent of the highest.
+        failed_height: Of those that failed.
+    """
+
+    label: str
+    tick: str
+    delivered: int
+    failed: int
+    x: float
+    height: float
+    failed_height: float
+
+
+class Histogram(NamedTuple):
+    """The times that answers took in the last hour.
+
+    Attributes:
+        bars: From the first span that has an answer to the last.
+        width: Of each, in percent of the picture.
+        median: The span that half of the answers are within, as text.
+        most: The one that 95 % of them are within.
+        summary: It in a sentence.
+    """
+
+    bars: Sequence[SpanBar]
+    width: float
+    median: str
+    most: str
+    summary: str
+
+
+def span_series(subscription: Subscription) -> list[Series]:
+    """The series that `answer_times` draws."""
+    return [
+        answer_of(subscription, delivered).series_of_span(span)
+        for delivered in (True, False)
+        for span in range(_SPANS)
+    ]
+
+
+def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
+    """The distribution of a receiver's times to answer; None: there were no attempts."""
+    delivered, failed = (
+        [hour.tally(answer_of(subscription, result).series_of_span(span)).samples for span in range(_SPANS)]
+        for result in (True, False)
+    )
+    both = [good + bad for good, bad in zip(delivered, failed, strict=True)]
+    if not any(both):
+        return None
+    first = next(span for span, number in enumerate(both) if number)
+    end = _SPANS - next(span for span, number in enumerate(reversed(both)) if number)
+    width, highest = 100 / (end - first), max(both)
+    bars = [
+        SpanBar(
+            _span_text(span),
+            _text(SPANS_MS[span]) if span < len(SPANS_MS) else "more",
+            delivered[span],
+            failed[span],
+            round((span - first) * width, 2),
+            round(100 * both[span] / highest, 1),
+            round(100 * failed[span] / highest, 1),
+        )
+        for span in range(first, end)
+    ]
+    median, most = _span_of(both, 0.5), _span_of(both, 0.95)
+    summary = f"half of {sum(both):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
+    return Histogram(bars, width, median, most, summary)
+
+
+def _span_text(span: int) -> str:
+    if span >= len(SPANS_MS):
+        return f"more than {_text(SPANS_MS[-1])}"
+    return f"{_text(SPANS_MS[span])} or less"
+
+
+def _text(ms: int) -> str:
+    return f"{ms} ms" if ms < _SECOND_MS else f"{ms / _SECOND_MS:.1f} s"
+
+
+def _span_of(numbers: Sequence[int], share: float) -> str:
+    """The span that a share of the answers is within, as text."""
+    seen, needed = 0, share * sum(numbers)
+    for span, number in enumerate(numbers):
+        seen += number
+        if seen >= needed:
+            return _span_text(span)
+    return ""
