@@ -198,8 +198,8 @@ def _while_people_look(bench: Bench, server: Redrive) -> Iterator[Figure]:
         {
             f"{ROOT}/": 5.0,
             DEAD: 10.0,
-            f"{ROOM}/queues": 2.0,
-            f"{ROOM}/queues/{name}": 2.0,
+            f"{ROOM}/queues": 5.0,
+            f"{ROOM}/queues/{name}": 5.0,
             f"{ROOM}/queues/{name}/messages?order=newest": 2.0,
         },
         random.Random(1),

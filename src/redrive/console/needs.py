@@ -5,7 +5,7 @@ losses are counted at each look, all else is read only after it changed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
@@ -119,7 +119,10 @@ def _on_hold(visit: Visit, subscription: Subscription, circuit: OpenCircuit) -> 
     left = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
     title = f"{subscription.endpoint_place} is on hold for another {left}"
     detail = f"{reason}, {number(circuit.failures)} in a row, for topic {subscription.topic.name}"
-    return _of_endpoint(visit, subscription, ("hold", "On hold", "hold"), title, detail)
+    need = _of_endpoint(visit, subscription, ("hold", "On hold", "hold"), title, detail)
+    form = visit.link_in(subscription.topic, "endpoints")
+    fields = {"topic": subscription.topic.name, "id": subscription.id}
+    return replace(need, action="Resume now", acts=form, fields=fields)
 
 
 def _of_endpoint(

@@ -1,7 +1,7 @@
 """Undelivered messages that need attention: those that are lost, and dead letters with their main cause."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from redrive.console.arrivals import Burst, bursts
@@ -37,6 +37,7 @@ class Need:
         acts: Where the button leads: a plan or a form, or the page itself.
         place: Account and region.
         since: When it began (ms); 0: not known.
+        fields: Of the form that does it at once, sent to `acts`; empty: the button is a link.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Need:
     acts: str
     place: str
     since: int = 0
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_in(name: ResourceName, places: Collection[ResourceName]) -> bool:
