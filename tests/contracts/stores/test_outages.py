@@ -15,6 +15,7 @@ from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings
 from redrive.stores.postgres import connecting, listening
+from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -358,3 +359,25 @@ async def test_news_that_could_not_be_told_is_told_later(wire: Wire, shared_data
     assert await ears.arrived() == 7
     await one.close()
     await other.close()
+
+
+async def test_a_call_that_is_cancelled_while_its_connection_is_lost_is_cancelled(
+    shared_database: str,
+) -> None:
+    """The driver tells of the connection alone; a task that tries again after an outage would never end."""
+    connections, begun = Connections(shared_database, SystemClock(), "test", 1), asyncio.Event()
+
+    async def work(connection: asyncpg.Connection) -> None:
+        async with connection.transaction():
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                connection.terminate()
+
+    call = asyncio.create_task(connections.run(work))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await connections.close()

@@ -158,6 +158,8 @@ class Connections:
             except TURNED_AWAY as error:
                 raise self._unavailable(error, "no connection to the database can be made") from error
             except LOST as error:
+                if _is_cancelled():  # by which the driver lost its connection, and it tells of that alone
+                    raise asyncio.CancelledError from error
                 if _is_of_another_node(error):
                     raise self._node_unavailable(error) from error
                 raise self._unavailable(error) from error
@@ -258,6 +260,11 @@ class Connections:
         if self._lost:
             self._lost = False
             logger.warning("store.back: the database answers again")
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _is_of_another_node(error: BaseException) -> bool:
