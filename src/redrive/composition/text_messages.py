@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from redrive.aws.sns.parts import text_messages
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
@@ -12,13 +12,15 @@ from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.sms.telephones import Telephones
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
-from redrive.endpoints.sms.endpoint import SmsEndpoint
-from redrive.endpoints.sms.gateway import read_gateway
-from redrive.endpoints.sms.outbox import MEMORY, Outbox, Text
+from redrive.endpoints.sms.gateway import MEMORY, read_gateway
+from redrive.endpoints.sms.outbox import Outbox, Text
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.runtime.clock import SystemClock
 from redrive.server.owned import OwnedRoutes, json_answer, parameters
+
+if TYPE_CHECKING:  # for servers with a message centre alone
+    from redrive.endpoints.sms.endpoint import SmsEndpoint
 
 _TEXTS: Final = "/_aws/sns/sms-messages"
 
@@ -77,7 +79,9 @@ def _by_number(texts: Iterable[Text]) -> dict[str, list[dict[str, str]]]:
     return messages
 
 
-def _message_centre(core: Core) -> SmsEndpoint | None:
+def _message_centre(core: Core) -> "SmsEndpoint | None":
     if not core.settings.sms_gateway:
         return None
+    from redrive.endpoints.sms.endpoint import SmsEndpoint  # noqa: PLC0415 - as above
+
     return SmsEndpoint(SystemClock().now, read_gateway(core.settings.sms_gateway), core.ca_file)

@@ -6,8 +6,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
-from redrive.endpoints.sms.gateway import read_gateway
-from redrive.endpoints.sms.outbox import MEMORY
+from redrive.endpoints.sms.gateway import MEMORY, read_gateway
 from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.networks import hosts_of, is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints

@@ -9,6 +9,8 @@ from typing_extensions import override
 _PORTS: Final = {"smpp": 2775, "smpps": 3550}  # as IANA has them, smpp and ssmpp
 _CONCATENATIONS: Final = ("udh", "sar")
 WINDOW_MAX: Final = 1000
+#: In place of a URL: texts are kept in memory (`redrive.endpoints.sms.outbox`).
+MEMORY: Final = "memory"
 
 
 @dataclass(frozen=True, slots=True)

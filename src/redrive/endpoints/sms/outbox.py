@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 
-#: The setting `sms_gateway` that asks for it.
-MEMORY: Final = "memory"
 TEXTS_MAX: Final = 10_000  # the oldest go first
 
 
