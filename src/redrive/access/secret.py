@@ -7,10 +7,8 @@ its own is derived, so that what is sealed for one is nothing to another.
 import hmac
 import random
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-import jwt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
@@ -92,25 +90,3 @@ async def installation_secret(store: Store, chance: random.Random) -> Installati
         except Conflict:
             continue  # another node was faster: its secret counts
     return InstallationSecret(bytes.fromhex(resource.document["secret"]))
-
-
-# JSON Web Tokens that are signed with secrets of this installation, and read here again.
-
-ALGORITHM: Final = "HS256"
-# Whoever asks looks at the claims, by the clock that counts for them: PyJWT would take the machine's.
-UNCHECKED: Final[jwt.types.Options] = {
-    "verify_exp": False,
-    "verify_nbf": False,
-    "verify_iat": False,
-    "verify_aud": False,
-    "verify_sub": False,
-    "verify_jti": False,
-}
-
-
-def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
-    """The claims of a token, none of which is checked; None where the key has not signed it."""
-    try:
-        return jwt.decode(token, key, [ALGORITHM], UNCHECKED)
-    except jwt.InvalidTokenError:
-        return None

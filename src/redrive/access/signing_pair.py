@@ -8,54 +8,50 @@ it because of where it was fetched from.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Self
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from redrive.engine.ports import Put, Store
 from redrive.model.errors import Conflict
 
+if TYPE_CHECKING:  # see `SigningPair.key`
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
 _KIND: Final = "sns_signing_pair"  # stores have it under this name from when notifications alone were signed
 _KEY: Final = "signer"
-_KEY_BITS: Final = 2048
-# Nothing renews it, and subscribers that look at it look at the key alone.
-_VALID: Final = timedelta(days=3650)
-_BACKDATED: Final = timedelta(days=1)  # the clocks of a team's machines differ
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SigningPair:
     """A key and its certificate.
 
     Attributes:
-        key: 2,048 bits of RSA.
+        key_pem: The key: 2,048 bits of RSA.
         pem: The certificate.
     """
 
-    key: rsa.RSAPrivateKey
+    key_pem: bytes
     pem: bytes
+
+    @cached_property
+    def key(self) -> "RSAPrivateKey":
+        """The key, read when something is first signed: OpenSSL checks it for 20 ms of a processor.
+
+        Raises:
+            TypeError: It is another kind of key.
+        """
+        from redrive.access.key_pairs import read_key  # noqa: PLC0415 - X.509: 20 ms, for servers that sign alone
+
+        return read_key(self.key_pem)
 
     def to_document(self) -> dict[str, str]:
         """The pair as a JSON-ready document."""
-        encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-        key = self.key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
-        return {"key": key.decode(), "certificate": self.pem.decode()}
+        return {"key": self.key_pem.decode(), "certificate": self.pem.decode()}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back.
-
-        Raises:
-            TypeError: The document holds another kind of key.
-        """
-        key = serialization.load_pem_private_key(document["key"].encode(), password=None)
-        if not isinstance(key, rsa.RSAPrivateKey):
-            raise TypeError("The installation's key has to be an RSA key")
-        return cls(key, document["certificate"].encode())
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(document["key"].encode(), document["certificate"].encode())
 
 
 def make_pair(now: int) -> SigningPair:
@@ -63,20 +59,9 @@ def make_pair(now: int) -> SigningPair:
 
     The key comes from the system's own source of randomness, in simulations too: a key that can be repeated is none.
     """
-    key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Redrive notifications")])
-    instant = datetime.fromtimestamp(now // 1000, UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(instant - _BACKDATED)
-        .not_valid_after(instant + _VALID)
-        .sign(key, hashes.SHA256())
-    )
-    return SigningPair(key, certificate.public_bytes(serialization.Encoding.PEM))
+    from redrive.access.key_pairs import make_key_and_certificate  # noqa: PLC0415 - as above
+
+    return SigningPair(*make_key_and_certificate(now))
 
 
 async def signing_pair(store: Store, now: int) -> SigningPair:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import jwt
 
 from redrive.access.keys import AccessKey, Keyring
-from redrive.access.secret import ALGORITHM, signed_claims
+from redrive.access.web_tokens import ALGORITHM, signed_claims
 from redrive.engine.ports import Clock, DocumentKind
 from redrive.engine.resources import Documents, Draft
 

@@ -14,7 +14,7 @@ import jwt
 import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 
-from redrive.access.secret import UNCHECKED
+from redrive.access.web_tokens import UNCHECKED
 from redrive.aws.apigateway.requests.outgoing import Web
 from redrive.engine.ports import Clock
 

@@ -28,7 +28,7 @@ class Signer:
     """
 
     def __init__(self, pair: SigningPair) -> None:
-        self._key = pair.key
+        self._pair = pair
         self._made: OrderedDict[bytes, str] = OrderedDict()
         self._under_way: dict[bytes, asyncio.Future[str]] = {}
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-sign")
@@ -62,7 +62,7 @@ class Signer:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _sign(self, digest: bytes, version: str) -> str:
-        return b64encode(self._key.sign(digest, PKCS1v15(), Prehashed(VERSIONS[version]))).decode()
+        return b64encode(self._pair.key.sign(digest, PKCS1v15(), Prehashed(VERSIONS[version]))).decode()
 
     def _remembered(self, digest: bytes) -> str | None:
         signature = self._made.get(digest)
