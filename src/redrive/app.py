@@ -29,7 +29,6 @@ from redrive.composition import (
     console,
     data_protection,
     destinations,
-    event_grid,
     functions,
     kms,
     mobile_push,
@@ -38,13 +37,14 @@ from redrive.composition import (
     sqs,
     text_messages,
 )
-from redrive.composition.core import Core, authentications, make_keyring, make_sessions, web_endpoint
+from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
 from redrive.composition.deferred import deferred
+from redrive.composition.event_grid import DeferredEventGrid
 from redrive.composition.extension import Extension, Presenter
 from redrive.composition.extensions import Extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import examined, file_bytes, open_store, root_key, sealed_by
+from redrive.composition.store import file_bytes, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -59,7 +59,6 @@ from redrive.server.init_scripts import InitScripts
 from redrive.server.limits import HttpLimits
 from redrive.server.request_log import RequestLog
 from redrive.server.siblings import ALONE, Siblings
-from redrive.server.tls import local_authority, server_context
 from redrive.settings import Origin, Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
 from redrive.telemetry.audit import AuditTrail
@@ -260,7 +259,6 @@ async def _core(
     refusals = Refusals(SystemClock())
     secret = await installation_secret(store, runtime.chance)
     sessions = make_sessions(settings, resources.documents, secret, runtime)
-    authentication, bearer = authentications(settings, keyring, sessions, refusals)
     stream = id_text(runtime.message_id())
     return Core(
         settings=settings,
@@ -272,8 +270,7 @@ async def _core(
         web=web_endpoint(settings, runtime),
         keyring=keyring,
         sessions=sessions,
-        authentication=authentication,
-        bearer=bearer,
+        authentication=make_authentication(settings, keyring, sessions, refusals),
         refusals=refusals,
         pair=await signing_pair(store, SystemClock().now()),
         secret=secret,
@@ -293,23 +290,18 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
     topics = sns.extension(
         core, [part.delivery.sns for part in parts if part.delivery.sns is not None], encryption
     )
-    facades = [beyond, keys, topics, *parts, event_grid.extension(core)]
+    facades, grid = [beyond, keys, topics, *parts], DeferredEventGrid(core)
     presenters: dict[str, Presenter] = {}
-    for facade in facades:
+    for facade in (*facades, grid.stand_in):
         presenters |= facade.delivery.presenters
     others = [
         sqs.extension(core, presenters, encryption),
-        console.extension(
-            core,
-            functools.partial(file_bytes, core.settings.store),
-            functools.partial(examined, core.settings),
-        ),
+        console.extension(core, functools.partial(file_bytes, core.settings.store)),
         collector.extension(),
     ]
     setting = functions.prepared(core) if core.settings.runs_functions else None
-    return Extensions(
-        core, [*facades, *others], deferred(core, setting, beyond.delivery.endpoints, presenters, encryption)
-    )
+    services = deferred(core, setting, beyond.delivery.endpoints, presenters, encryption)
+    return Extensions(core, [*facades, *others], [grid, *services])
 
 
 def _server(
@@ -352,10 +344,12 @@ def _told_to_stop() -> asyncio.Event:
 
 
 def _tls_context(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls == "off" and not settings.tls_cert:
+        return None
+    from redrive.server.tls import local_authority, server_context  # noqa: PLC0415 - which brings X.509
+
     if settings.tls_cert:
         return server_context(Path(settings.tls_cert), Path(settings.tls_key))
-    if settings.tls == "off":
-        return None
     certificate = local_authority(Path("redrive-tls"), _names(settings), SystemClock().now())
     logger.warning("%s", certificate.advice)
     return server_context(certificate.server_file, certificate.server_file)

@@ -16,7 +16,7 @@ from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.measures import Measures, PullMeasures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.wire.bearer import BearerCaller, TrustAllBearers
@@ -56,6 +56,7 @@ class Measured(Stage):
         self.measures = Measures(self.metrics.add, FailureLog(self.lines, "node", "local"))
         for listener, hears in self.measures.listeners():
             self.engine.add_listener(listener, *hears)
+        self.engine.add_listener(PullMeasures(self.measures.counter))
         sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
         credentials = PublisherCredentials(TrustAllBearers(), clock, required=False)

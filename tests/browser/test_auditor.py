@@ -4,8 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
 
-from redrive.console import routes
-from redrive.console.installation import PATH
+from redrive.console import PATH, routes
 from tests.browser.screen import Screen
 from tests.browser.signing_in import MARK, Made, make, sign_in
 from tests.console.world import PLACE

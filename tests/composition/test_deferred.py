@@ -12,7 +12,7 @@ import pytest
 from redrive.access.principals import account_root
 from redrive.app import Server, assembled
 from redrive.aws.cloudwatch.alarms.records import ALARMS
-from redrive.composition.deferred import Deferred
+from redrive.composition.deferred import DeferredServices
 from redrive.composition.extension import Extension
 from redrive.engine.ports import Put
 from redrive.settings import Settings
@@ -33,7 +33,7 @@ async def serving(folder: Path) -> AsyncIterator[Server]:
 
 def made(server: Server) -> set[str]:
     """The services that were made of those that can wait."""
-    return {each.services[0].name for each in server.parts.deferred if each.is_open}
+    return {each.name for each in server.parts.deferred if each.is_open}
 
 
 async def call(server: Server, service: str, operation: str, **params: Any) -> Any:
@@ -148,7 +148,7 @@ async def test_callers_who_ask_at_once_share_one_and_a_cancelled_one_leaves_it_t
         async def add(extension: Extension) -> None:
             opened.append(extension)
 
-        deferred = Deferred(server.core, "s3", ["s3"], _module)
+        deferred = DeferredServices(server.core, "s3", ["s3"], _module)
         deferred.on_opened = add
         first, second = asyncio.ensure_future(deferred.open()), asyncio.ensure_future(deferred.open())
         await asyncio.sleep(0)
@@ -166,7 +166,7 @@ async def test_a_service_that_could_not_be_made_is_made_for_the_next_who_asks(tm
         return Extension()
 
     async with serving(tmp_path) as server:
-        deferred = Deferred(server.core, "s3", ["s3"], make)
+        deferred = DeferredServices(server.core, "s3", ["s3"], make)
         with pytest.raises(RuntimeError, match="no room"):
             await deferred.open()
         assert await deferred.open() == Extension()

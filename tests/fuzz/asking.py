@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from redrive.console.installation import PATH as CONSOLE
+from redrive.console import PATH as CONSOLE
 from redrive.console.routes import ROUTES
 from redrive.model.http import Request, Response
 from tests.aws.wire.clients import Client

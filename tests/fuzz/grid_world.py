@@ -25,7 +25,7 @@ from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.measures import Measures, PullMeasures
 from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
@@ -123,6 +123,7 @@ class GridWorld(Watched):
         self._measures = Measures(self._telemetry.add, failures)
         for listener, hears in self._measures.listeners():
             self.engine.add_listener(listener, *hears)
+        self.engine.add_listener(PullMeasures(self._measures.counter))
         self._keyring = Keyring(self._store, self._clock)
         self._blobs = (
             Path(gettempdir()) / f"redrive-fuzz-{os.getpid()}-{next(_WORLDS)}"

@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives import serialization
 from redrive.model.http import Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
-from redrive.server.tls import CertificateUnusable, LocalCertificate, local_authority, server_context
+from redrive.server.tls import LocalCertificate, local_authority, server_context
+from redrive.settings import CertificateUnusable
 from tests.server.client import Client, get
 
 _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time

@@ -17,16 +17,16 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 from xml.sax.saxutils import escape
 
-from redrive.azure.arm.destinations import check_container, is_storage_account
-from redrive.azure.arm.storage import BLOBS, Containers
+from redrive.azure.arm.destinations import check_container
+from redrive.azure.arm.storage import Containers
 from redrive.azure.blobs import HEAD, XML, BlobOperations, Blobs
+from redrive.azure.recognise import BLOBS, account_at, is_for_blobs, is_storage_account
 from redrive.azure.shared_access import PARAMETERS, Act, BlobAccess
 from redrive.azure.storage_keys import PARAMETERS_MAX
 from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.ports import Clock
 from redrive.model.http import Request, Response
 
-_HOST_MARK: Final = ".blob."
 _VERSION: Final = "2021-12-02"
 _ETAG: Final = '"0x8D0000000000000"'  # a container has no properties that could change
 _PERMISSIONS: Final = {"GET": "r", "HEAD": "r", "DELETE": "d"}
@@ -68,7 +68,7 @@ class BlobService:
 
     def handles(self, path: str, host: str) -> bool:
         """See `Service.handles`."""
-        return path.startswith(BLOBS) or _account_at(host) is not None
+        return is_for_blobs(path, host)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`; refusals are XML, as this service's are."""
@@ -175,15 +175,9 @@ class BlobService:
         return Response(status, b"", XML, headers)
 
 
-def _account_at(host: str) -> str | None:
-    """The storage account whose host this is, `letters.blob.example.com`; None: of none."""
-    name, mark, _ = host.lower().partition(_HOST_MARK)
-    return name if mark and is_storage_account(name) else None
-
-
 def _path_of(request: Request) -> BlobPath:
     """The storage account, the container and the blob that a request names."""
-    account, path = _account_at(request.host) or "", request.path.removeprefix("/")
+    account, path = account_at(request.host) or "", request.path.removeprefix("/")
     if request.path.startswith(BLOBS):
         account, _, path = request.path.removeprefix(BLOBS).partition("/")
     container, _, blob = path.partition("/")

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
+from redrive.azure.recognise import CLOUD, KEYS, is_for_authority
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire import bearer
 from redrive.azure.wire.answers import json_answer
@@ -21,9 +22,6 @@ from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
 from redrive.model.http import Request, Response
 
-CLOUD: Final = "/metadata/endpoints"
-_KEYS: Final = "/discovery/v2.0/keys"
-_PATH_PARTS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
 _FIELDS_MAX: Final = 50  # fields of a form
 _FORM_BYTES_MAX: Final = 4 * 1024  # an id, a secret and a scope have a few hundred
 
@@ -57,7 +55,7 @@ class Entra:
                 f"GET {CLOUD}": self._cloud,
                 "GET /{tenant}/.well-known/openid-configuration": self._configuration,
                 "GET /{tenant}/v2.0/.well-known/openid-configuration": self._configuration,
-                f"GET /{{tenant}}{_KEYS}": self._keys,
+                f"GET /{{tenant}}{KEYS}": self._keys,
                 "POST /{tenant}/oauth2/token": self._token,
                 "POST /{tenant}/oauth2/v2.0/token": self._token,
             }
@@ -65,7 +63,7 @@ class Entra:
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""
-        return any(part in path for part in _PATH_PARTS)
+        return is_for_authority(path)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
@@ -87,7 +85,7 @@ class Entra:
                 "issuer": f"{authority}/v2.0",
                 "authorization_endpoint": f"{authority}/oauth2/v2.0/authorize",
                 "token_endpoint": f"{authority}/oauth2/v2.0/token",
-                "jwks_uri": f"{authority}{_KEYS}",
+                "jwks_uri": f"{authority}{KEYS}",
                 "id_token_signing_alg_values_supported": ["RS256"],
                 "token_endpoint_auth_methods_supported": ["client_secret_post"],
                 "grant_types_supported": ["client_credentials"],

@@ -1,17 +1,15 @@
 """The way in for Azure's services: which service a request is for, and its refusals as answers."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
+from redrive.azure.recognise import BODY_BYTES_MAX
 from redrive.azure.wire.answers import refusal
 from redrive.azure.wire.errors import AzureError, translated
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
 from redrive.model.http import Request, RequestRecord, Response
 from redrive.model.ids import id_text
-
-#: More than the largest request of any room (events, 1.5 MB), so that each room refuses in its own words.
-BODY_BYTES_MAX: Final = 2 * 1024 * 1024
 
 
 class AzureService(Protocol):

@@ -27,6 +27,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from redrive.azure.eventgrid import names, settings
+from redrive.azure.recognise import VALIDATION
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.errors import AzureError, invalid, not_found
@@ -46,7 +47,6 @@ ANSWER_MS: Final = 30_000
 SECOND_TRY_MS: Final = 5_000
 MANUAL_ANSWER_MS: Final = 10 * 60 * 1000
 ORIGIN: Final = "eventgrid.azure.net"
-PATH: Final = "/eventsubscriptions/"  # of validation URLs
 _ALLOWED_ORIGIN: Final = "webhook-allowed-origin"
 _WEB_HOOK: Final = "WebHook"
 _HTTP: Final = frozenset({"http", "https"})  # and not a queue of this server
@@ -114,7 +114,7 @@ class Handshakes:
         """
         question = self._question(subscription, now)
         await self._engine.resources.write(partial(self._keep_in, question, now))
-        url = f"{base_url}{PATH}{subscription.id}/validate?id={question.id}"
+        url = f"{base_url}{VALIDATION}{subscription.id}/validate?id={question.id}"
         delivery = settings.delivery_settings(subscription)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
         data = {"validationCode": question.id, "validationUrl": url}
@@ -176,7 +176,7 @@ class Handshakes:
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""
-        return path.startswith(PATH)
+        return path.startswith(VALIDATION)
 
     async def answer(self, request: Request) -> Response:
         """Record the manual answer of a client that opened the validation URL."""

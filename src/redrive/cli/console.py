@@ -4,7 +4,7 @@ import argparse
 import os
 
 from redrive.cli.client import add_url
-from redrive.console.installation import PATH
+from redrive.console import PATH
 from redrive.console.session import LINK, LINK_SECONDS, token_of
 from redrive.runtime.clock import SystemClock
 

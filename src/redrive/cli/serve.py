@@ -13,7 +13,7 @@ from typing import Any, Final
 from redrive.cli import log_format
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed
-from redrive.settings import Origin, Settings
+from redrive.settings import CertificateUnusable, Origin, Settings
 
 _ASK_SECONDS: Final = 1
 
@@ -57,7 +57,6 @@ def _holder(where: str) -> str:
 def _serve(settings: Settings, origins: Sequence[Origin], worker: Any) -> None:
     gc.disable()  # what is imported stays: to look for garbage meanwhile would be a twelfth of the start
     from redrive.app import serve  # noqa: PLC0415 - imports that the other commands do not need
-    from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
 
     gc.enable()
 

@@ -18,7 +18,6 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
-from redrive.azure.wire import bearer
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore, Runtime
@@ -46,7 +45,6 @@ class Core:
         keyring: The access keys.
         sessions: Begins sessions: temporary credentials, also for what this server runs for a role.
         authentication: Tells who calls Amazon's services, and Redrive's own routes.
-        bearer: Tells who calls Azure's.
         refusals: Counts the requests of those who are not let in.
         pair: The installation's key.
         secret: The installation's secret.
@@ -70,7 +68,6 @@ class Core:
     keyring: Keyring
     sessions: Sessions
     authentication: Authentication
-    bearer: bearer.BearerAuthentication
     refusals: Refusals
     pair: SigningPair
     secret: InstallationSecret
@@ -150,14 +147,11 @@ def make_sessions(
     return Sessions(SessionTokens(secret), identities, runtime)
 
 
-def authentications(
+def make_authentication(
     settings: Settings, keyring: Keyring, sessions: Sessions, refusals: Refusals
-) -> tuple[Authentication, bearer.BearerAuthentication]:
-    """The authentication of callers of Amazon's services, and of Azure's; whom they refuse is counted."""
+) -> Authentication:
+    """The authentication of callers of Amazon's services; whom it refuses is counted."""
     holders = Holders(keyring, sessions.identities, sessions.tokens, sessions.runtime.clock)
     if settings.auth == "off":
-        return TrustAll(settings.region, holders), bearer.TrustAllBearers()
-    clock = SystemClock()
-    return SigV4Verifier(holders, clock, refusals, settings.region), bearer.BearerVerifier(
-        keyring, clock, refusals
-    )
+        return TrustAll(settings.region, holders)
+    return SigV4Verifier(holders, SystemClock(), refusals, settings.region)

@@ -1,13 +1,17 @@
-"""Deferred extensions: what their services' folders say stands for them until they are first asked for.
+"""Deferred extensions: something stands for them until they are first asked for.
 
 To import and make all of them takes a second of a processor and 50 MB, which most servers need for few of them.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from typing_extensions import override
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.service import AwsService, UnopenedService, offered, service_of
@@ -17,7 +21,7 @@ from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Presenter
 from redrive.endpoints.kept_connection import SingleFlight
-from redrive.engine.ports import Endpoint, PushRequest
+from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
 from redrive.functions.environment import Setting
 from redrive.model.attempt import Attempt
 from redrive.model.http import Request, Response
@@ -35,14 +39,49 @@ def _usual(core: Core) -> Make:
     return make
 
 
-class Deferred:
+class Deferred(ABC):
     """An extension that is imported and made when something of it is first asked for.
 
     Attributes:
-        stand_in: What stands for it: its services, paths and endpoints, each of which opens it.
-        services: What it offers.
+        name: What it is called.
+        stand_in: What stands for it; each part of that opens it.
+        wakes: Documents for which it has work that goes on by itself: where there are any, it is made with the server.
         is_open: Whether it was made.
         on_opened: Awaited with the extension, once it is made, before anybody gets it.
+    """
+
+    name: str
+    stand_in: Extension
+    wakes: Sequence[DocumentKind[Any]] = ()
+
+    def __init__(self) -> None:
+        self._extension: SingleFlight[None, Extension] = SingleFlight(lambda _: True)
+        self.on_opened: Callable[[Extension], Awaitable[None]] | None = None
+        self.is_open = False
+
+    async def open(self) -> Extension:
+        """The extension. One caller begins to make it; a caller that is cancelled leaves it to the others."""
+        return await self._extension.of(None, self._open)
+
+    async def _open(self) -> Extension:
+        # Up to 0.3 s of imports and of reading published models, for which nobody else waits.
+        make = await asyncio.to_thread(self._load)
+        extension = make()
+        if self.on_opened is not None:
+            await self.on_opened(extension)
+        self.is_open = True
+        return extension
+
+    @abstractmethod
+    def _load(self) -> Callable[[], Extension]:
+        """Import what it takes, in a thread; what makes the extension then, on the event loop."""
+
+
+class DeferredServices(Deferred):
+    """An extension for some of Amazon's services, whose folders say what stands for them.
+
+    Attributes:
+        services: What it offers.
     """
 
     def __init__(self, core: Core, module: str, names: Sequence[str], make: Make | None = None) -> None:
@@ -54,34 +93,23 @@ class Deferred:
             names: Botocore's names of its services.
             make: Makes the extension of the module, where that takes more than the core.
         """
+        super().__init__()
         self._core = core
         self._module = module
         self._make = _usual(core) if make is None else make
-        self._extension: SingleFlight[None, Extension] = SingleFlight(lambda _: True)
         self.services: Sequence[AwsService] = [service_of(name) for name in names]
-        self.on_opened: Callable[[Extension], Awaitable[None]] | None = None
-        self.is_open = False
+        self.name = names[0]
+        self.wakes = [kind for service in self.services for kind in service.outline.wakes]
         self.stand_in = self._stand_in()
 
-    async def open(self) -> Extension:
-        """The extension. One caller begins to make it; a caller that is cancelled leaves it to the others."""
-        return await self._extension.of(None, self._open)
-
-    async def _open(self) -> Extension:
-        # Up to 0.3 s of imports and of reading published models, for which nobody else waits.
-        loaded = await asyncio.to_thread(self._load)
-        extension = loaded if isinstance(loaded, Extension) else self._make(loaded)
-        if self.on_opened is not None:
-            await self.on_opened(extension)
-        self.is_open = True
-        return extension
-
-    def _load(self) -> Extension | ModuleType:
+    @override
+    def _load(self) -> Callable[[], Extension]:
         for service in self.services:
             Service.load(service.name)
         if self._module:
-            return import_module(f"redrive.composition.{self._module}")
-        return Extension(Interface({service.name: offered(service, self._core) for service in self.services}))
+            return partial(self._make, import_module(f"redrive.composition.{self._module}"))
+        services = {service.name: offered(service, self._core) for service in self.services}
+        return lambda: Extension(Interface(services))
 
     # ---- what stands for it ----------------------------------------------------------------------------------------
 
@@ -178,14 +206,16 @@ def deferred(
         encryption: Knows the keys of queues.
     """
     elsewhere, streams_elsewhere = destinations.get(ELSEWHERE), destinations.get(STREAMS_ELSEWHERE)
-    logs = Deferred(core, "logs", ["logs"])
+    logs = DeferredServices(core, "logs", ["logs"])
     composed = [
-        Deferred(core, "apigateway", ["apigateway", "apigatewayv2"]),
-        Deferred(core, "cloudformation", ["cloudformation"]),
-        Deferred(core, "cloudwatch", ["cloudwatch"]),
-        Deferred(core, "firehose", ["firehose"], lambda module: module.extension(core, streams_elsewhere)),
+        DeferredServices(core, "apigateway", ["apigateway", "apigatewayv2"]),
+        DeferredServices(core, "cloudformation", ["cloudformation"]),
+        DeferredServices(core, "cloudwatch", ["cloudwatch"]),
+        DeferredServices(
+            core, "firehose", ["firehose"], lambda module: module.extension(core, streams_elsewhere)
+        ),
         logs,
-        Deferred(core, "s3", ["s3"]),
+        DeferredServices(core, "s3", ["s3"]),
     ]
     if setting is not None:
 
@@ -193,7 +223,7 @@ def deferred(
             extension: Extension = module.extension(core, setting, elsewhere, presenters, encryption)
             return extension
 
-        composed.append(Deferred(core, "lambda_", ["lambda"], functions))
+        composed.append(DeferredServices(core, "lambda_", ["lambda"], functions))
 
     async def write_down(events: Sequence[LogEvent], streams: Mapping[int, str]) -> None:
         await logs.open()  # which puts its own in this place
@@ -202,4 +232,7 @@ def deferred(
     core.telemetry.logs.write_down = write_down
     names = {service.name for each in composed for service in each.services}
     operations_alone = [name for name in FOLDERS if service_of(name).operations is not None]
-    return [*composed, *(Deferred(core, "", [name]) for name in operations_alone if name not in names)]
+    return [
+        *composed,
+        *(DeferredServices(core, "", [name]) for name in operations_alone if name not in names),
+    ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension
-from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.on_use import EndpointOnUse
 from redrive.engine.ports import Endpoint
 from redrive.runtime.clock import SystemClock
 from redrive.settings import address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
@@ -27,7 +27,7 @@ def extension(core: Core) -> Extension:
     endpoints: dict[str, Endpoint] = {
         "http": core.web,
         "https": core.web,
-        "blob": BlobEndpoint(SystemClock().now, address, core.blob_store, core.ca_file),
+        "blob": EndpointOnUse(lambda: _blobs(core, address)),
     }
     if settings.azure_endpoints:
         endpoints |= _brokers(core, address)
@@ -40,6 +40,12 @@ def extension(core: Core) -> Extension:
             endpoints=endpoints,
         ),
     )
+
+
+def _blobs(core: Core, address: Callable[[str], str | None]) -> Endpoint:
+    from redrive.endpoints.blob import BlobEndpoint  # noqa: PLC0415 - whose library takes 4 MB of memory
+
+    return BlobEndpoint(SystemClock().now, address, core.blob_store, core.ca_file)
 
 
 def _mail(core: Core) -> dict[str, Endpoint]:

@@ -1,90 +1,146 @@
-"""Azure Event Grid: its delivery profiles, what is measured of it, and the services behind Azure's interfaces."""
+"""Azure Event Grid, of which a server has only what stands for it until somebody asks for it.
 
-from functools import partial
+The gateway is made at the first request, beside the event loop. The part in delivering is made at once when the engine
+first needs it: for a subscription's backlog that it takes up, or for a message that a receiver is shown.
+"""
 
-from redrive.azure.arm.event_sources import EventSources
-from redrive.azure.arm.insights import Insights
-from redrive.azure.arm.service import KINDS, Arm, build_operations
-from redrive.azure.arm.storage import BLOBS, StorageAccounts, StorageOperations
-from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.blob_service import BlobService
-from redrive.azure.entra import Entra
-from redrive.azure.eventgrid import dialect
-from redrive.azure.eventgrid.credentials import PublisherCredentials
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures
-from redrive.azure.eventgrid.names import DIALECT
-from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
-from redrive.azure.gateway import AzureGateway
-from redrive.azure.handshake import Handshakes
-from redrive.azure.namespaces.places import NAMESPACE
-from redrive.azure.namespaces.service import Namespaces
-from redrive.azure.shared_access import BlobAccess
-from redrive.azure.storage_keys import StorageKeys
-from redrive.azure.webhook_tokens import WebhookTokens
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from redrive.azure.eventgrid import names
+from redrive.azure.recognise import BODY_BYTES_MAX, is_for_azure
 from redrive.composition.core import Core
+from redrive.composition.deferred import Deferred
 from redrive.composition.extension import DeliveryParts, Extension, Interface
-from redrive.endpoints.blob import read_connection_string, read_container
-from redrive.endpoints.blob_store import BlobStore
-from redrive.endpoints.containers import BlobContainers
-from redrive.runtime.clock import SystemClock
-from redrive.settings import address_of, read_addresses
+from redrive.engine.ports import FollowUp, PushRequest, SubscriptionContext
+from redrive.engine.ports.facts import Attempted, Listener
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import DeadLetterReason, Delivery
+from redrive.model.http import Request, Response
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+if TYPE_CHECKING:  # what this module leaves for later
+    from redrive.azure.gateway import AzureGateway
+    from redrive.composition.event_grid_delivery import EventGridDelivery
 
 
-def extension(core: Core) -> Extension:
-    """Event Grid on the engine."""
-    tokens = WebhookTokens(SystemClock(), core.pair, core.base_url)
-    telemetry = core.telemetry
-    measures = Measures(telemetry.add, FailureLog(telemetry.logs, core.stream, core.settings.region))
-    return Extension(
-        interface=Interface(
-            protocols=(_gateway(core, measures, tokens),),
-            kinds=[*KINDS, NAMESPACE],
-        ),
-        delivery=DeliveryParts(
-            profiles={
-                DIALECT: dialect.EventGridDeliveryProfile(core.store.notes, tokens, partial(_url_of, core))
-            },
-            endpoints={dialect.TOPIC: TopicEndpoint(core.engine.resources.topics)},
-            listeners=measures.listeners(),
-            presenters={dialect.ENVELOPE: dialect.present},
-        ),
-    )
+class DeferredEventGrid(Deferred):
+    """Event Grid (`redrive.server.app.Recognising`). It does nothing by itself but deliver, so no document wakes it."""
 
+    name = "eventgrid"
 
-def _url_of(core: Core, container: str) -> str:
-    """The URL of a container: at the account's own Blob service, or at this server's."""
-    addresses = address_of(read_addresses(core.settings.azure_endpoints), container)
-    container_name = read_container(container)
-    if addresses is not None:
-        return f"{read_connection_string(addresses).blob_url}/{container_name.name}"
-    return f"{core.base_url}{BLOBS}{container_name.account}/{container_name.name}"
-
-
-def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGateway:
-    engine, clock, required = core.engine, SystemClock(), core.settings.auth == "required"
-    handshakes = Handshakes(engine, {"http": core.web, "https": core.web}, tokens, clock)
-    resolve = partial(address_of, read_addresses(core.settings.azure_endpoints))
-    sources = EventSources(engine, Subscribers(engine))
-    insights = Insights(core.store, core.telemetry.flush, sources.resource)
-    containers, keys = BlobContainers(core.blob_store), StorageKeys(core.secret)
-    accounts = StorageAccounts(engine)
-    storage = StorageOperations(accounts, containers, keys, resolve)
-    access = BlobAccess(accounts, keys, core.bearer, clock, core.refusals)
-    operations = build_operations(engine, handshakes, resolve, [insights, storage])
-    credentials = PublisherCredentials(
-        core.bearer, clock, core.public_url, required=required, refusals=core.refusals
-    )
-    return AzureGateway(
-        core.runtime,
-        [
-            Publishers(engine, credentials, measures),
-            Namespaces(engine, credentials, measures, core.secret),
-            Arm(core.runtime.clock, core.bearer, operations, core.public_url, engine.resources.documents),
-            handshakes,
-            BlobService(
-                containers, BlobStore(core.blob_store, core.ca_file), access if required else None, clock
+    def __init__(self, core: Core) -> None:
+        super().__init__()
+        self._core = core
+        self._delivery = delivery = _Delivery(core)
+        self._gateway: AzureGateway | None = None
+        self.stand_in = Extension(
+            interface=Interface(protocols=(self,)),
+            delivery=DeliveryParts(
+                profiles={names.DIALECT: _DeferredProfile(delivery)},
+                endpoints={names.TOPIC: _DeferredTopic(delivery)},
+                listeners=[(_DeferredMeasures(delivery), ())],
+                presenters={names.ENVELOPE: delivery.present},
             ),
-            Entra(clock, core.bearer, core.public_url, tokens),
-        ],
-    )
+        )
+
+    def handles(self, request: Request) -> bool:
+        """See `Recognising.handles`."""
+        return is_for_azure(request.path, request.host)
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all of Azure
+        """See `Fallback.body_bytes_max`."""
+        return BODY_BYTES_MAX
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """See `Fallback.answer`."""
+        return self._answer(request) if self._gateway is None else self._gateway.answer(request)
+
+    async def _answer(self, request: Request) -> Response:
+        await self.open()
+        return await self.answer(request)
+
+    @override
+    def _load(self) -> Callable[[], Extension]:
+        from redrive.composition.event_grid_gateway import DOCUMENTS, azure_gateway  # noqa: PLC0415 - see above
+
+        def make() -> Extension:
+            self._gateway = azure_gateway(self._core, self._delivery.parts)
+            return Extension(Interface(kinds=DOCUMENTS))
+
+        return make
+
+
+class _Delivery:
+    """The part in delivering."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @cached_property
+    def parts(self) -> "EventGridDelivery":
+        """What it consists of."""
+        from redrive.composition.event_grid_delivery import event_grid_delivery  # noqa: PLC0415 - see above
+
+        return event_grid_delivery(self._core)
+
+    def present(self, delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
+        """See `Presenter`."""
+        return self.parts.present(delivery)
+
+
+class _DeferredProfile:
+    """`redrive.engine.ports.DeliveryProfile`; the contexts that it makes have the profiles of their own."""
+
+    name = names.DIALECT
+
+    def __init__(self, delivery: _Delivery) -> None:
+        self._delivery = delivery
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`."""
+        return self._delivery.parts.profile.context(topic, subscription)
+
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`."""
+        return context.profile.refusal(context, queue, body, headers)
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`."""
+        return await context.profile.render(context, deliveries)
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`."""
+        return self._delivery.parts.profile.follow_ups(fact)
+
+
+class _DeferredTopic:
+    """Topics of this server as destinations (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, delivery: _Delivery) -> None:
+        self._delivery = delivery
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """See `Endpoint.push`."""
+        return await self._delivery.parts.endpoint.push(push_request)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class _DeferredMeasures(Listener):
+    """Hears what is dropped from queues: of all facts this alone comes without a delivery of Event Grid's before it."""
+
+    def __init__(self, delivery: _Delivery) -> None:
+        self._delivery = delivery
+
+    @override
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        if names.is_namespace_topic(queue.name):
+            self._delivery.parts.pull_measures.dropped(queue, messages, why, now)

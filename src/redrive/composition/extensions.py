@@ -70,16 +70,14 @@ class Extensions:
 
     async def _has_work(self, deferred: Deferred) -> bool:
         documents = self._core.engine.resources.documents
-        for service in deferred.services:
-            for kind in service.outline.wakes:
-                if await documents.find(kind, "", limit=1):
-                    return True
+        for kind in deferred.wakes:
+            if await documents.find(kind, "", limit=1):
+                return True
         return False
 
     def _heard(self, kind: str, _key: str) -> None:
         """Another node wrote a document: it may be the first that means work."""
-        waiting = [each for each in self.deferred if not each.is_open]
-        kinds = {wake.name for each in waiting for service in each.services for wake in service.outline.wakes}
+        kinds = {wake.name for each in self.deferred if not each.is_open for wake in each.wakes}
         if kind in kinds or (not kind and kinds):
             self._is_outdated = True
             if self._waking is None or self._waking.done():

@@ -1,5 +1,6 @@
 """Mobile push: SNS's platform applications, and the services of Apple, Google and Amazon behind them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from redrive.aws.sns.devices.log import DeviceLog
@@ -7,7 +8,8 @@ from redrive.aws.sns.devices.push import DeviceEndpoint
 from redrive.aws.sns.parts import mobile_push
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
-from redrive.endpoints.push.endpoint import PushEndpoint
+from redrive.endpoints.on_use import EndpointOnUse
+from redrive.engine.ports import Endpoint
 from redrive.runtime.clock import SystemClock
 from redrive.settings import read_push_endpoints
 
@@ -15,7 +17,7 @@ from redrive.settings import read_push_endpoints
 def extension(core: Core) -> Extension:
     """Devices are pushed to through their services; what came of it is logged and counted."""
     urls = read_push_endpoints(core.settings.push_endpoints)
-    services = PushEndpoint(SystemClock().now, core.runtime.chance, urls, core.ca_file)
+    services = EndpointOnUse(lambda: _services(core, urls))
     devices = DeviceEndpoint(core.engine, services)
     telemetry = core.telemetry
     log = DeviceLog(telemetry.logs, core.runtime.chance, core.stream, devices.application_of, telemetry.count)
@@ -28,3 +30,9 @@ def extension(core: Core) -> Extension:
             close=(services.close,),
         ),
     )
+
+
+def _services(core: Core, urls: Mapping[str, str]) -> Endpoint:
+    from redrive.endpoints.push.endpoint import PushEndpoint  # noqa: PLC0415 - which brings JWT and X.509
+
+    return PushEndpoint(SystemClock().now, core.runtime.chance, urls, core.ca_file)

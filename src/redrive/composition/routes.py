@@ -8,7 +8,7 @@ from redrive.aws.gateway.s3_routes import is_for_s3
 from redrive.composition.core import Core
 from redrive.composition.extensions import Extensions
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.console.installation import PATH as CONSOLE_PATH
+from redrive.console import PATH as CONSOLE_PATH
 from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.auditing import audit_of

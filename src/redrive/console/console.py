@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
 from redrive.aws.wire.errors import AwsError
-from redrive.console import auditing, deeds, navigation, routes, safety, words
+from redrive.console import PATH, auditing, deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
-from redrive.console.installation import PATH, ConsoleOptions, Installation
+from redrive.console.installation import ConsoleOptions, Installation
 from redrive.console.rendering import PageRenderer
 from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.static import StaticFiles

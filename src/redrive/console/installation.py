@@ -21,7 +21,6 @@ from redrive.model.task import MoveTask
 from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.levels import Level
 
-PATH: Final = "/_redrive/console"
 _STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
 
 

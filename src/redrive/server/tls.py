@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from redrive.settings import CertificateUnusable
+
 _ALWAYS: Final = ("localhost", "127.0.0.1", "::1")
 _UNSPECIFIED: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  no client can ask for these names
 _AUTHORITY_DAYS: Final = 3650
@@ -26,10 +28,6 @@ _BACKDATED: Final = timedelta(days=1)
 """The clocks of a team's machines differ."""
 _OWNER_ONLY: Final = 0o600
 _EVERYBODY: Final = 0o644
-
-
-class CertificateUnusable(OSError):  # noqa: N818 - an answer to whoever starts the server
-    """A certificate or key cannot be used; the message names its file."""
 
 
 def server_context(cert_file: Path, key_file: Path) -> ssl.SSLContext:

@@ -1,7 +1,7 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
 from redrive.settings.hardening import risks
-from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.invalid import CertificateUnusable, SettingsInvalid
 from redrive.settings.networks import is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import (
     AWS_ITSELF,
@@ -22,6 +22,7 @@ __all__ = [
     "AWS_SERVICES",
     "ENVIRONMENT_PREFIX",
     "PUSH_SERVICES",
+    "CertificateUnusable",
     "Origin",
     "SettingRow",
     "Settings",

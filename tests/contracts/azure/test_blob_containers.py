@@ -31,7 +31,7 @@ from azure.storage.blob import (
     generate_container_sas,
 )
 
-from redrive.azure.arm.storage import BLOBS
+from redrive.azure.recognise import BLOBS
 from tests.services.server import Server, new_key, new_server
 
 ACCOUNTS: Final = ("123456789012", "210987654321")

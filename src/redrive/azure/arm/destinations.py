@@ -15,6 +15,7 @@ from redrive.azure.arm.delivery_attributes import MAPPINGS
 from redrive.azure.arm.network_rules import TLS
 from redrive.azure.arm.schema import Document
 from redrive.azure.eventgrid.settings import APPLICATION, TENANT, WEBHOOK
+from redrive.azure.recognise import is_storage_account
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, invalid
 from redrive.model.names import ResourceName
@@ -29,7 +30,6 @@ BATCH_KILOBYTES_MAX: Final = 1024
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]+):(\d{12}):([A-Za-z0-9_.-]{1,85})")
 _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _TENANT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
-_ACCOUNT: Final = re.compile(r"[A-Za-z0-9]{3,24}")
 _RESOURCES: Final = {
     "AzureFunction": "microsoft.web/sites/functions",
     "EventHub": "microsoft.eventhub/namespaces/eventhubs",
@@ -63,11 +63,6 @@ class DestinationForm:
     def is_webhook(self) -> bool:
         """True if somebody may be there who has to agree first."""
         return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
-
-
-def is_storage_account(name: str) -> bool:
-    """True if a storage account can be called so."""
-    return _ACCOUNT.fullmatch(name) is not None
 
 
 def check_storage_account(resource: ArmId) -> None:

@@ -25,6 +25,7 @@ from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.azure.eventgrid.names import is_name
 from redrive.azure.handshake import QUESTION, Handshakes
+from redrive.azure.recognise import is_for_manager
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerAuthentication, BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
@@ -33,8 +34,6 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind
 from redrive.engine.resources import Documents
 from redrive.model.http import Request, Response
-
-_BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
 
 
 class ArmOperations(Protocol):
@@ -83,7 +82,7 @@ class Arm:
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""
-        return path.lower().startswith(_BEGINNINGS)
+        return is_for_manager(path)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from redrive.azure.arm import schema
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.destinations import EndpointResolver, check_container, check_storage_account
+from redrive.azure.recognise import BLOBS
 from redrive.azure.storage_keys import NAMES, StorageKeys
 from redrive.azure.wire.answers import empty_answer, json_answer
 from redrive.azure.wire.arm_id import ArmId
@@ -110,8 +111,6 @@ _ACCOUNT: Final = (
 _BLOB_SERVICE: Final = f"{_ACCOUNT}/blobServices/default"
 _CONTAINERS: Final = f"{_BLOB_SERVICE}/containers"
 _CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
-# Before an account's name in the paths of Blob services; no bucket of S3 can be called so.
-BLOBS: Final = "/_storage/"
 
 
 class Containers(Protocol):

@@ -16,15 +16,15 @@ from redrive.azure.eventgrid.dead_letter_profile import (
     Notes,
     UrlOf,
 )
-from redrive.azure.eventgrid.event_profile import PULL, TOPIC, EventProfile, NamespaceEventProfile
-from redrive.azure.eventgrid.published import ENVELOPE, PublishedEvent
+from redrive.azure.eventgrid.event_profile import PULL, EventProfile, NamespaceEventProfile
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.rendering import rendered
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.engine.ports import SubscriptionContext
 from redrive.model.delivery import Delivery
 from redrive.model.topic import Subscription, Topic
 
-__all__ = ["ENVELOPE", "PULL", "TOPIC", "EventGridDeliveryProfile", "present"]
+__all__ = ["PULL", "EventGridDeliveryProfile", "present"]
 
 
 class EventGridDeliveryProfile(EventProfile):

@@ -40,7 +40,6 @@ from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS, SECOND_MS
 from redrive.model.topic import Subscription, Topic
 
 QUEUE: Final = "queue"
-TOPIC: Final = "topic"
 PULL: Final = "pull"  # a namespace's queue, which callers receive from; the endpoint is its key in the engine
 _QUEUE_ARN_PARTS: Final = 6
 _PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
@@ -105,7 +104,7 @@ class EventProfile:
         if not fact.attempt.delivered:
             settings = delivery_settings(fact.subscription)
             return () if settings.dead_letter_container is None else (_letter(fact, settings),)
-        return (_forwarded(fact),) if fact.subscription.protocol == TOPIC else ()
+        return (_forwarded(fact),) if fact.subscription.protocol == names.TOPIC else ()
 
 
 class NamespaceEventProfile(EventProfile):

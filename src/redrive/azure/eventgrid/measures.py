@@ -105,11 +105,10 @@ class Measures(Listener):
         self._failures = failures
 
     def listeners(self) -> Sequence[tuple[Listener, Sequence[str]]]:
-        """The listeners that count, each with the dialects and profiles whose facts it hears; none: all of them."""
+        """The listeners that count, each with the dialects and profiles whose facts it hears; see `PullMeasures` too."""
         return (
             (self, (names.DIALECT, names.NAMESPACES)),
             (DeadLetterMeasures(self.counter), (names.DEAD_LETTER_STORES,)),
-            (PullMeasures(self.counter), ()),
         )
 
     # ---- publishers -------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ DIALECT: Final = (
 NAMESPACES: Final = "eventgrid.namespaces"  # the profile of namespaces' event subscriptions
 DEAD_LETTER_STORES: Final = "eventgrid.dead-letters"  # the profile of the stores of both kinds' dead letters
 DEAD_LETTERS: Final = "dead-letters"
+ENVELOPE: Final = "eventgrid"  # of the headers that deliveries carry
+TOPIC: Final = "topic"  # the protocol of topics of this server as destinations
 _OF_NAMESPACE: Final = "namespaces:"
 
 _KINDS: Final = {

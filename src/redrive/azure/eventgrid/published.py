@@ -13,11 +13,11 @@ that is another schema: who receives it sees it in that.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import orjson
 
-ENVELOPE: Final = "eventgrid"
+from redrive.azure.eventgrid.names import ENVELOPE
 
 
 @dataclass(frozen=True, slots=True)

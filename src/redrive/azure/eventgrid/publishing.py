@@ -27,6 +27,7 @@ from redrive.azure.eventgrid.settings import (
     TopicSettings,
     topic_settings,
 )
+from redrive.azure.recognise import EVENT_GRID, EVENTS, is_publishing
 from redrive.azure.wire.answers import empty_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import not_found
@@ -45,12 +46,9 @@ from redrive.model.topic import Topic
 REQUEST_BYTES_MAX: Final = 1_536_000
 EVENT_BYTES_MAX: Final = 1_049_600
 
-_BEGINNING: Final = "/eventgrid/"
-_END: Final = "/api/events"
 _OF_TOPIC: Final = "/eventgrid/{subscription}/{group}/{topic}/api/events"
 _OF_DOMAIN: Final = "/eventgrid/{subscription}/{group}/domains/{domain}/api/events"
 _PROVIDER: Final = "Microsoft.EventGrid"
-_HOST_MARK: Final = ".eventgrid."
 _METHODS: Final = "POST, OPTIONS"
 _KINDS: Final = ("topics", "domains")
 _READ_AT_ONCE: Final = 500  # topics
@@ -81,10 +79,7 @@ class Publishers:
 
     def handles(self, path: str, host: str) -> bool:
         """See `Service.handles`."""
-        lower = path.lower()
-        if not lower.rstrip("/").endswith(_END):
-            return False
-        return lower.startswith(_BEGINNING) or _HOST_MARK in host.lower()
+        return is_publishing(path, host)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
@@ -111,7 +106,7 @@ class Publishers:
             keys=[attributes[key] for key in KEYS if key in attributes],
             path=request.path,
             name="" if name is None else name.name.rpartition(":")[2],
-            path_at_host=_END,
+            path_at_host=EVENTS,
             id="" if settings is None else settings.id,
             takes_keys=settings is None or not settings.local_auth_disabled,
         )
@@ -204,7 +199,7 @@ class Publishers:
 
     async def _name(self, request: Request) -> ResourceName | None:
         """The name of the topic or domain that a request is for; None: there can be none."""
-        if request.path.lower().startswith(_BEGINNING):
+        if request.path.lower().startswith(EVENT_GRID):
             return self._name_in(request.path)
         return await self._hosts.find(request.host, self._exists)
 

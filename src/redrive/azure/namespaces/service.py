@@ -37,6 +37,7 @@ from redrive.azure.namespaces.places import (
     topic_name,
 )
 from redrive.azure.namespaces.settling import LockTokens, NamespaceReceiving, NamespaceSettling
+from redrive.azure.recognise import EVENT_GRID, is_at_namespace_host, is_for_namespace
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
@@ -49,7 +50,6 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
-_PATH_PREFIX: Final = "/eventgrid/"
 _TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
 _EVENT_SUBSCRIPTION: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
 
@@ -61,9 +61,6 @@ _METRICS: Final = {
     "release": ("", "FailedReleasedEvents"),
     "reject": ("RejectLatencyInMilliseconds", ""),
 }
-
-_HOST_MARK: Final = ".eventgrid."
-_HOST_PATH_PREFIX: Final = "/topics/"
 
 _KEY_SCHEME: Final = "sharedaccesskey"
 _NAMESPACE_PARTS: Final = 5  # of a path: nothing, `eventgrid`, the subscription, the group, the namespace
@@ -123,16 +120,14 @@ class Namespaces:
         return [*self._publishes.names, *self._pulls.names]
 
     def handles(self, path: str, host: str) -> bool:
-        """See `Service.handles`; no other path of Event Grid has a colon."""
-        if ":" not in path:
-            return False
-        return path[: len(_PATH_PREFIX)].lower() == _PATH_PREFIX or _is_at_host(path, host)
+        """See `Service.handles`."""
+        return is_for_namespace(path, host)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
         now = self._engine.clock.now()
         path = request.path
-        if _is_at_host(path, request.host):
+        if is_at_namespace_host(path, request.host):
             path = f"{await self._path_of_host(request.host)}{path}"
         pull = self._pulls.find(request.method, path)
         if pull is not None:
@@ -176,9 +171,9 @@ class Namespaces:
         """The path of the namespace with this host; for an unknown host a path that no namespace has."""
         route_match = await self._hosts.find(host, self._exists)
         return (
-            f"{_PATH_PREFIX}-/-/{host.partition('.')[0]}"
+            f"{EVENT_GRID}-/-/{host.partition('.')[0]}"
             if route_match is None
-            else f"{_PATH_PREFIX}{route_match.key}"
+            else f"{EVENT_GRID}{route_match.key}"
         )
 
     async def _host_names(self) -> dict[str, ResourceName]:
@@ -253,10 +248,6 @@ class Namespaces:
 
 def _operation_name(path: str) -> str:
     return path.rpartition(":")[2].lower()
-
-
-def _is_at_host(path: str, host: str) -> bool:
-    return _HOST_MARK in host.lower() and path[: len(_HOST_PATH_PREFIX)].lower() == _HOST_PATH_PREFIX
 
 
 def _unauthorized(refusal: NotAdmitted) -> AzureError:

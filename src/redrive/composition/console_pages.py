@@ -1,0 +1,71 @@
+"""The pages of the web console, and what they show beside the engine's things."""
+
+from collections.abc import Callable
+from functools import partial
+
+from redrive.aws.cloudformation.documents.records import STACK
+from redrive.aws.cloudwatch.alarms.records import ALARMS
+from redrive.aws.lambda_.documents.records import FUNCTION
+from redrive.composition.core import Core
+from redrive.composition.store import examined
+from redrive.console.clock_hands import ClockHands
+from redrive.console.console import Console
+from redrive.console.doctor import Doctor
+from redrive.console.installation import ConsoleOptions, Installation, stack_in_trouble
+from redrive.console.nodes import Nodes
+from redrive.console.remembered import Remembered
+from redrive.console.session import ConsoleSessions
+from redrive.console.tail import Tail
+from redrive.endpoints.containers import BlobContainers
+from redrive.engine.operations import TASK
+from redrive.runtime.clock import SystemClock, monotonic
+from redrive.server.hosts import known_hosts
+from redrive.settings.hardening import findings
+
+
+def console_pages(
+    core: Core, store_bytes: Callable[[], int | None], nodes: Nodes, tail: Tail, hands: ClockHands | None
+) -> Console:
+    """The console over the engine.
+
+    Args:
+        core: What it is built on.
+        store_bytes: See `Installation`.
+        nodes: This node and the others.
+        tail: What just happened on this node.
+        hands: Moves the clock, where it is a simulated one.
+    """
+    settings, documents = core.settings, core.engine.resources.documents
+    writes = settings.console == "full"
+    options = ConsoleOptions(
+        writes=writes,
+        bodies_shown=settings.console_bodies == "shown",
+        needs_sign_in=settings.auth == "required",
+        public_url=settings.public_url,
+        environment=settings.environment,
+        documentation=bool(settings.docs),
+        is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
+    )
+    installation = Installation(
+        services=core.calls,
+        telemetry=core.store,
+        settle=core.telemetry.flush,
+        keyring=core.keyring,
+        containers=BlobContainers(core.blob_store),
+        tail=tail,
+        hands=hands,
+        nodes=nodes,
+        store_bytes=store_bytes,
+        queue_levels=lambda: core.telemetry.queue_levels,
+        alarms=Remembered(documents, ALARMS),
+        stacks=Remembered(documents, STACK, stack_in_trouble),
+        redrives=Remembered(documents, TASK, lambda task: task.state.active),
+        functions=Remembered(documents, FUNCTION),
+        web=core.web,
+        monotonic=monotonic,
+        audit=core.audit,
+        doctor=Doctor(lambda: findings(settings), partial(examined, settings), SystemClock()),
+        commit_seconds=core.meters.commits.seconds.median_bound,
+    )
+    sessions = ConsoleSessions(core.keyring, documents, SystemClock(), core.runtime.chance, writes=writes)
+    return Console(core.engine, sessions, installation, options)

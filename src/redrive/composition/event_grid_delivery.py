@@ -1,0 +1,63 @@
+"""Event Grid's part in delivering events: the profile of its subscriptions, and what is measured of it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile, present
+from redrive.azure.eventgrid.failure_log import FailureLog
+from redrive.azure.eventgrid.measures import Measures, PullMeasures
+from redrive.azure.eventgrid.publishing import TopicEndpoint
+from redrive.azure.recognise import BLOBS
+from redrive.azure.webhook_tokens import WebhookTokens
+from redrive.composition.core import Core
+from redrive.composition.extension import Presenter
+from redrive.endpoints.storage_accounts import read_connection_string, read_container
+from redrive.runtime.clock import SystemClock
+from redrive.settings import address_of, read_addresses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventGridDelivery:
+    """What delivers events.
+
+    Attributes:
+        profile: Of its topics.
+        endpoint: Topics of this server as destinations.
+        measures: Hears of its topics' deliveries.
+        pull_measures: Hears of what is dropped from queues.
+        tokens: Issues those that webhooks want.
+        present: See `Presenter`.
+    """
+
+    profile: EventGridDeliveryProfile
+    endpoint: TopicEndpoint
+    measures: Measures
+    pull_measures: PullMeasures
+    tokens: WebhookTokens
+    present: Presenter
+
+
+def event_grid_delivery(core: Core) -> EventGridDelivery:
+    """The parts on a server's core; the engine tells `measures` what happens from now on."""
+    tokens = WebhookTokens(SystemClock(), core.pair, core.base_url)
+    telemetry = core.telemetry
+    measures = Measures(telemetry.add, FailureLog(telemetry.logs, core.stream, core.settings.region))
+    for listener, names in measures.listeners():
+        core.engine.watch(listener, *names)
+    return EventGridDelivery(
+        profile=EventGridDeliveryProfile(core.store.notes, tokens, partial(_url_of, core)),
+        endpoint=TopicEndpoint(core.engine.resources.topics),
+        measures=measures,
+        pull_measures=PullMeasures(measures.counter),
+        tokens=tokens,
+        present=present,
+    )
+
+
+def _url_of(core: Core, container: str) -> str:
+    """The URL of a container: at the account's own Blob service, or at this server's."""
+    addresses = address_of(read_addresses(core.settings.azure_endpoints), container)
+    container_name = read_container(container)
+    if addresses is not None:
+        return f"{read_connection_string(addresses).blob_url}/{container_name.name}"
+    return f"{core.base_url}{BLOBS}{container_name.account}/{container_name.name}"
