@@ -91,7 +91,7 @@ async def publish(server: Server, topic: Topic) -> None:
     await engine.messages.publish(topic, [publication])
 
 
-async def test_what_waits_in_the_store_is_delivered_though_nobody_asks(tmp_path: Path) -> None:
+async def test_a_backlog_in_the_store_is_delivered_before_any_request(tmp_path: Path) -> None:
     webhook = Webhook()
     listener = await asyncio.start_server(webhook.hear, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
@@ -120,17 +120,17 @@ async def _count(server: Server, metric: str) -> float:
     return sum(point.get("total", 0) for point in series["data"])
 
 
-async def test_events_dropped_from_a_namespaces_queue_are_counted_though_nobody_asked() -> None:
+async def test_drops_from_a_namespaces_queue_are_counted_before_any_request() -> None:
     async with serving() as (server, grid):
         name = names.topic_name_of(TOPIC)._replace(name="namespaces:n:t:s")
         queue = Queue(1, name, attributes={settings.ID: "/n/topics/t/eventSubscriptions/s"})
-        server.core.engine._listeners.queues.dropped(queue, 3, DeadLetterReason.EXPIRED, 0)
+        server.core.engine.parts.listeners.queues.dropped(queue, 3, DeadLetterReason.EXPIRED, 0)
         assert not grid.is_open
         points = server.core.telemetry.metrics.take()
     assert [point.statistics.total for point in points if point.series.name == "DroppedEventCount"] == [3]
 
 
-async def test_the_first_request_makes_it_and_a_reset_knows_what_it_keeps() -> None:
+async def test_the_first_request_opens_it_with_the_documents_of_a_reset() -> None:
     async with serving() as (server, grid):
         assert not grid.is_open
         response = await asked(server, "PUT", GROUP_PATH, body=b'{"location":"local"}')
@@ -163,7 +163,9 @@ async def test_the_first_request_makes_it_and_a_reset_knows_what_it_keeps() -> N
         ("/dead", "no.blob.localhost"),
     ],
 )
-async def test_what_is_recognised_is_what_some_service_answers(path: str, host: str) -> None:
+async def test_a_request_is_recognised_as_azures_if_one_of_its_services_answers_it(
+    path: str, host: str
+) -> None:
     async with serving() as (server, _):
         gateway = azure_gateway(server.core, event_grid_delivery(server.core))
     assert gateway.handles(Request("GET", path, "", {"host": host}, b"")) is is_for_azure(path, host)

@@ -39,6 +39,10 @@ def router() -> Any:
             await server.parts.open_all()
             for extension in server.parts.extensions:  # in place of what stood for them
                 server.router._paths |= extension.interface.paths
+                server.router._recognising = (
+                    *server.router._recognising,
+                    *extension.interface.protocols,
+                )
             return server.router
 
     return asyncio.run(assemble())

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from redrive.engine.ports import Runtime
-from redrive.functions.environment import Setting
 from redrive.functions.gateway import ServerAddress
 from redrive.functions.isolation import Tools
 from redrive.functions.pool import FunctionPool
+from redrive.functions.setting import Setting
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation
 from redrive.model.names import ResourceName
 from redrive.runtime.clock import SystemClock

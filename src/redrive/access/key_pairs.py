@@ -1,4 +1,4 @@
-"""Keys of RSA and the certificates that they sign themselves, in PEM."""
+"""Keys of RSA, the certificates that they sign themselves, and what else they sign."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -6,9 +6,12 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 from cryptography.x509.oid import NameOID
 
 _KEY_BITS: Final = 2048
+_ALGORITHMS: Final = {"sha1": hashes.SHA1(), "sha256": hashes.SHA256()}  # noqa: S303 - what SNS's version 1 is
 # Nothing renews it, and subscribers that look at it look at the key alone.
 _VALID: Final = timedelta(days=3650)
 _BACKDATED: Final = timedelta(days=1)  # the clocks of a team's machines differ
@@ -44,3 +47,8 @@ def read_key(text: bytes) -> rsa.RSAPrivateKey:
     if not isinstance(key, rsa.RSAPrivateKey):
         raise TypeError("The installation's key has to be an RSA key")
     return key
+
+
+def sign(key: rsa.RSAPrivateKey, digest: bytes, algorithm: str) -> bytes:
+    """See `SigningPair.sign`."""
+    return key.sign(digest, PKCS1v15(), Prehashed(_ALGORITHMS[algorithm]))

@@ -44,6 +44,12 @@ class SigningPair:
 
         return read_key(self.key_pem)
 
+    def sign(self, digest: bytes, algorithm: str) -> bytes:
+        """The signature of a digest, by PKCS #1 1.5; `algorithm` is what hashlib calls that which made the digest."""
+        from redrive.access.key_pairs import sign  # noqa: PLC0415 - as above
+
+        return sign(self.key, digest, algorithm)
+
     def to_document(self) -> dict[str, str]:
         """The pair as a JSON-ready document."""
         return {"key": self.key_pem.decode(), "certificate": self.pem.decode()}

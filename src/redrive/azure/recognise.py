@@ -1,4 +1,4 @@
-"""Which of Azure's services a request is for, by its path and host alone: told before any of them is imported."""
+"""Recognition of requests for Azure's services, by path and host alone, before any of these is imported."""
 
 import re
 from typing import Final

@@ -53,7 +53,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:
-    from redrive.composition.store import examine_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store_commands import examine_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     return asyncio.run(examine_store(settings))
 

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import errno
 import gc
-import http.client
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -43,6 +42,8 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _holder(where: str) -> str:
     """The version of another Redrive that listens there, as a phrase; empty for other programs."""
+    import http.client  # noqa: PLC0415 - for this alone
+
     connection = http.client.HTTPConnection(where, timeout=_ASK_SECONDS)
     try:
         connection.request("GET", "/_redrive/health")

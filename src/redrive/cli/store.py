@@ -34,7 +34,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _upgrade(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store import upgrade_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store_commands import upgrade_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
     asyncio.run(upgrade_store(settings))
@@ -43,7 +43,7 @@ def _upgrade(parsed: argparse.Namespace) -> int:
 
 
 def _distribute(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store import distribute_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store_commands import distribute_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
     if settings.store.startswith("sqlite:"):
@@ -110,7 +110,7 @@ def _finish(command: argparse.ArgumentParser, run: Any) -> None:
 
 
 def _backup(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store import back_up_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store_commands import back_up_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
     if not settings.store.startswith(_SQLITE):
@@ -121,7 +121,7 @@ def _backup(parsed: argparse.Namespace) -> int:
 
 
 def _verify(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store import verify_store  # noqa: PLC0415 - as above
+    from redrive.composition.store_commands import verify_store  # noqa: PLC0415 - as above
 
     settings, _ = settings_of(parsed)
     if settings.store.endswith(":memory:"):
@@ -132,7 +132,7 @@ def _verify(parsed: argparse.Namespace) -> int:
 
 
 def _migrate(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store import migrate_store  # noqa: PLC0415 - as above
+    from redrive.composition.store_commands import migrate_store  # noqa: PLC0415 - as above
 
     settings, _ = settings_of(parsed)
     if not settings.store.startswith(_SQLITE):

@@ -22,7 +22,7 @@ from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Presenter
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
-from redrive.functions.environment import Setting
+from redrive.functions.setting import Setting
 from redrive.model.attempt import Attempt
 from redrive.model.http import Request, Response
 from redrive.model.log import LogEvent

@@ -70,7 +70,7 @@ class DeferredEventGrid(Deferred):
 
         def make() -> Extension:
             self._gateway = azure_gateway(self._core, self._delivery.parts)
-            return Extension(Interface(kinds=DOCUMENTS))
+            return Extension(Interface(protocols=(self._gateway,), kinds=DOCUMENTS))
 
         return make
 
@@ -83,7 +83,7 @@ class _Delivery:
 
     @cached_property
     def parts(self) -> "EventGridDelivery":
-        """What it consists of."""
+        """The parts, made when one is first needed."""
         from redrive.composition.event_grid_delivery import event_grid_delivery  # noqa: PLC0415 - see above
 
         return event_grid_delivery(self._core)

@@ -18,7 +18,7 @@ from redrive.settings import address_of, read_addresses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventGridDelivery:
-    """What delivers events.
+    """The part in delivering.
 
     Attributes:
         profile: Of its topics.

@@ -6,8 +6,8 @@ from typing import Final
 from redrive.aws.gateway.sessions import SERVICE_SECONDS
 from redrive.composition.core import Core
 from redrive.functions import isolation, processes
-from redrive.functions.environment import Setting
 from redrive.functions.gateway import ServerAddress
+from redrive.functions.setting import Setting
 from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
 from redrive.runtime.clock import SystemClock

@@ -37,8 +37,8 @@ from redrive.composition.extension import DeliveryParts, Extension, Interface, L
 from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, processes
 from redrive.functions.code import CODE, FunctionCode, LiveFolders
-from redrive.functions.environment import Setting
 from redrive.functions.pool import FunctionPool
+from redrive.functions.setting import Setting
 from redrive.model.delivery import Delivery
 from redrive.model.function import Isolation
 from redrive.model.http import Request, Response

@@ -9,20 +9,19 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from redrive.engine.ports import Clock, Timer
+from redrive.engine.ports import Timer
 from redrive.functions import isolation, processes
-from redrive.functions.gateway import API_PORT, FunctionGateway, ServerAddress
-from redrive.functions.isolation import PROCESSES_MAX, Owner, Tools
+from redrive.functions.gateway import API_PORT, FunctionGateway
+from redrive.functions.isolation import Owner
 from redrive.functions.launch import LaunchChannel, Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
 from redrive.functions.peers import Address, holds, peer_of
 from redrive.functions.processes import family, gone, kill_all, kill_family, kill_user, memory_of, resident_kb
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
+from redrive.functions.setting import Setting
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
 
 logger = logging.getLogger(__name__)
@@ -32,33 +31,6 @@ RENEWED_MS: Final = 30 * 60 * 60 * 1000  # of constant use; its credentials are 
 _LAST_WORDS_MS: Final = 1_000  # for the exit status of a process that has hung up
 MEMORY_EVERY_MS: Final = 100  # while an invocation runs, its memory is looked at so often
 _MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that descends from this one
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The settings that all environments of a server share.
-
-    Attributes:
-        clock: The real time: processes do not run on a simulated one.
-        milliseconds: A count that grows steadily, in parts of a millisecond: durations are told so exactly.
-        isolation: What keeps processes apart.
-        tools: By which programs.
-        endpoint: This server's.
-        java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
-        user_key: Draws the users of environments, where each has one.
-        processes_max: How many processes a function may have; with more it is killed.
-        variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
-    """
-
-    clock: Clock
-    milliseconds: Callable[[], float]
-    isolation: Isolation
-    tools: Tools
-    endpoint: ServerAddress
-    java_client: str
-    user_key: bytes
-    variables: Callable[[FunctionVersion], Awaitable[dict[str, str]]]
-    processes_max: int = PROCESSES_MAX
 
 
 class Environment:

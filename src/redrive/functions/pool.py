@@ -17,9 +17,10 @@ from weakref import WeakValueDictionary
 
 from redrive.engine.ports import LogSink, Runtime, Timer
 from redrive.functions import isolation
-from redrive.functions.environment import Environment, Setting
+from redrive.functions.environment import Environment
 from redrive.functions.launch import RUNTIME_FOLDER
 from redrive.functions.output import Output
+from redrive.functions.setting import Setting
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation, Throttled
 from redrive.model.names import ResourceName
 

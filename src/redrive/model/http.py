@@ -2,8 +2,11 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final
 
+#: As `http.client.responses`, whose module brings ten others along.
+PHRASES: Final[Mapping[int, str]] = {status.value: status.phrase for status in HTTPStatus}
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 

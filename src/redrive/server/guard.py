@@ -6,10 +6,10 @@ https://www.w3.org/TR/fetch-metadata/). So nothing is asked of programs, and dec
 """
 
 import hmac
+from html import escape
 from ipaddress import ip_address
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
-from xml.sax.saxutils import escape
 
 import orjson
 
@@ -110,9 +110,8 @@ def _refused(request: Request, text: str) -> Response:
     """The answer, in a form that the client of each protocol can show."""
     is_query = "Action=" in request.query or request.headers.get("content-type", "").startswith(_FORM)
     if is_query:
-        error = (
-            f"<Error><Type>Sender</Type><Code>AccessDenied</Code><Message>{escape(text)}</Message></Error>"
-        )
+        message = f"<Message>{escape(text, quote=False)}</Message>"
+        error = f"<Error><Type>Sender</Type><Code>AccessDenied</Code>{message}</Error>"
         return Response(403, f"<ErrorResponse>{error}</ErrorResponse>\n".encode(), "text/xml")
     document = {
         "__type": "AccessDeniedException",

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from email.utils import formatdate
-from http.client import responses
 from typing import Final, cast
 
 import orjson
 
-from redrive.model.http import Response
+from redrive.model.http import PHRASES, Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LARGE_BYTES: Final = 16 * 1024
@@ -84,7 +83,7 @@ class Renderer:
 
     def _head(self, response: Response) -> bytes:
         status = response.status
-        reason = responses.get(status, "")
+        reason = PHRASES.get(status, "")
         lines = {"Server": "Redrive", "Date": self._date}
         if response.content_type and status not in _BODILESS:
             lines["Content-Type"] = response.content_type

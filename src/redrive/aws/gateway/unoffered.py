@@ -6,8 +6,8 @@ authenticated and no body is parsed: a request that nobody answers must cost nex
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from html import escape
 from typing import Final, NamedTuple
-from xml.sax.saxutils import escape
 
 import orjson
 
@@ -140,7 +140,7 @@ def _as_s3(_: Request, text: str, request_id: str) -> Response:
 
 
 def _fault(code: str, text: str) -> str:
-    return f"<Code>{code}</Code><Message>{escape(text)}</Message>"
+    return f"<Code>{code}</Code><Message>{escape(text, quote=False)}</Message>"
 
 
 def _xml(status: int, root: str, inner: str, request_id: str) -> Response:

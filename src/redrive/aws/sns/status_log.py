@@ -12,7 +12,6 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
-from http.client import responses
 from typing import Any, Final
 from uuid import UUID, uuid5
 
@@ -36,6 +35,7 @@ from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
+from redrive.model.http import PHRASES
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 
@@ -205,7 +205,7 @@ def _provider_response(entry: _Entry) -> str:
         return entry.attempt.response
     if PROTOCOLS[entry.protocol].of_service:
         return _of_service(entry)
-    return entry.attempt.response or responses.get(entry.attempt.status, "")
+    return entry.attempt.response or PHRASES.get(entry.attempt.status, "")
 
 
 def _of_service(entry: _Entry) -> str:

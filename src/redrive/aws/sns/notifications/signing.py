@@ -7,13 +7,8 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
-
 from redrive.access.signing_pair import SigningPair
 
-VERSIONS: Final = {"1": hashes.SHA1(), "2": hashes.SHA256()}  # noqa: S303 - what SNS's version 1 is
 _DIGESTS: Final = {"1": "sha1", "2": "sha256"}
 _THREADS: Final = 2
 # 344 characters each, 2 MiB with their keys; a fan-out takes a moment, not an hour.
@@ -62,7 +57,7 @@ class Signer:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _sign(self, digest: bytes, version: str) -> str:
-        return b64encode(self._pair.key.sign(digest, PKCS1v15(), Prehashed(VERSIONS[version]))).decode()
+        return b64encode(self._pair.sign(digest, _DIGESTS[version])).decode()
 
     def _remembered(self, digest: bytes) -> str | None:
         signature = self._made.get(digest)

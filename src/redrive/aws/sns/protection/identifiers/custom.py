@@ -6,13 +6,12 @@ up, the rest of the text counts as one find: it is masked or denied, never passe
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import re2
 
 from redrive.aws.kit.regexes import compiled
-from redrive.model.protection import Span
+from redrive.aws.sns.protection.custom_finder import CustomFinder
 
 NAME_CHARS_MAX: Final = 128
 REGEX_CHARS_MAX: Final = 200
@@ -25,45 +24,12 @@ _MEMORY_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARS_MAX}}}")
 _REGEX: Final = re.compile(rf"[A-Za-z0-9_#=@/;,\- ^$?\[\]{{}}|\\*+.]{{1,{REGEX_CHARS_MAX}}}")
 
-#: Bytes times instructions. RE2 takes 5 ns for each where an expression has more states than it keeps, as
-#: `[ab]*a[ab]{300}c|b` has, so this is 5 s. It is 340 finds of `ORDER-[0-9]+` in the largest message, where each is
-#: counted as if it had been looked for up to the end, and 1,400 in one of 64 KiB.
-_BUDGET: Final = 1 << 30
 #: Without these an expression matches at most a byte for each of its instructions, and RE2 looks no further.
 _ENDLESS: Final = re.compile(r"[*+]|,\}")
 
 
 class CustomRefused(ValueError):  # noqa: N818 - an answer, named as a caller says it
     """No identifier can be made of it; says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class CustomFinder:
-    """Finds what a compiled expression of RE2's matches.
-
-    Attributes:
-        pattern: The expression.
-        reach: How many bytes behind a find it may have looked at; None: all.
-    """
-
-    pattern: Any
-    reach: int | None
-
-    def find(self, text: bytes) -> list[Span]:
-        """See `Finder.find`."""
-        finds: list[Span] = []
-        left, at = _BUDGET, 0
-        for match in self.pattern.finditer(text):
-            start, end = match.span()
-            seen = len(text) if self.reach is None else end + self.reach
-            left -= (seen - at) * self.pattern.programsize
-            if left < 0:
-                finds.append((start, len(text)))
-                break
-            if end > start:
-                finds.append((start, end))
-            at = end
-        return finds
 
 
 def custom(name: str, regex: str) -> CustomFinder:
