@@ -51,7 +51,7 @@ class _Buffer:
 
 
 class Deliveries:
-    """Flushes the streams of a node (`redrive.composition.extension.LivesByTheClock`, `ports.Buffers`)."""
+    """Flushes the streams of a node (`redrive.composition.extension.LivesByTheClock`)."""
 
     def __init__(self, engine: Engine, flusher: Flusher, *, alone: bool) -> None:
         """Flush by this flusher.
@@ -121,7 +121,7 @@ class Deliveries:
     # ---- what falls due ----------------------------------------------------------------------------------
 
     def added(self, stream: DeliveryStream, size: int, at: int) -> None:
-        """See `Buffers.added`."""
+        """Records of so many bytes are on disk since that moment (ms)."""
         buffer = self._buffer(stream)
         buffer.size += size
         if buffer.size >= stream.bytes_max and not buffer.failures:
@@ -130,7 +130,7 @@ class Deliveries:
             self._fall_due(stream, at + stream.interval_ms)
 
     def changed(self, stream: DeliveryStream) -> None:
-        """See `Buffers.changed`: what failed may succeed now, and what waits may wait for less."""
+        """A stream has other settings: what failed may succeed now, and what waits may wait for less."""
         buffer = self._buffers.get(stream.id)
         if buffer is None or buffer.due_at is None:
             return

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive.aws.firehose import packing
+from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.errors import invalid, no_such_stream, slow_down
 from redrive.aws.firehose.metrics import StreamMetrics
-from redrive.aws.firehose.ports import Buffers
 from redrive.aws.firehose.records import DeliveryStream, buffer_of
 from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.kit.call import Call
@@ -23,19 +23,23 @@ class PutRecordOperations:
     """The operations that bring records."""
 
     def __init__(
-        self, engine: Engine, streams: DeliveryStreamOperations, buffers: Buffers, metrics: StreamMetrics
+        self,
+        engine: Engine,
+        streams: DeliveryStreamOperations,
+        deliveries: Deliveries,
+        metrics: StreamMetrics,
     ) -> None:
         """Put records into streams.
 
         Args:
             engine: Where they wait.
             streams: Finds the streams.
-            buffers: Told of what waits.
+            deliveries: Told of what waits.
             metrics: Counts what comes.
         """
         self._engine = engine
         self._streams = streams
-        self._buffers = buffers
+        self._deliveries = deliveries
         self._metrics = metrics
 
     async def put_record(self, call: Call, params: Structure) -> Structure:
@@ -79,7 +83,7 @@ class PutRecordOperations:
         queue = await self._buffer(stream)
         message = Message(self._engine.runtime.message_id(), packing.packed(records), b"{}")
         await self._engine.messages.send(queue, [message])
-        self._buffers.added(stream, sum(map(len, records)), call.now)
+        self._deliveries.added(stream, sum(map(len, records)), call.now)
         return [packing.record_id(message.id, number) for number in range(len(records))]
 
     async def _buffer(self, stream: DeliveryStream) -> Queue:

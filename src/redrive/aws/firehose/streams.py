@@ -7,8 +7,8 @@ from typing import Any, Final
 from redrive.aws.encryption.encryption import SQS_SSE
 from redrive.aws.encryption.sealer import KEY
 from redrive.aws.firehose import configuration
+from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.errors import error, invalid, no_such_stream, unassumable, unoffered
-from redrive.aws.firehose.ports import Buffers
 from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
 from redrive.aws.gateway.identities import account_of
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -43,20 +43,22 @@ _UPDATES: Final = ("ExtendedS3DestinationUpdate", "S3DestinationUpdate")
 class DeliveryStreamOperations:
     """The operations on delivery streams."""
 
-    def __init__(self, engine: Engine, calls: InnerCalls, roles: ServiceRoles, buffers: Buffers) -> None:
+    def __init__(
+        self, engine: Engine, calls: InnerCalls, roles: ServiceRoles, deliveries: Deliveries
+    ) -> None:
         """Keep them in this engine.
 
         Args:
             engine: Where they are documents, and their records deliveries.
             calls: Ask KMS for callers.
             roles: Tells which roles Firehose may act as.
-            buffers: Told of streams that are changed.
+            deliveries: Told of streams that are changed.
         """
         self._engine = engine
         self._documents = engine.resources.documents
         self._calls = calls
         self._roles = roles
-        self._buffers = buffers
+        self._deliveries = deliveries
 
     async def create_delivery_stream(self, call: Call, params: Structure) -> Structure:
         name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
@@ -146,7 +148,7 @@ class DeliveryStreamOperations:
             draft.put(STREAM, stream.resource.key, changed)
             return changed
 
-        self._buffers.changed(await self._engine.resources.write(decide))
+        self._deliveries.changed(await self._engine.resources.write(decide))
         return {}
 
     async def delete_delivery_stream(self, call: Call, params: Structure) -> Structure:

@@ -39,7 +39,7 @@ def _never(_: str) -> bool:
     return False
 
 
-class Where(Protocol):
+class CallScope(Protocol):
     """An account, a region and a moment (ms), such as those of a call."""
 
     @property
@@ -71,7 +71,7 @@ class KeyAccess:
 
     # ---- finding ----------------------------------------------------------------------------------------
 
-    async def named(self, call: Where, key_id: str) -> KmsKey:
+    async def named(self, call: CallScope, key_id: str) -> KmsKey:
         """The key of an id, an alias, or the ARN of either.
 
         Raises:
@@ -90,7 +90,7 @@ class KeyAccess:
             raise not_found(f"Key '{key_arn(name)}' does not exist")
         return key
 
-    async def _of_alias(self, call: Where, name: ResourceName) -> KmsKey:
+    async def _of_alias(self, call: CallScope, name: ResourceName) -> KmsKey:
         key = await self._keyring.of_alias(name, call.now)
         if key is None:
             raise not_found(f"Alias {alias_arn(name)} is not found.")
@@ -190,7 +190,7 @@ def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
     return _decision(call, key, "kms:PutKeyPolicy", policy).allowed
 
 
-def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:
+def _in_arn(call: CallScope, arn: str) -> tuple[str, str, str]:
     """The account, the region and the key id or alias that an ARN names."""
     try:
         parsed = parse_arn(arn)
