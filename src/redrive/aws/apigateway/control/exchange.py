@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import unquote
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
@@ -182,11 +181,6 @@ def _headers(request: Request) -> Mapping[str, str]:
 def spelled(name: str) -> str:
     """A header's name with capitals: `Content-Type`."""
     return "-".join(word.capitalize() for word in name.split("-"))
-
-
-def decoded(path_part: str) -> str:
-    """A part of a path without its escapes."""
-    return unquote(path_part)
 
 
 def lists_of(headers: Mapping[str, str]) -> dict[str, list[str]]:

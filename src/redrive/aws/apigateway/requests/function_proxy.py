@@ -156,6 +156,11 @@ def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
         raise malformed() from None
     if not isinstance(answer, dict) or not answer.keys() <= _KNOWN:
         raise malformed()
+    return answer_from(answer, coded=coded)
+
+
+def answer_from(answer: Mapping[str, Any], *, coded: bool) -> ApiAnswer:
+    """The answer that the members of a function's answer describe; see `answer_of`."""
     headers = {name: text_of(value) for name, value in _object(answer.get("headers")).items()}
     for name, values in _object(answer.get("multiValueHeaders")).items():
         listed = values if isinstance(values, list) else [values]

@@ -53,7 +53,7 @@ def answer_of(payload: bytes) -> ApiAnswer:
     }
     if members.get("body") is not None and not isinstance(members["body"], str):
         members["body"] = orjson.dumps(members["body"]).decode()
-    answer = functions.answer_of(orjson.dumps(members), coded=True)
+    answer = functions.answer_from(members, coded=True)
     cookies = response.get("cookies") or ()
     if not isinstance(cookies, list | tuple):
         raise functions.malformed()

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote
 
-from redrive.aws.apigateway.control.exchange import decoded
 from redrive.aws.apigateway.control.records import METHODS
 
 DEFAULT: Final = "$default"
@@ -110,12 +110,12 @@ def _search(
             return match
     if step.variable is not None:
         name, below = step.variable
-        match = _search(below, parts, at + 1, method, {**parameters, name: decoded(parts[at])})
+        match = _search(below, parts, at + 1, method, {**parameters, name: unquote(parts[at])})
         if match is not None:
             return match
     if step.greedy is not None and _answers(step.greedy[1], method):
         name, resource = step.greedy
-        return resource, {**parameters, name: decoded("/".join(parts[at:]))}
+        return resource, {**parameters, name: unquote("/".join(parts[at:]))}
     return None
 
 
