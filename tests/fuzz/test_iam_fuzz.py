@@ -141,6 +141,9 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("sts", "DecodeAuthorizationMessage", {"EncodedMessage": "x"}),
     ("sts", "GetAccessKeyInfo", {"AccessKeyId": KEY}),
     ("sts", "GetCallerIdentity", {}),
+    ("sts", "GetFederationToken", {
+        "Name": "bob", "Policy": READS, "PolicyArns": [{"arn": AMAZON}], "DurationSeconds": 900, "Tags": _TAGS,
+    }),
     ("sts", "GetSessionToken", {"DurationSeconds": 900}),
 ]  # fmt: skip
 #: Refused as the world is: something hangs on it, or nobody has such a thing.

@@ -169,6 +169,26 @@ def role_session(
     )
 
 
+def federated_user(session: Session, permissions: Permissions | None, keys: Mapping[str, str]) -> Principal:
+    """Somebody whom a user, or the account itself, lets in under a name.
+
+    Args:
+        session: Its own.
+        permissions: None: all that the account may.
+        keys: Further condition keys, names in lower case.
+    """
+    account, unique_id = session.account, f"{session.account}:{session.federated}"
+    arn = f"arn:aws:sts::{account}:federated-user/{session.federated}"
+    return Principal(
+        name=arn,
+        account=account,
+        identities=_names(account, arn, unique_id),
+        keys={**_keys(arn, account, "FederatedUser", unique_id, session.tags), **keys},
+        permissions=permissions,
+        session=session,
+    )
+
+
 def _names(*names: str) -> frozenset[Identity]:
     return frozenset(Identity("AWS", name) for name in names)
 

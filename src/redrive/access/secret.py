@@ -70,7 +70,10 @@ class PurposeSealer:
         if text[:1] == _HYPHEN:  # nodes of an older version write the hyphen itself
             text = "-" + text[1:]
         try:
-            sealed = a2b_base64(text.encode("ascii").translate(_FROM_URLS), strict_mode=True)
+            plain = text.encode("ascii").translate(_FROM_URLS)
+            sealed = a2b_base64(plain, strict_mode=True)
+            if plain[-1:] == b"=" and b2a_base64(sealed, newline=False) != plain:
+                return None  # the last letter has bits that mean nothing, and are zero in one spelling alone
             return self._cipher.decrypt(sealed, None)
         except (ValueError, InvalidTag):
             return None

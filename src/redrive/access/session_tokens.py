@@ -44,6 +44,7 @@ class Session:
         role: The role's ARN; empty: it is a user's, or the account's own.
         unique_id: Of the user or the role: one that was made anew is another.
         name: The session's, of a role's.
+        federated: The name of the federated user that a user, or the account, lets in; empty: it is none.
         source_identity: Who it goes back to, as that said; empty: it did not.
         tags: Of the session.
         transitive: The names of the tags that sessions begun from this one have as well.
@@ -64,6 +65,7 @@ class Session:
     transitive: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     policy_arns: tuple[str, ...] = ()
+    federated: str = ""
 
     @classmethod
     def from_claims(cls, claims: Mapping[str, Any]) -> Self:

@@ -453,9 +453,9 @@ async def sts(stage: Stage) -> Case:
     trust = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
     secret, twin = await stage.role("secret", trust), await stage.role("twin", trust)
     return Case(
-        [[secret]],
-        {"RoleArn": [secret]},
-        {"RoleArn": twin},
+        [[secret, f"arn:aws:sts::{ACCOUNT}:federated-user/secret"]],
+        {"RoleArn": [secret], "Name": ["secret"]},
+        {"RoleArn": twin, "Name": "twin"},
         {"*": {"AccessKeyId": "AKIAIOSFODNN7EXAMPLE"}},
         frozenset({"DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}),
     )

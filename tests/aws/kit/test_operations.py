@@ -122,6 +122,7 @@ OFFERED_IN_PART = {
         "DecodeAuthorizationMessage",
         "GetAccessKeyInfo",
         "GetCallerIdentity",
+        "GetFederationToken",
         "GetSessionToken",
     },
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage
+from tests.aws.iam.stage import ACCOUNT, Stage, allow, key_of, on_stage, policy
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,47 @@ def test_tags_of_sessions_are_the_same_in_any_case() -> None:
             "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from"
             " the calling session."
         )
+
+    on_stage(play)
+
+
+def test_a_federated_user_may_do_what_its_policy_and_its_users_allow() -> None:
+    async def play(stage: Stage) -> None:
+        ann = await stage.user("ann", allow("sqs:ListQueues", "sts:GetFederationToken"))
+        own = allow("sqs:ListQueues", "sns:ListTopics", "sts:GetFederationToken")
+        asked = {"Name": "bob", "Policy": policy(own)}
+        answer = await stage.call(ann, "sts", "GetFederationToken", **asked)
+        arn = f"arn:aws:sts::{ACCOUNT}:federated-user/bob"
+        assert answer["FederatedUser"] == {"Arn": arn, "FederatedUserId": f"{ACCOUNT}:bob"}
+        assert answer["PackedPolicySize"] > 0
+        bob = key_of(answer["Credentials"])
+        identity = await stage.call(bob, "sts", "GetCallerIdentity")
+        assert (identity["Arn"], identity["UserId"]) == (arn, f"{ACCOUNT}:bob")
+        assert await stage.may(bob, "sqs", "ListQueues")
+        assert not await stage.may(bob, "sns", "ListTopics")  # which ann may not either
+        refusal = await stage.refusal(bob, "sts", "GetFederationToken", Name="eve")
+        assert refusal == "AccessDenied: Cannot call GetFederationToken with session credentials"
+        await stage.call(stage.root, "iam", "DeleteUserPolicy", UserName="ann", PolicyName="own")
+        assert not await stage.may(bob, "sqs", "ListQueues")
+        assert not await stage.may(ann, "sts", "GetFederationToken", Name="bob")
+
+    on_stage(play)
+
+
+def test_a_federated_user_of_an_account_has_its_policy_alone() -> None:
+    async def play(stage: Stage) -> None:
+        asked = {"Name": "bob", "DurationSeconds": 7200}
+        answer = await stage.call(stage.root, "sts", "GetFederationToken", **asked)
+        assert answer["PackedPolicySize"] == 0
+        assert not await stage.may(key_of(answer["Credentials"]), "sqs", "ListQueues")
+        answer = await stage.call(
+            stage.root, "sts", "GetFederationToken", **asked, Policy=policy(allow("sqs:ListQueues"))
+        )
+        bob = key_of(answer["Credentials"])
+        assert await stage.may(bob, "sqs", "ListQueues")
+        assert not await stage.may(bob, "sns", "ListTopics")
+        await stage.advance(3601)  # an account's ends after an hour
+        refusal = await stage.refusal(bob, "sqs", "ListQueues")
+        assert refusal.startswith("ExpiredToken")
 
     on_stage(play)

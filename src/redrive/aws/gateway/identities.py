@@ -23,6 +23,7 @@ from redrive.access.principals import (
     Permissions,
     Principal,
     account_root,
+    federated_user,
     permissions_of,
     role_session,
     service_principal,
@@ -86,6 +87,8 @@ class Identities:
 
     async def session(self, session: Session) -> Principal | None:
         """The principal that a session belongs to; None: the user or the role is there no more."""
+        if session.federated:
+            return await self._federated(session)
         if session.user:
             user = await self.user(session.account, session.user, session.unique_id or None)
             return user and replace(user, session=session)
@@ -104,6 +107,25 @@ class Identities:
         if session.source_identity:
             keys["aws:sourceidentity"] = session.source_identity
         return role_session(session.role, session.unique_id, session.name, tags, permissions, keys, session)
+
+    async def _federated(self, session: Session) -> Principal | None:
+        """A federated user, which may do what its session policies allow of what whoever let it in may do."""
+        user: User | None = None
+        if session.user:
+            user = await self._documents.get(USER, key_of(session.account, session.user))
+            if user is None or user.id != session.unique_id:
+                return None
+        permissions = await self._of_federated(user, session) if self.restricts else None
+        return federated_user(session, permissions, {"aws:tokenissuetime": moment_text(session.issued_at)})
+
+    async def _of_federated(self, user: User | None, session: Session) -> Permissions:
+        if not session.policies and not session.policy_arns:
+            return permissions_of([])
+        if user is not None:
+            return await self.permissions(user, session)
+        managed = [await self.managed(arn) for arn in session.policy_arns]
+        texts = (*session.policies, *(policy.text for policy in managed if policy is not None))
+        return permissions_of([stored_policy(text, Form.IDENTITY) for text in texts])
 
     async def again(self, account: str, arn: str, session: Session | None) -> Principal:
         """The principal that asked for something a while ago, with the rights it has now; who is gone has none.

@@ -17,6 +17,8 @@ from redrive.aws.wire.shapes import Structure
 
 _POLICY_CHARS_MAX: Final = 2048
 _CHAINED_SECONDS_MAX: Final = 3600
+_FEDERATED_SECONDS: Final = 12 * 60 * 60
+_ROOT_SECONDS_MAX: Final = 60 * 60
 _NO_ID: Final = "AROA" + "A" * 16  # of a role that is not there, where nobody asks for it
 _ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/(?:[!-~]*/)?[\w+=,.@-]{1,64}", re.ASCII)
 
@@ -47,12 +49,7 @@ class Assuming:
             policies=_policies(params),
             policy_arns=await self._managed(params),
         )
-        credentials = self._sessions.begin(session, _seconds(params, role, before))
-        if len(credentials.token) > TOKEN_CHARS_MAX:
-            raise error(
-                "PackedPolicyTooLargeException",
-                "Packed policy and tags consume more than 100% of the allotted space.",
-            )
+        credentials = self._begun(session, _seconds(params, role, before))
         answer: Structure = {
             "Credentials": shown(credentials),
             "AssumedRoleUser": {
@@ -60,11 +57,46 @@ class Assuming:
                 "Arn": f"arn:aws:sts::{session.account}:assumed-role/{arn.rpartition('/')[2]}/{session.name}",
             },
         }
-        if session.policies or session.policy_arns or tags:
-            answer["PackedPolicySize"] = max(1, len(credentials.token) * 100 // TOKEN_CHARS_MAX)
+        if packed := _packed(session, credentials):
+            answer["PackedPolicySize"] = packed
         if session.source_identity:
             answer["SourceIdentity"] = session.source_identity
         return answer
+
+    async def get_federation_token(self, call: Call, params: Structure) -> Structure:
+        """Let somebody in under a name, with no more rights than its policies and the caller have in common."""
+        if call.principal.session is not None:
+            raise common("AccessDeniedException", "Cannot call GetFederationToken with session credentials")
+        if not call.account:
+            raise denied(call.principal.name, "sts:GetFederationToken", "*")
+        user = call.principal.keys.get("aws:username", "")
+        session = Session(
+            account=call.account,
+            user=user,
+            unique_id=call.principal.keys["aws:userid"] if user else "",
+            federated=params["Name"],
+            tags=_tags(params, None),
+            policies=_policies(params),
+            policy_arns=await self._managed(params),
+        )
+        seconds: int = params.get("DurationSeconds") or _FEDERATED_SECONDS
+        credentials = self._begun(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
+        user_id = f"{call.account}:{session.federated}"
+        arn = f"arn:aws:sts::{call.account}:federated-user/{session.federated}"
+        return {
+            "Credentials": shown(credentials),
+            "FederatedUser": {"FederatedUserId": user_id, "Arn": arn},
+            "PackedPolicySize": _packed(session, credentials),
+        }
+
+    def _begun(self, session: Session, seconds: int) -> Credentials:
+        credentials = self._sessions.begin(session, seconds)
+        if len(credentials.token) > TOKEN_CHARS_MAX:
+            raise error(
+                "PackedPolicyTooLargeException",
+                "Packed policy and tags consume more than 100% of the allotted space.",
+            )
+        return credentials
 
     async def _managed(self, params: Structure) -> tuple[str, ...]:
         arns = tuple(each["arn"] for each in params.get("PolicyArns") or ())
@@ -72,6 +104,13 @@ class Assuming:
             if await self._sessions.identities.managed(arn) is None:
                 raise error("MalformedPolicyDocumentException", f"Policy {arn} does not exist.")  # chosen
         return arns
+
+
+def _packed(session: Session, credentials: Credentials) -> int:
+    """The part of the space for policies and tags that a session takes (%); 0: it has none."""
+    if not (session.policies or session.policy_arns or session.tags):
+        return 0
+    return max(1, len(credentials.token) * 100 // TOKEN_CHARS_MAX)
 
 
 def shown(credentials: Credentials) -> Structure:

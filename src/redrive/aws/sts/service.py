@@ -19,7 +19,9 @@ _OF_CALLERS: Final = frozenset(
 )
 
 
-async def _scopes(_: Engine, _call: Call, operation: str, _params: Structure) -> Iterable[ResourceScope]:
+async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+    if operation == "GetFederationToken":
+        return [ResourceScope(f"arn:aws:sts::{call.account}:federated-user/{params['Name']}")]
     return () if operation in _OF_CALLERS else [ResourceScope("*", ("arn:aws:iam:*",))]
 
 
