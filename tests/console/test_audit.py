@@ -1,6 +1,7 @@
 """Audit: what forms and control routes change is kept with who did it, and a gap in it shows."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -124,3 +125,15 @@ async def test_a_policy_is_kept_as_it_was_and_as_it_is() -> None:
         page = text(await visitor.get(AUDIT))
         assert f"change-policy Rentals/{ID}" in page
         assert '+ "numRetries": 10' in page
+
+
+@pytest.mark.parametrize("page", ["queues/orders-dead", "topics/Rentals", "topics/Rentals/6f1c"])
+async def test_a_page_of_a_thing_leads_to_what_was_done_to_it(page: str) -> None:
+    async with visiting() as visitor:
+        await deeds(visitor)
+        links = re.findall(
+            r'href="([^"]+/audit\?q=[^"]+)"', (await visitor.get(f"{ROOM}/{page}")).body.decode()
+        )
+        (link,) = set(links)
+        lines = text(await visitor.get(link.replace("&amp;", "&")))
+        assert ("1 of 1 set aside" in lines) is (page == "queues/orders-dead")
