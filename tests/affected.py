@@ -43,7 +43,7 @@ _READERS: Final = (
 #: What a server imports when it is first asked for, by the word that asks for it.
 _ON_DEMAND: Final = {
     **{name: _service(folder) for name, folder in FOLDERS.items()},
-    "console": "redrive.console.console",
+    "console": "redrive.composition.console_pages",
 }
 # Their words ask: tests, and what carries requests out by asking other services. Others tell services apart.
 _ASKING: Final = re.compile(

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
 from redrive import __version__
 from redrive.composition.core import Core
@@ -17,9 +18,6 @@ from redrive.model.http import Request, Response
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import origins_of
-
-if TYPE_CHECKING:  # what this module leaves for later
-    from redrive.console.console import Console
 
 
 def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
@@ -69,23 +67,18 @@ class _DeferredConsole:
         hands: ClockHands | None,
     ) -> None:
         self._parts = core, store_bytes, nodes, tail, hands
-        self._console: SingleFlight[None, Console] = SingleFlight(lambda _: True)
+        self._console: SingleFlight[None, Any] = SingleFlight(lambda _: True)
         self._is_open = False
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        return await (await self._console.of(None, self._open)).answer(request)
+        response: Response = await (await self._console.of(None, self._open)).answer(request)
+        return response
 
-    async def _open(self) -> "Console":
-        make = await asyncio.to_thread(self._load)
+    async def _open(self) -> Any:
+        module = await asyncio.to_thread(import_module, "redrive.composition.console_pages")
         self._is_open = True
-        return make(*self._parts)
-
-    @staticmethod
-    def _load() -> "Callable[..., Console]":
-        from redrive.composition.console_pages import console_pages  # noqa: PLC0415 - see above
-
-        return console_pages
+        return module.console_pages(*self._parts)
 
     async def close(self) -> None:
         """Let go of what pages are rendered by, where there was a visit."""
