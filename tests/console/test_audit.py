@@ -84,6 +84,9 @@ async def test_a_term_that_is_not_known_is_refused_at_the_field() -> None:
         answer = await visitor.get(f"{AUDIT}?q=bogus:1")
         assert answer.status == 422
         assert "There is no term “bogus”" in text(answer)
+        download = await visitor.get(f"{AUDIT}/download?q=bogus:1")
+        assert download.status == 400
+        assert "There is no term “bogus”" in text(download)
 
 
 async def test_an_entry_that_was_removed_leaves_a_gap() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.console.auditing import TERMS, Predicate, read_terms
-from redrive.console.visit import PAGE_ROWS, File, Page, Visit, whole
+from redrive.console.visit import PAGE_ROWS, File, Page, Unusable, Visit, whole
 from redrive.model.search import SearchInvalidError
 from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, KeptEntry, gaps
 
@@ -80,9 +80,11 @@ async def download(visit: Visit) -> File:
     """The newest entries that a search is for, as lines of JSON, each as it is kept and with its digest.
 
     Raises:
-        SearchInvalidError: The search cannot be read.
+        Unusable: The search cannot be read.
     """
-    holds = read_terms(visit.asked("q"), visit.now)
+    refusal, holds = _search(visit.asked("q"), visit.now)
+    if holds is None:
+        raise Unusable(refusal)
     entries = await visit.installation.audit.entries(visit.place, DOWNLOADED_MAX)
     lines = [
         orjson.dumps({**asdict(each.entry), "digest": each.digest}) for each in entries if holds(each.entry)
