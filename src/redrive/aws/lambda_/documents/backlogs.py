@@ -19,8 +19,7 @@ from redrive.aws.lambda_.documents.records import (
     Configuration,
     EventSettings,
     FunctionRecord,
-    alias_key,
-    events_key,
+    qualified_key,
     version_key,
 )
 from redrive.engine.engine import Engine
@@ -106,10 +105,10 @@ def _queue_of(arn: str) -> ResourceName | None:
 
 async def begin_in(draft: Draft, resources: Resources, function: FunctionRecord, qualifier: str) -> None:
     """Make the backlog of a version or an alias, if there is none yet."""
-    settings = await draft.get(EVENTS, events_key(function.name, qualifier))
+    settings = await draft.get(EVENTS, qualified_key(function.name, qualifier))
     if settings is None:
         settings = EventSettings(function.name, qualifier)
-        draft.put(EVENTS, events_key(function.name, qualifier), settings)
+        draft.put(EVENTS, qualified_key(function.name, qualifier), settings)
     await put_in(draft, resources, function, settings)
 
 
@@ -144,7 +143,7 @@ async def _version_in(draft: Draft, function: FunctionRecord, qualifier: str) ->
         return function.latest
     number = qualifier
     if not is_version(qualifier):
-        alias = await draft.get(ALIAS, alias_key(function.name, qualifier))
+        alias = await draft.get(ALIAS, qualified_key(function.name, qualifier))
         number = LATEST if alias is None else alias.version
     version = await draft.get(VERSION, version_key(function.name, number))
     return version or function.latest

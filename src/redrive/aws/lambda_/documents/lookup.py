@@ -19,7 +19,7 @@ from redrive.aws.lambda_.documents.records import (
     FunctionAlias,
     FunctionPolicy,
     FunctionRecord,
-    alias_key,
+    qualified_key,
     version_key,
 )
 from redrive.aws.wire.errors import AwsError
@@ -89,7 +89,7 @@ class Lookup:
             return FunctionTarget(function, function.latest)
         alias = None
         if not is_version(qualifier):
-            alias = await self._documents.get(ALIAS, alias_key(function.name, qualifier))
+            alias = await self._documents.get(ALIAS, qualified_key(function.name, qualifier))
             if alias is None:
                 return None
         target_version = await self.numbered(function, qualifier if alias is None else alias.version)

@@ -270,11 +270,6 @@ def version_key(name: ResourceName, version: str) -> str:
     return f"{name.key}/{version.zfill(_DIGITS)}"
 
 
-def alias_key(name: ResourceName, alias: str) -> str:
-    """The key of an alias."""
-    return f"{name.key}/{alias}"
-
-
-def events_key(name: ResourceName, qualifier: str) -> str:
-    """The key of the settings of asynchronous invocations."""
+def qualified_key(name: ResourceName, qualifier: str) -> str:
+    """The key of an alias, and of the settings of a version or an alias."""
     return f"{name.key}/{qualifier}"

@@ -25,7 +25,7 @@ from redrive.aws.lambda_.documents.records import (
     VERSION,
     FunctionAlias,
     FunctionRecord,
-    alias_key,
+    qualified_key,
     version_key,
 )
 from redrive.aws.lambda_.documents.url_records import without_url_in
@@ -57,10 +57,10 @@ class AliasOperations:
 
         async def decide(draft: Draft) -> None:
             await function_in(draft, reference)
-            if await draft.get(ALIAS, alias_key(reference.name, alias.name)) is not None:
+            if await draft.get(ALIAS, qualified_key(reference.name, alias.name)) is not None:
                 raise taken(f"Alias already exists: {arn_of(reference.name, alias.name)}")
             await _check_in(draft, alias)
-            draft.put(ALIAS, alias_key(reference.name, alias.name), alias)
+            draft.put(ALIAS, qualified_key(reference.name, alias.name), alias)
 
         await self._engine.resources.write(decide)
         return _rendered(alias)
@@ -68,7 +68,9 @@ class AliasOperations:
     async def get_alias(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "GetAlias")
-        alias = await self._engine.resources.documents.get(ALIAS, alias_key(reference.name, params["Name"]))
+        alias = await self._engine.resources.documents.get(
+            ALIAS, qualified_key(reference.name, params["Name"])
+        )
         if alias is None:
             raise no_such(f"Cannot find alias arn: {arn_of(reference.name, params['Name'])}")
         return _rendered(alias)
@@ -80,7 +82,7 @@ class AliasOperations:
 
         async def decide(draft: Draft) -> FunctionAlias:
             function = await function_in(draft, reference)
-            key = alias_key(reference.name, params["Name"])
+            key = qualified_key(reference.name, params["Name"])
             before = await draft.get(ALIAS, key)
             if before is None:
                 raise no_such(f"Alias not found: {arn_of(reference.name, params['Name'])}")
@@ -108,12 +110,12 @@ class AliasOperations:
 
         async def decide(draft: Draft) -> None:
             function = await function_in(draft, reference)
-            if await draft.get(ALIAS, alias_key(reference.name, alias)) is None:
+            if await draft.get(ALIAS, qualified_key(reference.name, alias)) is None:
                 return
-            draft.remove(ALIAS, alias_key(reference.name, alias))
+            draft.remove(ALIAS, qualified_key(reference.name, alias))
             function = without_url_in(draft, _without_policy(function, alias), alias)
             draft.put(FUNCTION, reference.name.key, function)
-            draft.remove(PROVISIONED, alias_key(reference.name, alias))
+            draft.remove(PROVISIONED, qualified_key(reference.name, alias))
             await remove_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)
@@ -130,7 +132,7 @@ class AliasOperations:
         )
         chosen = [alias for alias in aliases if version in (None, alias.version)]
         return PAGES.of(
-            "ListAliases", params, chosen, _rendered, lambda alias: alias_key(reference.name, alias.name)
+            "ListAliases", params, chosen, _rendered, lambda alias: qualified_key(reference.name, alias.name)
         )
 
     def _revision(self) -> str:

@@ -21,7 +21,7 @@ from redrive.aws.lambda_.documents.records import (
     VERSION,
     FunctionPolicy,
     FunctionRecord,
-    alias_key,
+    qualified_key,
     version_key,
 )
 from redrive.aws.wire.shapes import Structure
@@ -111,7 +111,7 @@ async def _revision_in(draft: Draft, function: FunctionRecord, qualifier: str) -
     if is_version(qualifier):
         version = await draft.get(VERSION, version_key(function.name, qualifier))
         return function.latest.revision if version is None else version.revision
-    alias = await draft.get(ALIAS, alias_key(function.name, qualifier))
+    alias = await draft.get(ALIAS, qualified_key(function.name, qualifier))
     return function.latest.revision if alias is None else alias.revision
 
 

@@ -10,7 +10,7 @@ from redrive.aws.lambda_.documents.backlogs import put_in
 from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
-from redrive.aws.lambda_.documents.records import EVENTS, FUNCTION, EventSettings, events_key
+from redrive.aws.lambda_.documents.records import EVENTS, FUNCTION, EventSettings, qualified_key
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -50,7 +50,7 @@ class EventSettingsOperations:
         reference = reference._replace(qualifier=reference.qualifier or LATEST)
         with absent_as(_unset(reference)):  # an absent function has no settings either (recorded)
             await self._lookup.meant(call, reference, "GetFunctionEventInvokeConfig")
-        key = events_key(reference.name, reference.qualifier or LATEST)
+        key = qualified_key(reference.name, reference.qualifier or LATEST)
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:
             raise _unset(reference)
@@ -61,7 +61,7 @@ class EventSettingsOperations:
 
         async def decide(draft: Draft) -> None:
             function = await function_in(draft, reference)
-            key = events_key(reference.name, reference.qualifier or LATEST)
+            key = qualified_key(reference.name, reference.qualifier or LATEST)
             settings = await draft.get(EVENTS, key)
             if settings is None or settings.modified_at is None:
                 raise _unset(reference)
@@ -84,7 +84,7 @@ class EventSettingsOperations:
             params,
             configured,
             _rendered,
-            lambda settings: events_key(reference.name, settings.qualifier),
+            lambda settings: qualified_key(reference.name, settings.qualifier),
         )
 
     async def _reference(self, call: Call, params: Structure, action: str) -> FunctionReference:
@@ -105,7 +105,7 @@ class EventSettingsOperations:
         ):
             raise invalid(_NOTHING)
         reference = await self._reference(call, params, action)
-        key = events_key(reference.name, reference.qualifier or LATEST)
+        key = qualified_key(reference.name, reference.qualifier or LATEST)
 
         async def decide(draft: Draft) -> EventSettings:
             function = await function_in(draft, reference)

@@ -13,7 +13,13 @@ from redrive.aws.lambda_.documents.lookup import (
     no_qualified,
 )
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
-from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
+from redrive.aws.lambda_.documents.records import (
+    ALIAS,
+    PROVISIONED,
+    FunctionRecord,
+    Provisioned,
+    qualified_key,
+)
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.lambda_.invocations.warmth import Warmth
@@ -63,7 +69,7 @@ class ProvisionedConcurrency:
 
     async def get_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         reference, _ = await self._reference(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
-        key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
+        key = qualified_key(reference.name, reference.qualifier or "")
         config = await self._engine.resources.documents.get(PROVISIONED, key)
         if config is None:
             raise error("ProvisionedConcurrencyConfigNotFoundException", _UNSET)
@@ -84,7 +90,7 @@ class ProvisionedConcurrency:
 
     async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         reference, _ = await self._reference(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
-        key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
+        key = qualified_key(reference.name, reference.qualifier or "")
         await self._engine.resources.documents.remove(PROVISIONED, key)
         return {}
 

@@ -11,7 +11,7 @@ from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import PAGES, error, no_such, taken
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
-from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
+from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, qualified_key
 from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, url_text, without_url_in
 from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.wire.shapes import Structure
@@ -127,7 +127,7 @@ async def _function_in(
 
 async def _check_alias_in(draft: Draft, reference: FunctionReference) -> None:
     qualifier = reference.qualifier
-    if qualifier and await draft.get(ALIAS, alias_key(reference.name, qualifier)) is None:
+    if qualifier and await draft.get(ALIAS, qualified_key(reference.name, qualifier)) is None:
         raise no_such(_NO_FUNCTION)
 
 
