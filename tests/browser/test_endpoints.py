@@ -8,16 +8,22 @@ import orjson
 from tests.browser.dying import rest_when_failing
 from tests.browser.screen import Screen
 from tests.cli.telling import POLICY, confirmed, fail
-from tests.contracts.aws.sns.client import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Topic, Webhook
 from tests.services.server import Server
 
 REST_SECONDS: Final = 300  # after a 404
+#: The width of a list that stands behind a scroll bar (CSS pixels).
+_BEHIND_THE_EDGE: Final = """
+const list = document.querySelector("main .table");
+return list.scrollWidth - list.clientWidth;
+"""
 
 
 def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     screen: Screen, sns: Sns, server: Server, webhook: Webhook
 ) -> None:
-    topic = sns.topic()
+    long_name = "OrdersOfAllRentalCarStationsInScandinavia"
+    topic = Topic(sns, sns.client.create_topic(Name=long_name)["TopicArn"])
     subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
     rest_when_failing(server, topic, subscription)
     fail(server, webhook.url, 404)
@@ -30,6 +36,9 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     screen.open(endpoints)
     assert "1 on hold" in screen.text()
     assert screen.axe() == []
+    for width in (1280, 820):
+        screen.size(width)
+        assert screen.run(_BEHIND_THE_EDGE) <= 0, width
     assert "Client error 404" in screen.text("tr[data-row]")
     until = screen.find("td[data-label='Next try'] time").get_attribute("datetime") or ""
     assert int(datetime.fromisoformat(until).timestamp()) == rested_at + REST_SECONDS
