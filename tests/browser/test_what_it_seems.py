@@ -135,3 +135,19 @@ def test_the_clock_goes_to_the_next_attempt_and_never_where_there_is_none(
     assert not screen.find(".clock button[value=next]").is_enabled()
     screen.open(f"{server.url}{ROOM}/queues?")
     assert screen.text(".clock b") == before
+
+
+def test_a_list_follows_what_is_typed_and_a_half_typed_term_is_no_trouble(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    first, second = sns.sqs.queue(), sns.sqs.queue()
+    screen.open(f"{server.url}{ROOM}/queues?prefix=")
+    assert {first.name, second.name} <= {each.text for each in screen.all("tbody th a")}
+    screen.find("#q").send_keys(second.name)
+    screen.until(lambda: [each.text for each in screen.all("tbody th a")] == [second.name])
+    assert screen.url.endswith(f"prefix={second.name}")
+    assert screen.run("return document.activeElement.id") == "q"
+    screen.open(f"{server.url}{ROOM}/audit")
+    screen.find("#q").send_keys("by:")
+    screen.wait_for("by: needs a value")
+    assert not screen.find("#trouble").is_displayed()

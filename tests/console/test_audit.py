@@ -87,6 +87,9 @@ async def test_a_term_that_is_not_known_is_refused_at_the_field() -> None:
         download = await visitor.get(f"{AUDIT}/download?q=bogus:1")
         assert download.status == 400
         assert "There is no term “bogus”" in text(download)
+        live = await visitor.get(f"{AUDIT}?q=by:", **{"x-redrive-part": "live"})
+        assert live.status == 200  # somebody is typing
+        assert "by: needs a value" in text(live)
 
 
 async def test_an_entry_that_was_removed_leaves_a_gap() -> None:

@@ -38,7 +38,8 @@ async def listed(visit: Visit) -> Page:
         "first": visit.link("audit", q=text) if visit.asked("before") else "",
         "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.place)),
     }
-    return Page("audit.html", values, _REFUSED if refusal else 200, live_seconds=5)
+    is_half_typed = refusal and visit.live_alone  # the list follows while one types, and says what is missing
+    return Page("audit.html", values, _REFUSED if refusal and not is_half_typed else 200, live_seconds=5)
 
 
 def _search(text: str, now: int) -> tuple[str, Predicate | None]:

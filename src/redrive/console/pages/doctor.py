@@ -20,7 +20,9 @@ async def page(visit: Visit) -> Page:
     owner = await navigation.place_of(visit) or navigation.default_place(visit)
     settings, store = await visit.installation.doctor.checks()
     groups = {
-        _SETTINGS: settings,
+        _SETTINGS: [
+            check._replace(link=visit.link_anywhere("settings"), to="Settings") for check in settings
+        ],
         _STORE: store,
         "Nodes": await checks_of_node(visit),
         "Messages": await checks_of_place(visit, owner),
