@@ -19,7 +19,7 @@ from redrive.aws.sns.devices import platform
 from redrive.aws.sns.documents import names, subscription_state
 from redrive.aws.sns.documents.errors import error
 from redrive.aws.sns.protection.audit import AuditLog, Sample
-from redrive.aws.sns.protection.custom_finder import CustomFinder
+from redrive.aws.sns.protection.identifiers.custom_finder import CustomFinder
 from redrive.aws.sns.protection.operations import policy_of
 from redrive.aws.sns.protection.policy import (
     INBOUND,

@@ -11,7 +11,7 @@ from typing import Final
 import re2
 
 from redrive.aws.kit.regexes import compiled
-from redrive.aws.sns.protection.custom_finder import CustomFinder
+from redrive.aws.sns.protection.identifiers.custom_finder import CustomFinder
 
 NAME_CHARS_MAX: Final = 128
 REGEX_CHARS_MAX: Final = 200
