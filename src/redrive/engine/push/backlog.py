@@ -70,7 +70,7 @@ class BacklogConsumer:
         self._count = count
         self._consuming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
-        self._settlements = JointSettlements(parts)
+        self._settlements = JointSettlements(parts, lambda: len(self._attempts))
         self._woken = False
         self._stopped = False
         self._held_up = (
