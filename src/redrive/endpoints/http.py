@@ -6,7 +6,7 @@ import random
 import ssl
 import string
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -274,16 +274,14 @@ def _head(method: str, target: str, host: str, headers: Mapping[str, str], lengt
     Raises:
         ValueError: The method or a header would be something else.
     """
-    names = "\n".join(("", method, *headers, ""))
-    if "\n\n" in names or names.encode().translate(None, _OF_TOKENS):
-        raise ValueError("A method and the name of a header are tokens")
+    ours, has_host = _checked_names(method, tuple(headers))
     lines = [f"{method} {target} HTTP/1.1"]
-    if "\nhost\n" not in names.lower():
+    if not has_host:
         lines.append(f"Host: {host}")
     lines += [
         f"{name}: {value}"
         for name, value in headers.items()
-        if name.lower() not in _OURS or (name, value) == _KEEP_ALIVE
+        if name not in ours or (name, value) == _KEEP_ALIVE
     ]
     if length or method not in _UNMEASURED:
         lines.append(f"Content-Length: {length}")
@@ -291,6 +289,20 @@ def _head(method: str, target: str, host: str, headers: Mapping[str, str], lengt
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
         raise ValueError("A header is one line")
     return f"{head}\r\n\r\n".encode()
+
+
+@lru_cache(1_024)
+def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], bool]:
+    """Those of the names of headers that are for the client to set, and whether one is the host's.
+
+    Raises:
+        ValueError: One of them, or the method, is no token.
+    """
+    text = "\n".join(("", method, *names, ""))
+    if "\n\n" in text or text.encode().translate(None, _OF_TOKENS):
+        raise ValueError("A method and the name of a header are tokens")
+    lowered = [name.lower() for name in names]
+    return [name for name, low in zip(names, lowered, strict=True) if low in _OURS], "host" in lowered
 
 
 def _answer(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer:

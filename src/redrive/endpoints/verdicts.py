@@ -18,7 +18,7 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 RESPONSE_CHARS_MAX: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as PushRequest
 class Verdict:
     """An attempt whose duration is not known yet; its fields are those of Attempt."""
 

@@ -38,7 +38,9 @@ class Reason(enum.StrEnum):
     EXPIRED = "expired"  # its time was over before it was tried (again)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    slots=True, unsafe_hash=True
+)  # frozen, it would take three times as long to make, and each push makes one
 class Attempt:
     """The result of one try.
 

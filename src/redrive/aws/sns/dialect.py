@@ -108,6 +108,7 @@ class SnsDeliveryProfile:
             is_confirmation=_is_confirmation,
             awaits_confirmation=not subscription.confirmed,
             identify=_published_id,
+            content_type=_content_type(topic, subscription),
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
@@ -150,15 +151,11 @@ class SnsDeliveryProfile:
         return replace(first, body=b"", parts=[push_request.body for push_request in (first, *others)])
 
     async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> PushRequest:
-        topic, subscription = context.topic, context.subscription
-        content_type = CONTENT_TYPE_DEFAULT
-        if subscription.protocol in destinations.HTTP:
-            content_type = effective_delivery_policy(topic, subscription).content_type or content_type
         return await self._renderer.push_request(
-            subscription,
+            context.subscription,
             delivery,
-            content_type=content_type,
-            display_name=topic.attributes.get("DisplayName", ""),
+            content_type=context.content_type,
+            display_name=context.topic.attributes.get("DisplayName", ""),
         )
 
     # ---- what follows ------------------------------------------------------------------------------------
@@ -166,6 +163,13 @@ class SnsDeliveryProfile:
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """See `DeliveryProfile.follow_ups`: an event of its application, where a device could not be pushed to."""
         return events.failure(fact) if fact.subscription.protocol == "application" else ()
+
+
+def _content_type(topic: Topic, subscription: Subscription) -> str:
+    content_type = None
+    if subscription.protocol in destinations.HTTP:
+        content_type = effective_delivery_policy(topic, subscription).content_type
+    return content_type or CONTENT_TYPE_DEFAULT
 
 
 def _is_confirmation(delivery: Delivery) -> bool:

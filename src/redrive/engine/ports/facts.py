@@ -16,7 +16,7 @@ from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription, Topic
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as PushRequest
 class Attempted:
     """One attempt at a delivery, and the outcome that was decided.
 

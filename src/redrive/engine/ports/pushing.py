@@ -15,7 +15,7 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it would take three times as long to make, and each push makes one
 class PushRequest:
     """The request that is handed to an endpoint.
 
@@ -182,6 +182,7 @@ class SubscriptionContext:
             it is published.
         awaits_confirmation: Its endpoint has not agreed yet to get messages.
         identify: Finds the message's id, as its publisher knows it, in a delivery.
+        content_type: Of the bodies that `render` makes, where the subscription's settings say it.
     """
 
     topic: Topic
@@ -195,6 +196,7 @@ class SubscriptionContext:
     retries_refusals: bool = False
     awaits_confirmation: bool = False
     identify: Callable[[Delivery], str] = own_id
+    content_type: str = ""
 
 
 class DeliveryProfile(Protocol):
