@@ -85,6 +85,7 @@ def test_a_message_is_seen_and_a_receiver_resumed_by_keys(
     assert "did it come?" in screen.text()
     screen.leaving(lambda: screen.keys("g", "o"))
     assert "On hold" in screen.text(".needs")
+    assert screen.axe() == []
     screen.leaving(lambda: screen.tab_to("Resume now", Keys.ENTER))
     screen.wait_for("is resumed: what waited is tried now")
     assert webhook.next().document["Message"] == "held"

@@ -282,7 +282,7 @@ function moveTo(step) {
 const bar = $(".actions"), primary = $("[data-redrive]");
 const untouched = { text: primary?.firstElementChild.textContent, disabled: primary?.disabled };
 function follow() {
-  const boxes = $$("[data-row] input[name=id]"), number = boxes.filter((each) => each.checked).length;
+  const boxes = $$(".pick input"), number = boxes.filter((each) => each.checked).length;
   for (const each of boxes) each.closest("[data-row]")?.setAttribute("aria-selected", String(each.checked));
   const all = $("#pick-all");
   if (all) { all.checked = boxes.length > 0 && number === boxes.length; all.indeterminate = number > 0 && !all.checked; }
@@ -296,11 +296,11 @@ function follow() {
   primary.firstElementChild.textContent = number ? `Redrive ${number} ${number === 1 ? "message" : "messages"}…` : untouched.text;
 }
 function pick(from, to, value) {
-  rows().slice(Math.min(from, to), Math.max(from, to) + 1).forEach((each) => { const box = $("input[name=id]", each); if (box) box.checked = value ?? !box.checked; });
+  rows().slice(Math.min(from, to), Math.max(from, to) + 1).forEach((each) => { const box = $(".pick input", each); if (box) box.checked = value ?? !box.checked; });
   follow();
 }
 document.addEventListener("change", (event) => {
-  if (event.target.id === "pick-all") for (const each of $$("[data-row] input[name=id]")) each.checked = event.target.checked;
+  if (event.target.id === "pick-all") for (const each of $$(".pick input")) each.checked = event.target.checked;
   if (event.target.matches("#pick-all, [name=id]")) follow();
   if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
 });
