@@ -75,6 +75,7 @@ async def test_copies_are_of_what_the_plan_is_for(
     ("form", "words"),
     [
         ({"url": "ftp://staging.example.com"}, "An address begins with https://"),
+        ({"url": "https://[staging.example.com"}, "An address begins with https://"),
         ({"url": URL, "copies": 101}, "A rehearsal has 1 to 100 copies."),
     ],
 )

@@ -1,7 +1,8 @@
 """One deployment carried out: its resources in the order in which they need each other, and its outputs."""
 
+import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +11,15 @@ import orjson
 from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.deployment_changes import change_of
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
-from redrive.azure.arm.planning import DeploymentFailed, Planned, unread_link
+from redrive.azure.arm.planning import (
+    DeploymentFailed,
+    NeededFirst,
+    Planned,
+    by_name,
+    check_resource,
+    nested_properties,
+    unread_link,
+)
 from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import RESOURCES_MAX, Needed, TemplateBudget, TemplateError
 from redrive.azure.wire.errors import AzureError
@@ -61,12 +70,13 @@ class Deploying:
         self._scope = scope or DeploymentScope(self._template, self._group, name, TemplateBudget())
         self._mode = str(properties.get("mode", _INCREMENTAL))
         self._planned: list[Planned] = []
+        self._by_name: Mapping[str, Sequence[Planned]] = {}
         self._names = set() if names is None else names
         self.steps: list[dict[str, Any]] = []
 
     # ---- the plan --------------------------------------------------------------------------------------------------
 
-    def check(self) -> None:
+    async def check(self) -> None:
         """Read the parameters and plan the resources; nothing is made.
 
         Raises:
@@ -78,13 +88,16 @@ class Deploying:
         self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
-        self._planned = list(self._plan())
+        for planned in self._plan():
+            self._planned.append(planned)
+            await asyncio.sleep(0)  # other callers have their turn: the names of 800 may take a second
         known: set[str] = set()
         for planned in self._planned:
             if planned.id.lower() in known:
                 raise TemplateError(f"The resource '{planned.id}' is defined multiple times in a template.")
             known.add(planned.id.lower())
         self._names |= known
+        self._by_name = by_name(self._planned)
 
     @property
     def _is_complete(self) -> bool:
@@ -98,6 +111,8 @@ class Deploying:
             raise TemplateError("A nested deployment has the mode 'Incremental'.")
 
     def _check_sections(self) -> None:
+        if not isinstance(self._template.get("resources") or [], list | Mapping):
+            raise TemplateError("The template's 'resources' must be a list or an object.")
         for section in ("parameters", "variables", "outputs"):
             members = self._template.get(section) or {}
             is_object = isinstance(members, Mapping)
@@ -114,8 +129,7 @@ class Deploying:
 
     def _expanded(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[Planned]:
         for symbol, resource in resources:
-            if not isinstance(resource, Mapping) or "type" not in resource or "name" not in resource:
-                raise TemplateError("A resource of a template has a type and a name.")
+            check_resource(resource)
             copy = resource.get("copy")
             loops: list[Loop | None] = [None]
             if isinstance(copy, Mapping):
@@ -154,7 +168,8 @@ class Deploying:
             TemplateError: One cannot be put together.
         """
         for planned in self._planned:
-            await self._make(planned, ())
+            if not planned.done:
+                await self._make(planned)
         for other in await self._others() if self._is_complete else ():
             await self._delete(other)
 
@@ -175,52 +190,68 @@ class Deploying:
             raise DeploymentFailed(other.id, error) from None
         self._note(other, "Succeeded", "Delete")
 
-    async def _make(self, planned: Planned, waiting: tuple[str, ...]) -> None:
-        if planned.done:
-            return
-        if planned.id in waiting:
-            raise TemplateError(f"Circular dependency detected on resource: '{planned.id}'.")
-        waiting = (*waiting, planned.id)
-        for dependency in self._dependencies(planned):
-            await self._make(dependency, waiting)
+    async def _make(self, first: Planned) -> None:
+        """Make a resource behind all that it needs: without recursion, as 800 of them may need each other in turn."""
+        waiting = {first.id: (first, self._dependencies(first))}
+        while waiting:
+            planned, dependencies = next(reversed(waiting.values()))
+            other = next((each for each in dependencies if not each.done), None) or await self._put(planned)
+            if other is None:
+                del waiting[planned.id]
+            elif other.id in waiting:
+                raise TemplateError(f"Circular dependency detected on resource: '{other.id}'.")
+            else:
+                waiting[other.id] = (other, self._dependencies(other))
+
+    async def _put(self, planned: Planned) -> Planned | None:
+        """Make a resource; another one: that is needed first."""
         try:
             if planned.is_deployment:
-                await self._nested(planned, waiting)
+                await self._nested(planned)
             else:
-                body = await self._value(planned.body, planned.loop, waiting)
+                body = await self._value(planned.body, planned.loop)
                 self._scope.known[planned.id.lower(), ""] = await self._request("PUT", planned.id, body)
+        except NeededFirst as needed:
+            return needed.planned
         except AzureError as error:
             self._note(planned, "Failed")
             raise DeploymentFailed(planned.id, error) from None
         planned.done = True
         self._note(planned, "Succeeded")
+        return None
 
     def _dependencies(self, planned: Planned) -> Iterator[Planned]:
-        for each in self._scope.value(planned.document.get("dependsOn") or [], planned.loop):
-            name = str(each).lower()
-            for other in self._planned:
-                if other is not planned and (name in other.names or other.id.lower().endswith(f"/{name}")):
-                    yield other
+        """What it depends on, each once, however many names say so."""
+        names = self._scope.value(planned.document.get("dependsOn") or [], planned.loop)
+        others: dict[str, Planned] = {}
+        for name in dict.fromkeys(str(each).lower() for each in names):
+            others |= {each.id: each for each in self._by_name.get(name, ())}
+        others.pop(planned.id, None)
+        return iter(others.values())
 
-    async def _value(self, document: Any, loop: Loop | None, waiting: tuple[str, ...]) -> Any:
-        """A document's value; what its expressions are about is made or asked for before."""
+    async def _value(self, document: Any, loop: Loop | None) -> Any:
+        """A document's value; what its expressions are about is asked for before.
+
+        Raises:
+            NeededFirst: It is to be made before.
+        """
         for _ in range(RESOURCES_MAX):
             try:
                 return self._scope.value(document, loop)
             except Needed as needed:
                 lacking = needed
-            await self._learn(lacking, waiting)
+            await self._learn(lacking)
         raise TemplateError("The template refers to too many resources.")
 
-    async def _learn(self, needed: Needed, waiting: tuple[str, ...]) -> None:
+    async def _learn(self, needed: Needed) -> None:
         """Find out what an expression asks for: of a resource of this template once it is made."""
         name = needed.resource.lower()
         target = next((each for each in self._planned if name in each.names), None)
         resource = needed.resource if target is None else target.id
         if not resource.startswith("/"):
             raise TemplateError(f"The resource '{needed.resource}' is not defined in the template.")
-        if target is not None:
-            await self._make(target, waiting)
+        if target is not None and not target.done:
+            raise NeededFirst(target)
         answer = self._scope.known.get((resource.lower(), needed.action))
         if answer is None:
             path = f"{resource}/{needed.action}" if needed.action else resource
@@ -230,20 +261,20 @@ class Deploying:
                 raise DeploymentFailed(resource, error) from None
         self._scope.known[name, needed.action] = answer
 
-    async def _nested(self, planned: Planned, waiting: tuple[str, ...]) -> None:
+    async def _nested(self, planned: Planned) -> None:
         """Carry a nested deployment out, within its own scope or that of this one."""
-        properties: Mapping[str, Any] = planned.document.get("properties") or {}
+        properties = nested_properties(planned)
         parameters = {"parameters": properties.get("parameters") or {}}
-        values = await self._value(parameters, planned.loop, waiting)
-        inner = self._inner(planned, values["parameters"])
+        values = await self._value(parameters, planned.loop)
+        inner = await self._inner(planned, values["parameters"])
         await inner.carry_out()
         self.steps += inner.steps
         outputs = {"outputs": await inner.outputs()}
         self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
 
-    def _inner(self, planned: Planned, parameters: Any) -> "Deploying":
+    async def _inner(self, planned: Planned, parameters: Any) -> "Deploying":
         """A nested deployment, checked, with these parameters where it has a scope of its own."""
-        properties: Mapping[str, Any] = planned.document.get("properties") or {}
+        properties = nested_properties(planned)
         if (link := properties.get("templateLink")) is not None:
             raise DeploymentFailed(planned.id, unread_link(link))
         if not isinstance(properties.get("template"), Mapping):
@@ -260,12 +291,13 @@ class Deploying:
         if not is_outer:
             scope.read_parameters(parameters)
         inner = Deploying(self._call, properties, self._ask, scope, self._depth + 1, self._names)
-        inner.check()
+        await inner.check()
         return inner
 
     async def _request(self, method: str, path: str, body: Any) -> Any:
         content = b"" if method == "GET" else orjson.dumps(body)
         query = "api-version=2024-03-01"
+        await asyncio.sleep(0)  # what is answered from memory lets nobody else have a turn
         call = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
         return orjson.loads((await self._ask(call)).body or b"{}")
 
@@ -292,8 +324,8 @@ class Deploying:
         """The outputs, with their types."""
         outputs = {}
         for name, output in (self._template.get("outputs") or {}).items():
-            if await self._value(output.get("condition", True), None, ()) is not False:
-                value = await self._value({"value": output.get("value")}, None, ())
+            if await self._value(output.get("condition", True), None) is not False:
+                value = await self._value({"value": output.get("value")}, None)
                 outputs[name] = {"type": _titled(str(output.get("type", "string"))), **value}
         return outputs
 
@@ -329,19 +361,20 @@ class Deploying:
                 change_of(planned.id, before, {"id": planned.id, "name": name, "type": planned.type, **body})
             )
         if self._is_complete:
-            self.learn_names()
+            await self.learn_names()
         for other in await self._others() if self._is_complete else ():
             before = await self._current(other.id)
             changes.append({"resourceId": other.id, "changeType": "Delete", "before": before})
         return changes
 
-    def learn_names(self) -> None:
+    async def learn_names(self) -> None:
         """Find out what nested deployments name, as far as that is known before anything is made."""
         for planned in self._planned:
-            parameters = (planned.document.get("properties") or {}).get("parameters") or {}
             with contextlib.suppress(TemplateError, Needed, DeploymentFailed):
                 if planned.is_deployment:
-                    self._inner(planned, self._scope.value(parameters, planned.loop)).learn_names()
+                    parameters = nested_properties(planned).get("parameters") or {}
+                    inner = await self._inner(planned, self._scope.value(parameters, planned.loop))
+                    await inner.learn_names()
 
     async def _current(self, resource: str) -> Any:
         try:

@@ -122,6 +122,8 @@ class DeploymentScope:
             if name != "copy" or not isinstance(value, list)
         }
         for loop in loops if isinstance(loops, list) else ():
+            if not isinstance(loop, Mapping) or not {"name", "input"} <= loop.keys():
+                raise TemplateError("A copy loop of properties has a name, a count and an input.")
             name = str(loop["name"])
             rest[name] = [
                 _escaped(self.value(loop["input"], (name, number))) for number in range(self.count(loop))

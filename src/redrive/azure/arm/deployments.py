@@ -73,7 +73,7 @@ class ArmDeploymentOperations:
             )
         failure = None
         try:
-            deploying.check()
+            await deploying.check()
             accepted = deploying.shown("Accepted")
             await deploying.carry_out()
             outputs = await deploying.outputs()
@@ -140,7 +140,7 @@ class ArmDeploymentOperations:
         """Check a deployment as far as that takes no resource; nothing is made."""
         deploying = Deploying(call, _properties(call), self._ask)
         try:
-            deploying.check()
+            await deploying.check()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
         return json_answer({"id": call.request.path, "properties": deploying.shown("Succeeded")})
@@ -149,7 +149,7 @@ class ArmDeploymentOperations:
         """Tell what a deployment would change."""
         deploying = Deploying(call, _properties(call), self._ask)
         try:
-            deploying.check()
+            await deploying.check()
             changes = await deploying.changes()
         except TemplateError as fault:
             raise _invalid_template(fault) from None

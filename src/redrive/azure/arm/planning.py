@@ -1,12 +1,14 @@
 """Parts of deployments: a resource that a template names, and what ends a deployment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.azure.arm.deployment_scope import Loop
+from redrive.azure.arm.template_language import TemplateError
 from redrive.azure.wire.errors import AzureError, invalid
 
+_SEGMENTS_MAX: Final = 12  # from the end of an id, that `dependsOn` may name it by
 _DEPLOYMENTS: Final = "microsoft.resources/deployments"
 _BODY: Final = ("location", "tags", "sku", "kind", "identity", "properties")
 
@@ -67,3 +69,53 @@ def unread_link(link: object) -> AzureError:
         " This server fetches no templates: send the template itself.",
         "InvalidContentLink",
     )
+
+
+class NeededFirst(Exception):  # noqa: N818 - no failure
+    """A resource whose expressions are about another one, which is not made yet.
+
+    Attributes:
+        planned: The other one.
+    """
+
+    def __init__(self, planned: Planned) -> None:
+        super().__init__(planned.id)
+        self.planned = planned
+
+
+def check_resource(resource: Any) -> None:
+    """Refuse what is no resource of a template.
+
+    Raises:
+        TemplateError: It lacks a type or a name, or a list in it is none.
+    """
+    if not isinstance(resource, Mapping) or "type" not in resource or "name" not in resource:
+        raise TemplateError("A resource of a template has a type and a name.")
+    for name in ("dependsOn", "resources"):
+        if not isinstance(resource.get(name) or [], list):
+            raise TemplateError(f"The '{name}' of a resource must be a list.")
+
+
+def nested_properties(planned: Planned) -> Mapping[str, Any]:
+    """The properties of a nested deployment.
+
+    Raises:
+        TemplateError: They, or the options among them, are no objects.
+    """
+    properties = planned.document.get("properties") or {}
+    if not isinstance(properties, Mapping) or not isinstance(
+        properties.get("expressionEvaluationOptions") or {}, Mapping
+    ):
+        raise TemplateError(f"The properties of the nested deployment '{planned.id}' must be objects.")
+    return properties
+
+
+def by_name(resources: Iterable[Planned]) -> Mapping[str, Sequence[Planned]]:
+    """Resources by all that `dependsOn` may call them, in lower case: to compare each with each would take minutes."""
+    known: dict[str, list[Planned]] = {}
+    for planned in resources:
+        segments = planned.id.lower().split("/")[-_SEGMENTS_MAX:]
+        ends = {"/".join(segments[at:]) for at in range(len(segments))}
+        for name in planned.names | ends:
+            known.setdefault(name, []).append(planned)
+    return known

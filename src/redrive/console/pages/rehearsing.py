@@ -56,7 +56,8 @@ async def rehearse(visit: Visit) -> Page:
     if not visit.bodies_shown:
         raise Unusable("Bodies are hidden here, so no copies of them are sent.")
     url, copies = visit.asked("url").strip(), visit.number("copies", COPIES)
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    host = _host(url)
+    if not host:
         return await planned(visit, queue, "An address begins with https:// or http://.", 400)
     if not 1 <= copies <= COPIES_MAX:
         return await planned(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", 400)
@@ -64,8 +65,17 @@ async def rehearse(visit: Visit) -> Page:
     answers = await _answers(visit, letters, url)
     results = Counter(str(each.status or "no answer") for each in answers)
     told = ", ".join(f"{number} {result}" for result, number in results.most_common())
-    did = f"{len(answers)} copies to {urlsplit(url).hostname}: {told or 'none'}"
+    did = f"{len(answers)} copies to {host}: {told or 'none'}"
     return await planned(visit, queue, "", rehearsed=answers, did=did)
+
+
+def _host(url: str) -> str:
+    """The host of an address; empty: it is none of the web's."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half an IPv6 address
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
 
 
 async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
