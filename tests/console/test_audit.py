@@ -8,7 +8,7 @@ import pytest
 
 from redrive.model.http import Request, Response
 from redrive.model.log import LOG_GROUP, LogGroup
-from redrive.telemetry.audit import KEPT_DAYS, gaps
+from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, gaps
 from tests.console.services import Services, make_function
 from tests.console.test_schedules import ID, text
 from tests.console.world import PLACE, ROOM, TRIED, URL, Visitor, World, make_world, visiting
@@ -143,3 +143,22 @@ async def test_a_page_of_a_thing_leads_to_what_was_done_to_it(page: str) -> None
         (link,) = set(links)
         lines = text(await visitor.get(link.replace("&amp;", "&")))
         assert ("1 of 1 set aside" in lines) is (page == "queues/orders-dead")
+
+
+@pytest.mark.parametrize("room", ["audit", "logs", "queues", "topics", "topics/owed/publish"])
+async def test_places_that_only_the_server_names_have_no_pages(room: str) -> None:
+    """Else a visitor read the trail by the pages of logs, and published what services take for their own calls."""
+    async with visiting() as visitor:
+        await deeds(visitor)
+        path = f"{ROOM}%3Aaudit/{room}"
+        assert (await visitor.get(path)).status == 404
+        assert (await visitor.post(path, {"message": "{}"})).status in (404, 405)
+
+
+async def test_a_name_in_a_form_forges_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with visiting() as visitor:
+        entry = AuditEntry(0, "root", "change-views", "a\n2026-11-23 INFO forged", "saved", "console", "::1")
+        await visitor.server.core.audit.record(PLACE, entry)
+    (line,) = [each for each in caplog.messages if each.startswith("audit.did")]
+    assert line == r"audit.did action=change-views on='a\n2026-11-23 INFO forged' by=root what='saved'"

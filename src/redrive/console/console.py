@@ -99,6 +99,8 @@ class Console:
             )
         if session is not None and "account" in args and not session.sees(args["account"]):
             raise Missing(f"There is no account {args['account']} for you here.")
+        if "region" in args and ResourceName("", args["region"], "").private:
+            raise Missing(f"There is no region {args['region']}.")
         visit = self._visit(request, session or ConsoleSession("", "", writes=False), args, scheme)
         return await self._page(request, route, visit, scheme)
 

@@ -180,7 +180,8 @@ def place_named(visit: Visit) -> ResourceName | None:
 def read_place(text: str) -> ResourceName | None:
     """The place that a text names as `account/region`."""
     account, _, region = text.partition("/")
-    return ResourceName(account, region, "") if account and region and "/" not in region else None
+    place = ResourceName(account, region, "")
+    return place if account and region and "/" not in region and not place.private else None
 
 
 async def places_to_go(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:

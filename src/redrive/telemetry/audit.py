@@ -106,7 +106,7 @@ class AuditTrail:
             group = _group(owner)
             self._sink.write(group, self._stream, entry.at, orjson.dumps(asdict(entry)).decode())
             logger.info(
-                "audit.did action=%s on=%s by=%s what=%r",
+                "audit.did action=%s on=%r by=%s what=%r",
                 entry.action,
                 entry.on,
                 entry.who or "anybody",

@@ -88,9 +88,7 @@ class Deploying:
         self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
-        for planned in self._plan():
-            self._planned.append(planned)
-            await asyncio.sleep(0)  # other callers have their turn: the names of 800 may take a second
+        self._planned = await asyncio.to_thread(lambda: list(self._plan()))  # 800 names may take a second
         known: set[str] = set()
         for planned in self._planned:
             if planned.id.lower() in known:
@@ -221,7 +219,7 @@ class Deploying:
         return None
 
     def _dependencies(self, planned: Planned) -> Iterator[Planned]:
-        """What it depends on, each once, however many names say so."""
+        """The resources that one depends on, each once, however many names say so."""
         names = self._scope.value(planned.document.get("dependsOn") or [], planned.loop)
         others: dict[str, Planned] = {}
         for name in dict.fromkeys(str(each).lower() for each in names):
@@ -237,7 +235,7 @@ class Deploying:
         """
         for _ in range(RESOURCES_MAX):
             try:
-                return self._scope.value(document, loop)
+                return await asyncio.to_thread(self._scope.value, document, loop)
             except Needed as needed:
                 lacking = needed
             await self._learn(lacking)
@@ -297,7 +295,6 @@ class Deploying:
     async def _request(self, method: str, path: str, body: Any) -> Any:
         content = b"" if method == "GET" else orjson.dumps(body)
         query = "api-version=2024-03-01"
-        await asyncio.sleep(0)  # what is answered from memory lets nobody else have a turn
         call = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
         return orjson.loads((await self._ask(call)).body or b"{}")
 
@@ -353,7 +350,7 @@ class Deploying:
                 continue
             before = await self._current(planned.id)
             try:
-                body = self._scope.value(planned.body, planned.loop)
+                body = await asyncio.to_thread(self._scope.value, planned.body, planned.loop)
             except Needed:
                 body = planned.body  # as it is written: what it is about is not there yet
             name = planned.id.rpartition("/")[2]
