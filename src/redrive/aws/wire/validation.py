@@ -60,6 +60,7 @@ class FlattenedSpelling:
         return f"{index}.Value"
 
 
+_VIOLATIONS_MAX: Final = 1_000  # of a request: a text about a million of them has 100 MB
 Checker = Callable[[Value, str, list[Violation]], None]
 
 
@@ -160,6 +161,8 @@ class Checks:
         def check(value: Value, path: str, collected: list[Violation]) -> None:
             for index, element in enumerate(value, 1):
                 inspect(element, f"{path}.{step(index)}", collected)
+                if len(collected) >= _VIOLATIONS_MAX:
+                    return
 
         return check
 
@@ -175,6 +178,8 @@ class Checks:
         def check(value: Value, path: str, collected: list[Violation]) -> None:
             for index, (key, item) in enumerate(value.items(), 1):
                 inspect(item, f"{path}.{step(key, index)}", collected)
+                if len(collected) >= _VIOLATIONS_MAX:
+                    return
 
         return _both(keys, check)
 
