@@ -224,6 +224,21 @@ async def test_a_replay_with_an_end_keeps_later_messages_in_archive_and_buffer(
     assert [body for body, _ in await take(engine, queue)] == bodies
 
 
+@pytest.mark.parametrize("verb", ["purge", "sweep"])
+async def test_messages_after_the_end_of_a_resting_replay_arrive(
+    engine: Engine, topic: Topic, queue: Queue, subscription: Subscription, store: HeldStore, verb: str
+) -> None:
+    await again(engine, subscription, ends_at=1)
+    assert await take(engine, queue) == []
+    await publish(engine, topic, "missed")
+    cleaning = store.hold(verb)  # of what rests, which goes on after the answer
+    await engine.resources.write(lambda draft: engine.operations.end_replay_in(draft, subscription))
+    await asyncio.wait([cleaning.reached], timeout=0.1)
+    await publish(engine, topic, "next")
+    cleaning.let_go()
+    assert await take(engine, queue) == [("next", False)]
+
+
 async def test_a_replay_that_is_replaced_is_given_up(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:

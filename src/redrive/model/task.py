@@ -197,6 +197,7 @@ class Replay(Document):
         begins_at: Nothing is replayed before (ms).
         state: See ReplayState.
         last_seq: As far as the archive has been read.
+        missed_to: The last seq given when it was stopped at rest: what arrived later goes to the subscriber.
         lease_until: The node working at it holds it until then (ms); another may take it up after.
         node: Which node that is.
     """
@@ -212,6 +213,7 @@ class Replay(Document):
     begins_at: int = 0
     state: ReplayState = ReplayState.PENDING
     last_seq: int = 0
+    missed_to: int = 0
     lease_until: int = 0
     node: str = ""
 

@@ -125,8 +125,12 @@ class Replayer:
             await self._waiting.hold_in(draft, replay)
         if replay is None:
             return
+        missed_to = 0 if replay.ends_at is None else await self._store.last_seq()
         stopped = draft.change(
-            REPLAY, replay.key, replay, lambda current: replace(current, state=ReplayState.STOPPED)
+            REPLAY,
+            replay.key,
+            replay,
+            lambda current: replace(current, state=ReplayState.STOPPED, missed_to=missed_to),
         )
         draft.afterwards(lambda: self._tasks.begin(stopped, self._tend))
 
@@ -296,8 +300,8 @@ class Replayer:
         if rests and terms.topic.archive_ms:
             await self._waiting.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
             return
-        if replay.state is ReplayState.STOPPED and replay.ends_at is not None:
-            await self._waiting.drop(subscription, self._runtime.clock.now() + 1)
+        if replay.state is ReplayState.STOPPED:
+            await self._waiting.purge(subscription, replay.missed_to)
         if subscription.waiting_id is not None and await self._current(replay) is not None:
             # A node that had not heard yet may let something wait, which would hold up all that comes after it.
             self._notifier.watch(

@@ -109,3 +109,10 @@ class ReplayBuffer:
         now = self._runtime.clock.now()
         while (await self._store.sweep(subscription.waiting_id, before - 1, now, ROWS_PER_SWEEP)).left:
             pass
+
+    async def purge(self, subscription: Subscription, seq_max: int) -> None:
+        """Forget what waits and arrived no later than this."""
+        if subscription.waiting_id is None or not seq_max:
+            return
+        while await self._store.purge(subscription.waiting_id, seq_max, ROWS_PER_SWEEP):
+            pass
