@@ -148,6 +148,22 @@ def test_large_numbers_and_references_stay_tags(written: str) -> None:
     assert cbor.decode(bytes.fromhex("d81c81d81d00")) == CBORTag(28, [CBORTag(29, 0)])  # a list within itself
 
 
+@pytest.mark.parametrize(
+    "item", [b"\xc1\x01", b"\xc9\x01", b"\xa0", b"\x80"], ids=["date", "tag", "map", "array"]
+)
+def test_a_mebibyte_of_small_items_is_refused_before_most_of_them_are_made(item: bytes) -> None:
+    number = 950_000 // len(item)
+    with pytest.raises(cbor.MalformedCbor):
+        cbor.decode(b"\x9a" + number.to_bytes(4, "big") + item * number)
+
+
+def test_the_largest_request_of_metrics_is_read() -> None:
+    dimensions = [{"Name": "a", "Value": "b"}] * 30
+    metric = {"MetricName": "x", "Timestamp": CBORTag(1, 1.5), "Dimensions": dimensions}
+    request = {"Namespace": "\u4e2d" * 100_000, "MetricData": [metric] * 1_000}
+    assert cbor.decode(dumps(request)) == request
+
+
 def test_nesting_has_an_end() -> None:
     assert refusal(b"\x81" * 100_000) == "SerializationException"
 
