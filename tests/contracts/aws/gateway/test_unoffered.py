@@ -61,7 +61,7 @@ def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(
     ("service", "operation", "called", "params"),
     [
         ("logs", "describe_deliveries", "logs DescribeDeliveries", {}),
-        ("sts", "get_federation_token", "sts GetFederationToken", {"Name": "ann"}),
+        ("sts", "get_delegated_access_token", "sts GetDelegatedAccessToken", {"TradeInToken": "abcd"}),
         ("cloudwatch", "list_metric_streams", "cloudwatch ListMetricStreams", {}),
         ("s3", "list_object_versions", "s3 ListObjectVersions", {"Bucket": "wheels"}),
     ],
