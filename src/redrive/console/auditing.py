@@ -1,19 +1,16 @@
 """Auditing: what somebody did by a form, as an entry of the trail; and terms that entries are searched by."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from redrive.console import navigation
 from redrive.console.visit import Page, Redirect, Visit
-from redrive.model.search import SearchInvalidError, read_moment
+from redrive.model.search import SearchInvalidError, conjunction, read_moment
 from redrive.telemetry.audit import AuditEntry
 
 #: The parts of a path, or the fields of a form, that say what was changed.
 _NAMED: Final = ("queue", "topic", "subscription", "function", "mapping", "stack", "key", "api", "id", "name")
 _OF_PATH: Final = (*_NAMED[:8], "seq", "task")
-_TERM: Final = re.compile(r'-?(?:[a-z]+:)?(?:"[^"]*"|\S+)')
-_TERMS_MAX: Final = 10
 #: The terms, with an example and the meaning of each.
 TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "by": ("by:AKIA…", "who did it"),
@@ -66,18 +63,7 @@ def read_terms(text: str, now: int) -> Predicate:
     Raises:
         SearchInvalidError: There are too many terms, or one that is not known, or a time that cannot be read.
     """
-    terms = _TERM.findall(text)
-    if len(terms) > _TERMS_MAX:
-        raise SearchInvalidError(f"A search has at most {_TERMS_MAX} terms.")
-    predicates = [_signed(term, now) for term in terms]
-    return lambda entry: all(holds(entry) for holds in predicates)
-
-
-def _signed(term: str, now: int) -> Predicate:
-    if term.startswith("-") and len(term) > 1:
-        holds = _read_term(term[1:], now)
-        return lambda entry: not holds(entry)
-    return _read_term(term, now)
+    return conjunction(text, lambda term: _read_term(term, now))
 
 
 def _read_term(term: str, now: int) -> Predicate:

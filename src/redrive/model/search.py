@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
 
+T = TypeVar("T")
 Predicate: TypeAlias = Callable[[Delivery], bool]
 TERMS_MAX: Final = 10
 ID_CHARS_MIN: Final = 8  # of an id, so many from its beginning are enough
@@ -57,11 +58,24 @@ def read_search(text: str, now: int) -> Predicate:
     Raises:
         SearchInvalidError: There are too many terms, or one that is not known, or a value that does not suit its term.
     """
+    return conjunction(text, lambda term: _read_term(term, now))
+
+
+def conjunction(text: str, read_term: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
+    """The predicate that all terms of a text hold, or do not where a `-` stands before them.
+
+    Args:
+        text: As it was typed.
+        read_term: Reads a term without its sign.
+
+    Raises:
+        SearchInvalidError: There are too many terms, or what `read_term` raises.
+    """
     terms = _TERM.findall(text)
     if len(terms) > TERMS_MAX:
         raise SearchInvalidError(f"A search has at most {TERMS_MAX} terms.")
-    predicates = [_signed(term, now) for term in terms]
-    return lambda delivery: all(holds(delivery) for holds in predicates)
+    predicates = [_signed(term, read_term) for term in terms]
+    return lambda value: all(holds(value) for holds in predicates)
 
 
 def published_id(delivery: Delivery) -> str:
@@ -69,11 +83,11 @@ def published_id(delivery: Delivery) -> str:
     return str(_headers(delivery).get("id") or id_text(delivery.message_id))
 
 
-def _signed(term: str, now: int) -> Predicate:
+def _signed(term: str, read_term: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
     if term.startswith("-") and len(term) > 1:
-        holds = _read_term(term[1:], now)
-        return lambda delivery: not holds(delivery)
-    return _read_term(term, now)
+        holds = read_term(term[1:])
+        return lambda value: not holds(value)
+    return read_term(term)
 
 
 def _read_term(term: str, now: int) -> Predicate:
