@@ -102,21 +102,16 @@ def _counting_hooks() -> Mapping[str, Any]:
     """The same, which refuse what holds more maps and tags than a request has use for."""
     numbers = count(1)
 
-    def spend() -> None:
-        if next(numbers) > _ITEMS_MAX:
-            raise MalformedCbor("the request holds too many values")
+    def counted(hook: Callable[..., Any]) -> Callable[..., Any]:
+        def spend(*arguments: Any) -> Any:
+            if next(numbers) > _ITEMS_MAX:
+                raise MalformedCbor("the request holds too many values")
+            return hook(*arguments)
 
-    def with_text_keys(items: Mapping[Any, Any], immutable: bool) -> Mapping[Any, Any]:  # noqa: FBT001 - cbor2's signature
-        spend()
-        return _with_text_keys(items, immutable)
+        return spend
 
-    def as_tag(tag: int, item: Value, _immutable: bool) -> CBORTag:  # noqa: FBT001 - cbor2's signature
-        spend()
-        return CBORTag(tag, item)
-
-    def unread(tag: CBORTag, _immutable: bool) -> CBORTag:  # noqa: FBT001 - cbor2's signature
-        spend()
-        return tag
-
-    tags = {tag: partial(as_tag, tag) for tag in _TAGS_READ}
-    return {"object_hook": with_text_keys, "semantic_decoders": tags, "tag_hook": unread}
+    return {
+        "object_hook": counted(_with_text_keys),
+        "semantic_decoders": {tag: counted(as_tag) for tag, as_tag in _AS_TAGS.items()},
+        "tag_hook": counted(lambda tag, _immutable: tag),
+    }
