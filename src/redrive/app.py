@@ -75,27 +75,16 @@ DRAIN_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server with its store open and every part in its place; nobody is answered before `serve`.
+    """A server with its store open and every part in its place; nobody is answered before `serve`."""
 
-    Attributes:
-        core: What the facades are built on.
-        parts: The facades, and their parts.
-        router: Says which part a request is for.
-        front: Speaks HTTP.
-        time: Moves the clock, where that is a simulated one.
-        provision: Makes what the settings declare.
-        exposition: Writes the metrics.
-        scripts: Run once requests are answered.
-    """
-
-    core: Core
-    parts: Extensions
-    router: Router
-    front: HttpFront
-    time: SimulatedTime | None
-    provision: Callable[[], Awaitable[None]]
-    exposition: Exposition
-    scripts: InitScripts
+    core: Core  # What the facades are built on
+    parts: Extensions  # The facades, and their parts
+    router: Router  # Says which part a request is for
+    front: HttpFront  # Speaks HTTP
+    time: SimulatedTime | None  # Moves the clock, where that is a simulated one
+    provision: Callable[[], Awaitable[None]]  # Makes what the settings declare
+    exposition: Exposition  # Writes the metrics
+    scripts: InitScripts  # Run once requests are answered
 
     @property
     def extensions(self) -> Sequence[Extension]:

@@ -36,23 +36,15 @@ class PolicyCondition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyComparison:
-    """A key compared with the policy's values.
+    """A key compared with the policy's values."""
 
-    Attributes:
-        key: In lower case.
-        variables: The keys of variables in the policy's values.
-        test: Whether a value fits any of the policy's.
-        negated: A value passes where it fits none of them.
-        quantifier: How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
-        when_missing: What holds for a request without the key.
-    """
-
-    key: str
-    variables: frozenset[str]
-    test: Test
-    negated: bool
+    key: str  # In lower case
+    variables: frozenset[str]  # The keys of variables in the policy's values
+    test: Test  # Whether a value fits any of the policy's
+    negated: bool  # A value passes where it fits none of them
+    # How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
     quantifier: Quantifier
-    when_missing: bool
+    when_missing: bool  # What holds for a request without the key
 
     @property
     def keys(self) -> frozenset[str]:
@@ -73,15 +65,10 @@ class KeyComparison:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """`Null`: whether a key is there at all.
+    """`Null`: whether a key is there at all."""
 
-    Attributes:
-        key: In lower case.
-        wanted: The answers that satisfy; True is "it is missing".
-    """
-
-    key: str
-    wanted: frozenset[bool]
+    key: str  # In lower case
+    wanted: frozenset[bool]  # The answers that satisfy; True is "it is missing"
 
     @property
     def keys(self) -> frozenset[str]:
@@ -95,15 +82,10 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """A condition about a key that nobody here knows the value of.
+    """A condition about a key that nobody here knows the value of."""
 
-    Attributes:
-        keys: Which.
-        assumed: True for a statement that denies.
-    """
-
-    keys: frozenset[str]
-    assumed: bool
+    keys: frozenset[str]  # Which
+    assumed: bool  # True for a statement that denies
 
     def holds(self, lookup: Lookup) -> bool:  # noqa: ARG002 - as Condition
         """Assume the answer that keeps the resource closed."""

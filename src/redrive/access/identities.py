@@ -17,26 +17,16 @@ MAX_SESSION_SECONDS: Final = 3600  # of a role that says nothing else
 
 @dataclass(frozen=True, slots=True)
 class Named(Document):
-    """Something of an account that has an ARN of its own.
+    """Something of an account that has an ARN of its own."""
 
-    Attributes:
-        word: The word for it in ARNs.
-        account: Twelve digits.
-        path: Begins and ends with a slash.
-        name: Unique within the account and the kind, in whatever case.
-        id: Another one for each that has ever been made.
-        created_at: ms.
-        tags: Free labels.
-    """
+    word: ClassVar[str] = ""  # The word for it in ARNs
 
-    word: ClassVar[str] = ""
-
-    account: str
-    path: str
-    name: str
-    id: str
-    created_at: int
-    tags: Mapping[str, str] = field(default_factory=dict)
+    account: str  # Twelve digits
+    path: str  # Begins and ends with a slash
+    name: str  # Unique within the account and the kind, in whatever case
+    id: str  # Another one for each that has ever been made
+    created_at: int  # ms
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
 
     @property
     def arn(self) -> str:
@@ -51,19 +41,14 @@ class Named(Document):
 
 @dataclass(frozen=True, slots=True)
 class PolicyHolder(Named):
-    """A user, a group or a role: policies are attached to it.
-
-    Attributes:
-        inline: The texts of policies of its own, by their names.
-        attached: The ARNs of managed policies.
-        boundary: The ARN of the managed policy that is its permissions boundary; empty: none.
-    """
+    """A user, a group or a role: policies are attached to it."""
 
     restored: ClassVar = {"attached": tuple}
 
+    # The texts of policies of its own, by their names.
     inline: Mapping[str, str] = field(default_factory=dict)
-    attached: tuple[str, ...] = ()
-    boundary: str = ""
+    attached: tuple[str, ...] = ()  # The ARNs of managed policies
+    boundary: str = ""  # The ARN of the managed policy that is its permissions boundary; empty: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,73 +60,47 @@ class Group(PolicyHolder):
 
 @dataclass(frozen=True, slots=True)
 class User(PolicyHolder):
-    """A user.
-
-    Attributes:
-        groups: The names of the groups that the user is in.
-    """
+    """A user."""
 
     word: ClassVar[str] = "user"
     restored: ClassVar = {"attached": tuple, "groups": tuple}
 
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # The names of the groups that the user is in
 
 
 @dataclass(frozen=True, slots=True)
 class Role(PolicyHolder):
-    """A role.
-
-    Attributes:
-        trust: The policy that says who may assume it.
-        description: Free text.
-        is_described: It was created with a description, which may be empty.
-        max_session_seconds: The longest session.
-    """
+    """A role."""
 
     word: ClassVar[str] = "role"
 
-    trust: str = ""
-    description: str = ""
-    is_described: bool = False
-    max_session_seconds: int = MAX_SESSION_SECONDS
+    trust: str = ""  # The policy that says who may assume it
+    description: str = ""  # Free text
+    is_described: bool = False  # It was created with a description, which may be empty
+    max_session_seconds: int = MAX_SESSION_SECONDS  # The longest session
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """A version of a managed policy.
+    """A version of a managed policy."""
 
-    Attributes:
-        text: The document.
-        created_at: ms.
-    """
-
-    text: str
-    created_at: int
+    text: str  # The document
+    created_at: int  # ms
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedPolicy(Named):
-    """A policy that can be attached.
-
-    Attributes:
-        description: Free text.
-        versions: By their numbers.
-        default: The number of the version that counts.
-        last: The number of the version that was made last; none is used again.
-        updated_at: ms.
-        attachments: To how many users, groups and roles it is attached.
-        boundaries: Of how many it is the boundary.
-    """
+    """A policy that can be attached."""
 
     word: ClassVar[str] = "policy"
 
-    description: str = ""
-    versions: Mapping[int, PolicyVersion] = field(default_factory=dict)
-    default: int = 1
-    last: int = 1
-    updated_at: int = 0
-    attachments: int = 0
-    boundaries: int = 0
+    description: str = ""  # Free text
+    versions: Mapping[int, PolicyVersion] = field(default_factory=dict)  # By their numbers
+    default: int = 1  # The number of the version that counts
+    last: int = 1  # The number of the version that was made last; none is used again
+    updated_at: int = 0  # ms
+    attachments: int = 0  # To how many users, groups and roles it is attached
+    boundaries: int = 0  # Of how many it is the boundary
 
     @property
     def text(self) -> str:
@@ -167,16 +126,12 @@ class ManagedPolicy(Named):
 
 @dataclass(frozen=True, slots=True)
 class InstanceProfile(Named):
-    """A profile of machines, which tools make beside a role; nothing here runs machines.
-
-    Attributes:
-        roles: The names of its roles: one at most.
-    """
+    """A profile of machines, which tools make beside a role; nothing here runs machines."""
 
     word: ClassVar[str] = "instance-profile"
     restored: ClassVar = {"roles": tuple}
 
-    roles: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()  # The names of its roles: one at most
 
 
 USER: Final = DocumentKind.of("iam_user", User)

@@ -27,22 +27,15 @@ SECRET_CHARS_MIN: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class AccessKey(Document):
-    """One key of one account.
+    """One key of one account."""
 
-    Attributes:
-        access_key_id: `AKIA` and sixteen base-32 characters; public.
-        secret: Forty base-64 characters; signatures are checked with it, so it is kept whole, and never shown.
-        account: Twelve digits.
-        created_at: ms.
-        active: Whether requests signed with it are accepted.
-        user: The name of the user whose it is; empty: the account's own, which may do all that the account may.
-    """
-
-    access_key_id: str
+    access_key_id: str  # `AKIA` and sixteen base-32 characters; public
+    # Forty base-64 characters; signatures are checked with it, so it is kept whole, and never shown.
     secret: str = field(repr=False)
-    account: str
-    created_at: int
-    active: bool = True
+    account: str  # Twelve digits
+    created_at: int  # ms
+    active: bool = True  # Whether requests signed with it are accepted
+    # The name of the user whose it is; empty: the account's own, which may do all that the account may.
     user: str = ""
 
 

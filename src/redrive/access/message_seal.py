@@ -39,25 +39,15 @@ CLEAR: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MessageSeal:
-    """The clear part of a sealed message's headers that says how to open it.
+    """The clear part of a sealed message's headers that says how to open it."""
 
-    Attributes:
-        key: What encrypted the data key: the ARN of a key; empty: the root key.
-        context: The encryption context of the data key.
-        data: The data key, encrypted, as text.
-        queue_id: Where the message entered.
-        message_id: Its id then.
-        rest: The other clear headers.
-        raw: The member itself, as JSON.
-    """
-
-    key: str
-    context: Mapping[str, str]
-    data: str
-    queue_id: int
-    message_id: bytes
-    rest: Mapping[str, Any]
-    raw: bytes
+    key: str  # What encrypted the data key: the ARN of a key; empty: the root key
+    context: Mapping[str, str]  # The encryption context of the data key
+    data: str  # The data key, encrypted, as text
+    queue_id: int  # Where the message entered
+    message_id: bytes  # Its id then
+    rest: Mapping[str, Any]  # The other clear headers
+    raw: bytes  # The member itself, as JSON
 
 
 class DataKey:

@@ -38,15 +38,10 @@ class _Range(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """One operator.
+    """One operator."""
 
-    Attributes:
-        build: Makes the test of the values that stand in the policy.
-        negated: The condition holds where the test does not.
-    """
-
-    build: Builder
-    negated: bool
+    build: Builder  # Makes the test of the values that stand in the policy
+    negated: bool  # The condition holds where the test does not
 
 
 def _texts(

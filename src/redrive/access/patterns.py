@@ -82,25 +82,16 @@ class _Template:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Any of several patterns.
+    """Any of several patterns."""
 
-    Attributes:
-        everything: One of them is `*`.
-        exact: Those without wildcards.
-        wild: Those with, as one expression.
-        templates: Those that need the request's own values.
-        folded: Upper and lower case are the same.
-        heads: What stands before the first wildcard or variable of each pattern that has one.
-        covering: The heads of those that match whatever begins so.
-    """
-
-    everything: bool
-    exact: frozenset[str]
-    wild: re.Pattern[str] | None
-    templates: tuple[_Template, ...]
-    folded: bool
+    everything: bool  # One of them is `*`
+    exact: frozenset[str]  # Those without wildcards
+    wild: re.Pattern[str] | None  # Those with, as one expression
+    templates: tuple[_Template, ...]  # Those that need the request's own values
+    folded: bool  # Upper and lower case are the same
+    # What stands before the first wildcard or variable of each pattern that has one.
     heads: tuple[str, ...] = ()
-    covering: tuple[str, ...] = ()
+    covering: tuple[str, ...] = ()  # The heads of those that match whatever begins so
 
     def match(self, text: str, lookup: Lookup) -> bool:
         """True if one of them matches the whole text."""

@@ -67,18 +67,12 @@ def source_keys(*, arn: str, account: str) -> dict[str, Values]:
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """An action that a principal asks to be allowed.
+    """An action that a principal asks to be allowed."""
 
-    Attributes:
-        principal: Who.
-        action: `sqs:SendMessage`; case does not matter.
-        resource: To what, as its ARN.
-        keys: What else is known, beyond what follows from the principal.
-    """
-
-    principal: Principal
-    action: str
-    resource: str
+    principal: Principal  # Who
+    action: str  # `sqs:SendMessage`; case does not matter
+    resource: str  # To what, as its ARN
+    # What else is known, beyond what follows from the principal.
     keys: RequestKeys = field(default_factory=lambda: _NO_KEYS)
 
     def lookup(self, key: str) -> Values | None:
@@ -89,16 +83,12 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer, and why.
+    """The answer, and why."""
 
-    Attributes:
-        allowed: Whether they may.
-        statement: The statement that says so; None: none applies, and it follows from whose resource it is.
-        source: The kind of policy that the statement is of, or that has none which allows it.
-    """
-
-    allowed: bool
+    allowed: bool  # Whether they may
+    # The statement that says so; None: none applies, and it follows from whose resource it is.
     statement: Statement | None = None
+    # The kind of policy that the statement is of, or that has none which allows it.
     source: Source = Source.RESOURCE
 
     @property

@@ -24,16 +24,12 @@ class Source(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The policies of a user, a role or a session.
+    """The policies of a user, a role or a session."""
 
-    Attributes:
-        by_source: The statements of each kind that there is, those that deny first; an identity always has its own, be it
-            none.
-        keys: The condition keys that any of them asks about, in lower case.
-    """
-
+    # The statements of each kind that there is, those that deny first; an identity always has its own, be it
+    # none.
     by_source: Mapping[Source, tuple[Statement, ...]]
-    keys: frozenset[str]
+    keys: frozenset[str]  # The condition keys that any of them asks about, in lower case
 
 
 def permissions_of(
@@ -66,24 +62,18 @@ def permissions_of(
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller.
+    """A caller."""
 
-    Attributes:
-        name: For people: an ARN, a service's host name, or `anonymous`.
-        account: Twelve digits; empty for a service and for anonymous callers, whom no account vouches for.
-        identities: Everything a policy may know it by.
-        keys: The condition keys that follow from who it is, names in lower case.
-        permissions: Of a user or a role; None: its account is all it needs, or nothing is its own.
-        bounded: Those of its names, a role's, whose mention in a resource's policy does not lift boundaries.
-        session: The session that it calls in, with its session policies; None: it calls by a lasting key.
-    """
-
-    name: str
-    account: str
-    identities: frozenset[Identity]
+    name: str  # For people: an ARN, a service's host name, or `anonymous`
+    account: str  # Twelve digits; empty for a service and for anonymous callers, whom no account vouches for
+    identities: frozenset[Identity]  # Everything a policy may know it by
+    # The condition keys that follow from who it is, names in lower case.
     keys: Mapping[str, str] = field(compare=False, repr=False)
+    # Of a user or a role; None: its account is all it needs, or nothing is its own.
     permissions: Permissions | None = field(default=None, compare=False, repr=False)
+    # Those of its names, a role's, whose mention in a resource's policy does not lift boundaries.
     bounded: frozenset[Identity] = frozenset()
+    # The session that it calls in, with its session policies; None: it calls by a lasting key.
     session: Session | None = field(default=None, compare=False, repr=False)
 
     @property

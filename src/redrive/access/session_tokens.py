@@ -33,38 +33,22 @@ _ACCOUNT_BITS: Final = 0x7FFFFFFFFF80
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session: whose, and what bounds it.
+    """A session: whose, and what bounds it."""
 
-    Attributes:
-        account: Of the user or the role.
-        access_key_id: The key that it is used with.
-        issued_at: ms.
-        expires_at: ms.
-        user: The user's name; empty: it is a role's, or the account's own.
-        role: The role's ARN; empty: it is a user's, or the account's own.
-        unique_id: Of the user or the role: one that was made anew is another.
-        name: The session's, of a role's.
-        federated: The name of the federated user that a user, or the account, lets in; empty: it is none.
-        source_identity: Who it goes back to, as that said; empty: it did not.
-        tags: Of the session.
-        transitive: The names of the tags that sessions begun from this one have as well.
-        policies: The texts of session policies.
-        policy_arns: The managed policies that are session policies besides.
-    """
-
-    account: str
-    access_key_id: str = ""
-    issued_at: int = 0
-    expires_at: int = 0
-    user: str = ""
-    role: str = ""
-    unique_id: str = ""
-    name: str = ""
-    source_identity: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    transitive: tuple[str, ...] = ()
-    policies: tuple[str, ...] = ()
-    policy_arns: tuple[str, ...] = ()
+    account: str  # Of the user or the role
+    access_key_id: str = ""  # The key that it is used with
+    issued_at: int = 0  # ms
+    expires_at: int = 0  # ms
+    user: str = ""  # The user's name; empty: it is a role's, or the account's own
+    role: str = ""  # The role's ARN; empty: it is a user's, or the account's own
+    unique_id: str = ""  # Of the user or the role: one that was made anew is another
+    name: str = ""  # The session's, of a role's
+    source_identity: str = ""  # Who it goes back to, as that said; empty: it did not
+    tags: Mapping[str, str] = field(default_factory=dict)  # Of the session
+    transitive: tuple[str, ...] = ()  # The names of the tags that sessions begun from this one have as well
+    policies: tuple[str, ...] = ()  # The texts of session policies
+    policy_arns: tuple[str, ...] = ()  # The managed policies that are session policies besides
+    # The name of the federated user that a user, or the account, lets in; empty: it is none.
     federated: str = ""
 
     @classmethod
@@ -76,19 +60,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A key, its secret, and the token that goes along with them.
+    """A key, its secret, and the token that goes along with them."""
 
-    Attributes:
-        access_key_id: `ASIA` and sixteen characters.
-        secret: Forty characters.
-        token: Goes along with each request.
-        expires_at: ms.
-    """
-
-    access_key_id: str
-    secret: str = field(repr=False)
-    token: str = field(repr=False)
-    expires_at: int
+    access_key_id: str  # `ASIA` and sixteen characters
+    secret: str = field(repr=False)  # Forty characters
+    token: str = field(repr=False)  # Goes along with each request
+    expires_at: int  # ms
 
 
 class SessionTokens:

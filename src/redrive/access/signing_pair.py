@@ -23,15 +23,10 @@ _KEY: Final = "signer"
 
 @dataclass(frozen=True)
 class SigningPair:
-    """A key and its certificate.
+    """A key and its certificate."""
 
-    Attributes:
-        key_pem: The key: 2,048 bits of RSA.
-        pem: The certificate.
-    """
-
-    key_pem: bytes
-    pem: bytes
+    key_pem: bytes  # The key: 2,048 bits of RSA
+    pem: bytes  # The certificate
 
     @cached_property
     def key(self) -> "RSAPrivateKey":

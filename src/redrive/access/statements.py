@@ -8,32 +8,20 @@ from redrive.access.patterns import Lookup, Patterns
 
 
 class Identity(NamedTuple):
-    """One of the names a policy may know a principal by.
+    """One of the names a policy may know a principal by."""
 
-    Attributes:
-        kind: The key in a policy's Principal element: `AWS`, `Service`, `Federated` or `CanonicalUser`.
-        name: The value there; an account stands as its twelve digits, however the policy spelled it.
-    """
-
-    kind: str
-    name: str
+    kind: str  # The key in a policy's Principal element: `AWS`, `Service`, `Federated` or `CanonicalUser`
+    name: str  # The value there; an account stands as its twelve digits, however the policy spelled it
 
 
 @dataclass(frozen=True, slots=True)
 class Principals:
-    """A statement's Principal or NotPrincipal element.
+    """A statement's Principal or NotPrincipal element."""
 
-    Attributes:
-        everyone: It is `*`, which reaches services and anonymous callers too.
-        whole_kinds: Kinds of principals, all of which it lists: `{"Service": "*"}`.
-        identities: The principals that it lists one by one.
-        is_exclusion: It is NotPrincipal: it is about everybody but those it lists.
-    """
-
-    everyone: bool
-    whole_kinds: frozenset[str]
-    identities: frozenset[Identity]
-    is_exclusion: bool
+    everyone: bool  # It is `*`, which reaches services and anonymous callers too
+    whole_kinds: frozenset[str]  # Kinds of principals, all of which it lists: `{"Service": "*"}`
+    identities: frozenset[Identity]  # The principals that it lists one by one
+    is_exclusion: bool  # It is NotPrincipal: it is about everybody but those it lists
 
     def match(self, identities: frozenset[Identity]) -> bool:
         """True if the element reaches a principal that is known by these names."""
@@ -57,31 +45,18 @@ class Principals:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a policy.
+    """One statement of a policy."""
 
-    Attributes:
-        sid: Its own name, or empty.
-        allows: Its effect is Allow; otherwise Deny.
-        principals: Whom it is about; everybody in a policy that has no such element.
-        actions: What it is about, in lower case.
-        actions_excepted: It is NotAction.
-        resources: Which ARNs it is about.
-        resources_excepted: It is NotResource.
-        conditions: What must hold besides.
-        keys: The condition keys that it asks about, in lower case.
-        services: The services its actions name, `sns`, `sqs`; `*` where an action names any.
-    """
-
-    sid: str
-    allows: bool
-    principals: Principals
-    actions: Patterns
-    actions_excepted: bool
-    resources: Patterns
-    resources_excepted: bool
-    conditions: tuple[PolicyCondition, ...]
-    keys: frozenset[str]
-    services: frozenset[str]
+    sid: str  # Its own name, or empty
+    allows: bool  # Its effect is Allow; otherwise Deny
+    principals: Principals  # Whom it is about; everybody in a policy that has no such element
+    actions: Patterns  # What it is about, in lower case
+    actions_excepted: bool  # It is NotAction
+    resources: Patterns  # Which ARNs it is about
+    resources_excepted: bool  # It is NotResource
+    conditions: tuple[PolicyCondition, ...]  # What must hold besides
+    keys: frozenset[str]  # The condition keys that it asks about, in lower case
+    services: frozenset[str]  # The services its actions name, `sns`, `sqs`; `*` where an action names any
 
     def applies(self, identities: frozenset[Identity], action: str, resource: str, lookup: Lookup) -> bool:
         """True if all its elements match a request.
@@ -123,19 +98,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy, read and ready.
+    """A policy, read and ready."""
 
-    Attributes:
-        id: Its own name, or empty.
-        version: `2008-10-17` or `2012-10-17`.
-        statements: Those that deny come first.
-        keys: The condition keys that any of them asks about, in lower case.
-    """
-
-    id: str
-    version: str
-    statements: tuple[Statement, ...]
-    keys: frozenset[str]
+    id: str  # Its own name, or empty
+    version: str  # `2008-10-17` or `2012-10-17`
+    statements: tuple[Statement, ...]  # Those that deny come first
+    keys: frozenset[str]  # The condition keys that any of them asks about, in lower case
 
     @property
     def services(self) -> frozenset[str]:

@@ -38,19 +38,12 @@ _ALWAYS: Final[Mapping[str, str]] = {
 
 
 class Blob(NamedTuple):
-    """A blob without its bytes.
+    """A blob without its bytes."""
 
-    Attributes:
-        name: Within its container.
-        size: Bytes.
-        modified_at: ms.
-        etag: Without quotes.
-    """
-
-    name: str
-    size: int
-    modified_at: int
-    etag: str
+    name: str  # Within its container
+    size: int  # Bytes
+    modified_at: int  # ms
+    etag: str  # Without quotes
 
     @property
     def content_type(self) -> str:
@@ -64,17 +57,11 @@ class Blob(NamedTuple):
 
 
 class BlobPage(NamedTuple):
-    """A page of a listing.
+    """A page of a listing."""
 
-    Attributes:
-        blobs: In order of their names.
-        folders: Beginnings of names, as far as the delimiter, that stand for all that begin so.
-        after: The name that the next page begins behind; empty: this is the last.
-    """
-
-    blobs: list[Blob]
-    folders: list[str]
-    after: str
+    blobs: list[Blob]  # In order of their names
+    folders: list[str]  # Beginnings of names, as far as the delimiter, that stand for all that begin so
+    after: str  # The name that the next page begins behind; empty: this is the last
 
 
 class Blobs(Protocol):

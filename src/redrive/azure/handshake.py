@@ -57,25 +57,18 @@ _REMOVED_MAX: Final = 10  # expired questions removed with each new question
 
 @dataclass(frozen=True, slots=True)
 class HandshakeRequest(Document):
-    """The validation question that an endpoint was asked.
-
-    Attributes:
-        id: The id in the validation URL; questions are kept in the order of their ids, which is that of their times.
-        topic: The topic of the event subscription.
-        subscription: The event subscription's id within the topic.
-        endpoint: The endpoint asked; its agreement does not hold for another one.
-        ends_at: End of the time to answer (ms).
-        agreed: The validation URL was opened, perhaps before the event subscription was written.
-    """
+    """The validation question that an endpoint was asked."""
 
     restored: ClassVar = {"topic": ResourceName._make}
 
+    # The id in the validation URL; questions are kept in the order of their ids, which is that of their
+    # times.
     id: str
-    topic: ResourceName
-    subscription: str
-    endpoint: str
-    ends_at: int
-    agreed: bool = False
+    topic: ResourceName  # The topic of the event subscription
+    subscription: str  # The event subscription's id within the topic
+    endpoint: str  # The endpoint asked; its agreement does not hold for another one
+    ends_at: int  # End of the time to answer (ms)
+    agreed: bool = False  # The validation URL was opened, perhaps before the event subscription was written
 
 
 QUESTION: Final = DocumentKind.of("eventgrid_handshake", HandshakeRequest)

@@ -31,19 +31,13 @@ _FORMS: Final = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d", "%Y-%m-%dT
 
 
 class Act(NamedTuple):
-    """One act on a storage account.
+    """One act on a storage account."""
 
-    Attributes:
-        resource: `s`, `c` or `o`: the service, a container, or a blob, as signatures of accounts name their types.
-        permissions: The letters each of which allows it.
-        container: The container's name; empty: none.
-        blob: The blob's name; empty: none.
-    """
-
+    # `s`, `c` or `o`: the service, a container, or a blob, as signatures of accounts name their types.
     resource: str
-    permissions: str
-    container: str = ""
-    blob: str = ""
+    permissions: str  # The letters each of which allows it
+    container: str = ""  # The container's name; empty: none
+    blob: str = ""  # The blob's name; empty: none
 
 
 def allowed(

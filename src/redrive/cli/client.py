@@ -90,16 +90,11 @@ class ControlAnswer(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One server, and who asks it.
+    """One server, and who asks it."""
 
-    Attributes:
-        url: The server's, without a slash at its end.
-        region: Which the requests are signed for.
-        place: The Azure subscription and resource group that are meant, if any.
-    """
-
-    url: str
-    region: str
+    url: str  # The server's, without a slash at its end
+    region: str  # Which the requests are signed for
+    # The Azure subscription and resource group that are meant, if any.
     place: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

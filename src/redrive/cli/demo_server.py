@@ -104,17 +104,11 @@ _CONFIRMATION_SECONDS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class PostedOrder:
-    """One order that came.
+    """One order that came."""
 
-    Attributes:
-        at: The server's simulated time (s since the epoch).
-        order: Its name, or the message of the notification.
-        status: What was answered.
-    """
-
-    at: float
-    order: str
-    status: int
+    at: float  # The server's simulated time (s since the epoch)
+    order: str  # Its name, or the message of the notification
+    status: int  # What was answered
 
 
 class Billing:

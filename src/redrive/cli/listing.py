@@ -29,21 +29,13 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A listing that the server has.
+    """A listing that the server has."""
 
-    Attributes:
-        path: Its route.
-        member: The member of the answer that has the entries.
-        key: What an entry is known by, for the page after it.
-        show: Prints entries for people.
-        nothing: What is said where there are none.
-    """
-
-    path: str
-    member: str
-    key: Callable[[Entry], object]
-    show: Callable[[list[Entry]], None]
-    nothing: str
+    path: str  # Its route
+    member: str  # The member of the answer that has the entries
+    key: Callable[[Entry], object]  # What an entry is known by, for the page after it
+    show: Callable[[list[Entry]], None]  # Prints entries for people
+    nothing: str  # What is said where there are none
 
     def run(self, client: Client, parsed: argparse.Namespace, **parameters: Any) -> int:
         """Ask for as many of the server's pages as it takes, and print what they have.

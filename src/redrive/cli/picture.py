@@ -38,15 +38,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class DrawnOutage:
-    """An outage that is to be seen: which attempts fall into it, and how it ends.
+    """An outage that is to be seen: which attempts fall into it, and how it ends."""
 
-    Attributes:
-        answer: What becomes of a message that is published when it begins.
-        text: The same in words.
-    """
-
-    answer: OutageAnswer
-    text: str
+    answer: OutageAnswer  # What becomes of a message that is published when it begins
+    text: str  # The same in words
 
 
 def picture(columns: Sequence[Column], title: str, summary: str, outage: DrawnOutage | None = None) -> str:

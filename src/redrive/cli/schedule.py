@@ -131,16 +131,11 @@ def _room() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A subscription, as far as its retries go.
+    """A subscription, as far as its retries go."""
 
-    Attributes:
-        protocol: `https`, `sqs` …
-        endpoint: Where deliveries go.
-        delivery_policy: The effective one, in JSON; None for a protocol whose schedule nobody configures.
-    """
-
-    protocol: str
-    endpoint: str
+    protocol: str  # `https`, `sqs` …
+    endpoint: str  # Where deliveries go
+    # The effective one, in JSON; None for a protocol whose schedule nobody configures.
     delivery_policy: str | None
 
 

@@ -32,52 +32,29 @@ from redrive.telemetry.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """The parts that each facade is built on.
+    """The parts that each facade is built on."""
 
-    Attributes:
-        settings: The server's.
-        runtime: Time, which may be simulated, and chance.
-        store: Open.
-        engine: Connected to the store, not open yet.
-        telemetry: Takes what is counted and logged.
-        meters: This node's, for its exposition.
-        web: Makes requests to webhooks, within what the settings allow.
-        keyring: The access keys.
-        sessions: Begins sessions: temporary credentials, also for what this server runs for a role.
-        authentication: Tells who calls Amazon's services, and Redrive's own routes.
-        refusals: Counts the requests of those who are not let in.
-        pair: The installation's key.
-        secret: The installation's secret.
-        root_key: Wraps the material of KMS's keys.
-        seal_by: Seals with a key of 32 bytes that lies elsewhere.
-        base_url: What links that lead back here begin with.
-        stream: The stream of this node in every log group.
-        audit: What was done by the console and by Redrive's own routes.
-        origins: Where each setting comes from, where that is known.
-        siblings: The processes that serve the same address.
-        services: Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
-    """
-
-    settings: Settings
-    runtime: Runtime
-    store: NodeStore
-    engine: Engine
-    telemetry: Telemetry
-    meters: NodeMeters
-    web: HttpEndpoint
-    keyring: Keyring
-    sessions: Sessions
-    authentication: Authentication
-    refusals: Refusals
-    pair: SigningPair
-    secret: InstallationSecret
-    root_key: RootKey
-    seal_by: Callable[[bytes], RootKey]
-    base_url: str
-    stream: str
-    audit: AuditTrail
-    origins: Sequence[Origin] = ()
-    siblings: Siblings = ALONE
+    settings: Settings  # The server's
+    runtime: Runtime  # Time, which may be simulated, and chance
+    store: NodeStore  # Open
+    engine: Engine  # Connected to the store, not open yet
+    telemetry: Telemetry  # Takes what is counted and logged
+    meters: NodeMeters  # This node's, for its exposition
+    web: HttpEndpoint  # Makes requests to webhooks, within what the settings allow
+    keyring: Keyring  # The access keys
+    sessions: Sessions  # Begins sessions: temporary credentials, also for what this server runs for a role
+    authentication: Authentication  # Tells who calls Amazon's services, and Redrive's own routes
+    refusals: Refusals  # Counts the requests of those who are not let in
+    pair: SigningPair  # The installation's key
+    secret: InstallationSecret  # The installation's secret
+    root_key: RootKey  # Wraps the material of KMS's keys
+    seal_by: Callable[[bytes], RootKey]  # Seals with a key of 32 bytes that lies elsewhere
+    base_url: str  # What links that lead back here begin with
+    stream: str  # The stream of this node in every log group
+    audit: AuditTrail  # What was done by the console and by Redrive's own routes
+    origins: Sequence[Origin] = ()  # Where each setting comes from, where that is known
+    siblings: Siblings = ALONE  # The processes that serve the same address
+    # Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
     services: dict[str, Facade | UnopenedService] = field(default_factory=dict)
 
     @property

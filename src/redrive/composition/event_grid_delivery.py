@@ -18,23 +18,14 @@ from redrive.settings import address_of, read_addresses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventGridDelivery:
-    """The part in delivering.
+    """The part in delivering."""
 
-    Attributes:
-        profile: Of its topics.
-        endpoint: Topics of this server as destinations.
-        measures: Hears of its topics' deliveries.
-        pull_measures: Hears of what is dropped from queues.
-        tokens: Issues those that webhooks want.
-        present: See `Presenter`.
-    """
-
-    profile: EventGridDeliveryProfile
-    endpoint: TopicEndpoint
-    measures: Measures
-    pull_measures: PullMeasures
-    tokens: WebhookTokens
-    present: Presenter
+    profile: EventGridDeliveryProfile  # Of its topics
+    endpoint: TopicEndpoint  # Topics of this server as destinations
+    measures: Measures  # Hears of its topics' deliveries
+    pull_measures: PullMeasures  # Hears of what is dropped from queues
+    tokens: WebhookTokens  # Issues those that webhooks want
+    present: Presenter  # See `Presenter`
 
 
 def event_grid_delivery(core: Core) -> EventGridDelivery:

@@ -33,67 +33,50 @@ class LivesByTheClock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """The requests that an extension answers, and the documents that they make.
+    """The requests that an extension answers, and the documents that they make."""
 
-    Attributes:
-        services: Amazon services, by botocore's names.
-        protocols: Those that know their own requests when they see them.
-        hosted: The protocol whose requests are told by their host.
-        paths: Beginnings of paths that the extension has to itself.
-        kinds: Documents that a reset removes.
-        reset: Removals of a reset that are not of all documents of a kind.
-    """
-
+    # Amazon services, by botocore's names.
     services: Mapping[str, Facade | UnopenedService] = field(default_factory=dict)
-    protocols: Sequence[Recognising] = ()
-    hosted: Hosted | None = None
+    protocols: Sequence[Recognising] = ()  # Those that know their own requests when they see them
+    hosted: Hosted | None = None  # The protocol whose requests are told by their host
+    # Beginnings of paths that the extension has to itself.
     paths: Mapping[str, Answer] = field(default_factory=dict)
-    kinds: Sequence[DocumentKind[Any]] = ()
+    kinds: Sequence[DocumentKind[Any]] = ()  # Documents that a reset removes
+    # Removals of a reset that are not of all documents of a kind.
     reset: Sequence[Callable[[], Awaitable[None]]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryParts:
-    """An extension's part in delivering messages.
+    """An extension's part in delivering messages."""
 
-    Attributes:
-        profiles: How deliveries are made, by the dialect that topics carry.
-        endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
-        listeners: Told what happens, each with the dialects and profiles whose facts it hears; none: all of them.
-        presenters: By envelope, for receivers of queues.
-        sns: What the extension adds to SNS.
-        encryption: Encrypts messages at rest, if it is this extension that does.
-    """
-
+    # How deliveries are made, by the dialect that topics carry.
     profiles: Mapping[str, DeliveryProfile] = field(default_factory=dict)
+    # What deliveries are pushed to, by the protocol that subscriptions carry.
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    # Told what happens, each with the dialects and profiles whose facts it hears; none: all of them.
     listeners: Sequence[tuple[Listener, Sequence[str]]] = ()
-    presenters: Mapping[str, Presenter] = field(default_factory=dict)
-    sns: SnsPart | None = None
-    encryption: Encryption | None = None
+    presenters: Mapping[str, Presenter] = field(default_factory=dict)  # By envelope, for receivers of queues
+    sns: SnsPart | None = None  # What the extension adds to SNS
+    encryption: Encryption | None = None  # Encrypts messages at rest, if it is this extension that does
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The work of an extension at the start and the end of the server, and in between by itself.
+    """The work of an extension at the start and the end of the server, and in between by itself."""
 
-    Attributes:
-        prepare: What is done to the store before anything is taken up.
-        start: What begins once the server is ready.
-        lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
-        drives: Given, once all parts are there, what moves a simulated clock on.
-        end_streams: Ends answers that go on and on, before those that are under way are waited for.
-        stop: Let go of while the engine is still open: what calls it by itself.
-        close: What is let go of at the end, besides endpoints.
-    """
-
+    # What is done to the store before anything is taken up.
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
-    start: Sequence[Callable[[], None]] = ()
+    start: Sequence[Callable[[], None]] = ()  # What begins once the server is ready
+    # What the passing of simulated time sets off by itself, besides the engine.
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
+    # Given, once all parts are there, what moves a simulated clock on.
     drives: Sequence[Callable[[Callable[[int], Awaitable[int]]], None]] = ()
+    # Ends answers that go on and on, before those that are under way are waited for.
     end_streams: Sequence[Callable[[], None]] = ()
+    # Let go of while the engine is still open: what calls it by itself.
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
-    close: Sequence[Callable[[], Awaitable[None]]] = ()
+    close: Sequence[Callable[[], Awaitable[None]]] = ()  # What is let go of at the end, besides endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,43 +14,25 @@ _SECOND_MS: Final = 1000
 
 
 class SpanBar(NamedTuple):
-    """The answers that took about as long.
+    """The answers that took about as long."""
 
-    Attributes:
-        label: The greatest time, as text.
-        tick: The same below the bar.
-        delivered: How many of them were good.
-        failed: How many were not.
-        x: The left edge, in percent of the picture.
-        height: Of all of them, in percent of the highest.
-        failed_height: Of those that failed.
-    """
-
-    label: str
-    tick: str
-    delivered: int
-    failed: int
-    x: float
-    height: float
-    failed_height: float
+    label: str  # The greatest time, as text
+    tick: str  # The same below the bar
+    delivered: int  # How many of them were good
+    failed: int  # How many were not
+    x: float  # The left edge, in percent of the picture
+    height: float  # Of all of them, in percent of the highest
+    failed_height: float  # Of those that failed
 
 
 class Histogram(NamedTuple):
-    """The times that answers took in the last hour.
+    """The times that answers took in the last hour."""
 
-    Attributes:
-        bars: From the first span that has an answer to the last.
-        width: Of each, in percent of the picture.
-        median: The span that half of the answers are within, as text.
-        most: The one that 95 % of them are within.
-        summary: It in a sentence.
-    """
-
-    bars: Sequence[SpanBar]
-    width: float
-    median: str
-    most: str
-    summary: str
+    bars: Sequence[SpanBar]  # From the first span that has an answer to the last
+    width: float  # Of each, in percent of the picture
+    median: str  # The span that half of the answers are within, as text
+    most: str  # The one that 95 % of them are within
+    summary: str  # It in a sentence
 
 
 def span_series(subscription: Subscription) -> list[Series]:

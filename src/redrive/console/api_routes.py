@@ -25,21 +25,13 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """A route of a REST API or an HTTP API.
+    """A route of a REST API or an HTTP API."""
 
-    Attributes:
-        api: Whose.
-        key: As HTTP APIs name it: `GET /orders/{id}`.
-        resource: The id of a REST API's resource; empty: it is an HTTP API's.
-        integration: What is behind it, as the wire has it; empty: nothing is.
-        authorization: Who may ask: `NONE`, `AWS_IAM`, `CUSTOM`, `JWT`.
-    """
-
-    api: EditedApi
-    key: str
-    resource: str
-    integration: Mapping[str, Any]
-    authorization: str
+    api: EditedApi  # Whose
+    key: str  # As HTTP APIs name it: `GET /orders/{id}`
+    resource: str  # The id of a REST API's resource; empty: it is an HTTP API's
+    integration: Mapping[str, Any]  # What is behind it, as the wire has it; empty: nothing is
+    authorization: str  # Who may ask: `NONE`, `AWS_IAM`, `CUSTOM`, `JWT`
 
     @property
     def is_rest(self) -> bool:

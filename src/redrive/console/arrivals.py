@@ -20,15 +20,10 @@ REMEMBERED_MS: Final = 14 * DAY_MS
 
 
 class Burst(NamedTuple):
-    """Dead letters that came soon after one another.
+    """Dead letters that came soon after one another."""
 
-    Attributes:
-        since: The minute in which the first came (ms).
-        letters: How many came since, those included that were sent back meanwhile.
-    """
-
-    since: int
-    letters: int
+    since: int  # The minute in which the first came (ms)
+    letters: int  # How many came since, those included that were sent back meanwhile
 
 
 def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
@@ -74,15 +69,10 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
 
 
 class Day(NamedTuple):
-    """The arrivals at a dead-letter queue in the last 24 hours.
+    """The arrivals at a dead-letter queue in the last 24 hours."""
 
-    Attributes:
-        letters: How many came.
-        curve: Those of each half hour; None: nothing came.
-    """
-
-    letters: int
-    curve: Curve | None
+    letters: int  # How many came
+    curve: Curve | None  # Those of each half hour; None: nothing came
 
 
 async def last_days(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -> Mapping[int, Day]:

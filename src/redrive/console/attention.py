@@ -17,17 +17,11 @@ _PLACES_MAX: Final = 1_000
 
 
 class Count(NamedTuple):
-    """A number beside a room.
+    """A number beside a room."""
 
-    Attributes:
-        number: Of what the words say.
-        colour: `bad`, `warn` or `info` where somebody should look; empty: a total.
-        words: After the number, for who does not see the colour.
-    """
-
-    number: int
-    colour: str
-    words: str
+    number: int  # Of what the words say
+    colour: str  # `bad`, `warn` or `info` where somebody should look; empty: a total
+    words: str  # After the number, for who does not see the colour
 
 
 class RememberedCounts:

@@ -22,17 +22,11 @@ _UNDO: Final = " undo"  # no form has a field of this name
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """A change that a form made.
+    """A change that a form made."""
 
-    Attributes:
-        sentence: It in words.
-        undo: The path of the form that takes it back, below the console's own; empty: none does.
-        fields: Of that form.
-    """
-
-    sentence: str
-    undo: str = ""
-    fields: Sequence[tuple[str, str]] = ()
+    sentence: str  # It in words
+    undo: str = ""  # The path of the form that takes it back, below the console's own; empty: none does
+    fields: Sequence[tuple[str, str]] = ()  # Of that form
 
 
 def cookie_text(redirect: Redirect) -> str:

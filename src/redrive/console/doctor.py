@@ -13,21 +13,13 @@ Examine = Callable[[], Awaitable[Iterable[tuple[str, str, str]]]]
 
 
 class Check(NamedTuple):
-    """The answer to one check.
+    """The answer to one check."""
 
-    Attributes:
-        name: What was checked.
-        fact: What was measured; empty: there is nothing to tell.
-        wrong: What is wrong, what it costs and what mends it; empty: nothing.
-        link: The page where it is mended, or that explains how; empty: there is none.
-        to: What the link leads to.
-    """
-
-    name: str
-    fact: str = ""
-    wrong: str = ""
-    link: str = ""
-    to: str = ""
+    name: str  # What was checked
+    fact: str = ""  # What was measured; empty: there is nothing to tell
+    wrong: str = ""  # What is wrong, what it costs and what mends it; empty: nothing
+    link: str = ""  # The page where it is mended, or that explains how; empty: there is none
+    to: str = ""  # What the link leads to
 
 
 class Doctor:

@@ -10,19 +10,12 @@ from redrive.model.names import ResourceName
 
 
 class Step(NamedTuple):
-    """A first step.
+    """A first step."""
 
-    Attributes:
-        title: Of the command.
-        comes_of_it: What is to be seen then.
-        command: To be copied, whole for this server.
-        done: Whether it was done.
-    """
-
-    title: str
-    comes_of_it: str
-    command: str
-    done: bool
+    title: str  # Of the command
+    comes_of_it: str  # What is to be seen then
+    command: str  # To be copied, whole for this server
+    done: bool  # Whether it was done
 
 
 async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -> list[Step]:

@@ -22,17 +22,11 @@ _ORDERS: Final[Mapping[str, _Order]] = {
 
 
 class QueuesOfPage(NamedTuple):
-    """The queues of a page.
+    """The queues of a page."""
 
-    Attributes:
-        queues: In their order.
-        next: The link to the next page; empty: this is the last.
-        is_later: Whether there are pages before.
-    """
-
-    queues: Sequence[Queue]
-    next: str
-    is_later: bool
+    queues: Sequence[Queue]  # In their order
+    next: str  # The link to the next page; empty: this is the last
+    is_later: bool  # Whether there are pages before
 
 
 async def find_queues(visit: Visit) -> QueuesOfPage:

@@ -14,21 +14,13 @@ from redrive.telemetry.answers import Answer
 
 
 class Health(NamedTuple):
-    """The answers of a receiver in the last hour.
+    """The answers of a receiver in the last hour."""
 
-    Attributes:
-        attempts: How many there were.
-        delivered: How many of them succeeded.
-        mean_ms: The time that they took on average; None: there were none.
-        slowest_ms: The longest; None: there were none.
-        drawn: The deliveries of each period; None: there were none.
-    """
-
-    attempts: int
-    delivered: int
-    mean_ms: int | None
-    slowest_ms: int | None
-    drawn: Curve | None
+    attempts: int  # How many there were
+    delivered: int  # How many of them succeeded
+    mean_ms: int | None  # The time that they took on average; None: there were none
+    slowest_ms: int | None  # The longest; None: there were none
+    drawn: Curve | None  # The deliveries of each period; None: there were none
 
     @property
     def success(self) -> str:
@@ -121,19 +113,12 @@ def topic_hour_series(topic: ResourceName) -> list[Series]:
 
 
 class TopicTraffic(NamedTuple):
-    """The traffic of a topic in the last hour.
+    """The traffic of a topic in the last hour."""
 
-    Attributes:
-        published: Messages that came.
-        delivered: Deliveries that receivers took.
-        failed: Attempts that did not succeed.
-        curve: The publications of each period; None: there were none.
-    """
-
-    published: int
-    delivered: int
-    failed: int
-    curve: Curve | None
+    published: int  # Messages that came
+    delivered: int  # Deliveries that receivers took
+    failed: int  # Attempts that did not succeed
+    curve: Curve | None  # The publications of each period; None: there were none
 
 
 def topic_traffic(hour: Hour, topic: ResourceName) -> TopicTraffic:

@@ -14,19 +14,12 @@ LISTED_MS: Final = 5 * MINUTE_MS
 
 
 class Tally(NamedTuple):
-    """The points of some series together.
+    """The points of some series together."""
 
-    Attributes:
-        samples: How many there are.
-        total: Their sum.
-        greatest: The largest; None: there is none.
-        last_at: When the minute of the latest begins (ms); None: there is none.
-    """
-
-    samples: int
-    total: float
-    greatest: float | None
-    last_at: int | None
+    samples: int  # How many there are
+    total: float  # Their sum
+    greatest: float | None  # The largest; None: there is none
+    last_at: int | None  # When the minute of the latest begins (ms); None: there is none
 
     @property
     def mean(self) -> float | None:
@@ -35,19 +28,13 @@ class Tally(NamedTuple):
 
 
 class Hour(NamedTuple):
-    """The points of some series.
+    """The points of some series."""
 
-    Attributes:
-        since: The beginning of the first minute (ms).
-        until: The end of the last one, which is the current minute (ms).
-        by_series: The points of each series by its id; none of a series without points.
-        period_ms: What one point gathers.
-    """
-
-    since: int
-    until: int
+    since: int  # The beginning of the first minute (ms)
+    until: int  # The end of the last one, which is the current minute (ms)
+    # The points of each series by its id; none of a series without points.
     by_series: Mapping[int, Sequence[PeriodStatistics]]
-    period_ms: int = MINUTE_MS
+    period_ms: int = MINUTE_MS  # What one point gathers
 
     def points(self, series: Series) -> Sequence[PeriodStatistics]:
         """The points of a series, in order of time."""

@@ -15,23 +15,14 @@ _TROUBLE: Final = ("Task timed out", "[ERROR]", "Error:", "Traceback")
 
 
 class Invocation(NamedTuple):
-    """One invocation that has ended.
+    """One invocation that has ended."""
 
-    Attributes:
-        at: When it ended (ms).
-        id: Of its request.
-        duration_ms: How long it ran.
-        memory_mb: The most that it held.
-        init_ms: How long its environment took to start; None: it was there.
-        trouble: The line that tells of an error; empty: there is none.
-    """
-
-    at: int
-    id: str
-    duration_ms: float
-    memory_mb: int
-    init_ms: float | None
-    trouble: str
+    at: int  # When it ended (ms)
+    id: str  # Of its request
+    duration_ms: float  # How long it ran
+    memory_mb: int  # The most that it held
+    init_ms: float | None  # How long its environment took to start; None: it was there
+    trouble: str  # The line that tells of an error; empty: there is none
 
 
 def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:

@@ -43,21 +43,13 @@ _SPANS: Final = ("outage", "attempt")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number that can be typed.
+    """A number that can be typed."""
 
-    Attributes:
-        name: As the service calls it.
-        value: As it was typed, or its default.
-        least: Nothing below is taken.
-        most: Nothing above is taken.
-        choices: The texts that can be chosen instead of a number.
-    """
-
-    name: str
-    value: str
-    least: int = 0
-    most: int = 0
-    choices: tuple[str, ...] = ()
+    name: str  # As the service calls it
+    value: str  # As it was typed, or its default
+    least: int = 0  # Nothing below is taken
+    most: int = 0  # Nothing above is taken
+    choices: tuple[str, ...] = ()  # The texts that can be chosen instead of a number
 
 
 _RETRIES: Final = ("numRetries", "numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
@@ -86,27 +78,16 @@ _LIMITS: Final[Mapping[str, tuple[tuple[str, int, int, int], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """The state of the lab.
+    """The state of the lab."""
 
-    Attributes:
-        kind: Which of `CHOICES`.
-        fields: What can be typed for it.
-        plan: The schedule; None: what was typed gives none.
-        refused: Why there is none.
-        refused_field: What was typed wrong, as the form names it; empty: nothing, or not a single field.
-        outage_ms: How long the endpoint is down.
-        attempt_ms: How long each attempt takes.
-        failure: How attempts fail: a name of `FAILURES`.
-    """
-
-    kind: str
-    fields: tuple[Field, ...]
-    plan: RetryPlan | None
-    refused: str
-    refused_field: str
-    outage_ms: int
-    attempt_ms: int
-    failure: str
+    kind: str  # Which of `CHOICES`
+    fields: tuple[Field, ...]  # What can be typed for it
+    plan: RetryPlan | None  # The schedule; None: what was typed gives none
+    refused: str  # Why there is none
+    refused_field: str  # What was typed wrong, as the form names it; empty: nothing, or not a single field
+    outage_ms: int  # How long the endpoint is down
+    attempt_ms: int  # How long each attempt takes
+    failure: str  # How attempts fail: a name of `FAILURES`
 
 
 def lab_of(visit: Visit) -> Lab:

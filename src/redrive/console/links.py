@@ -11,19 +11,12 @@ _ROOMS: Final = {"AWS::SQS::Queue": "queues", "AWS::Lambda::Function": "function
 
 
 class Target(NamedTuple):
-    """A thing that an ARN names.
+    """A thing that an ARN names."""
 
-    Attributes:
-        arn: As it was given.
-        name: The last part of it, which people know it by.
-        service: `sqs`, `sns`, …; empty: the text is no ARN.
-        link: Its page; empty where there is none, or not for this visitor.
-    """
-
-    arn: str
-    name: str
-    service: str
-    link: str
+    arn: str  # As it was given
+    name: str  # The last part of it, which people know it by
+    service: str  # `sqs`, `sns`, …; empty: the text is no ARN
+    link: str  # Its page; empty where there is none, or not for this visitor
 
 
 def target(visit: Visit, arn: str) -> Target:

@@ -21,19 +21,13 @@ PLACES_SHOWN: Final = 12
 
 
 class Room(NamedTuple):
-    """A part of the console that the navigation leads to.
+    """A part of the console that the navigation leads to."""
 
-    Attributes:
-        path: Of its first page, below an account and region; of a room for all of them, with a slash before it.
-        label: Its name.
-        key: Pressed after `g`, it leads there.
-        icon: Its symbol.
-    """
-
+    # Of its first page, below an account and region; of a room for all of them, with a slash before it.
     path: str
-    label: str
-    key: str
-    icon: str
+    label: str  # Its name
+    key: str  # Pressed after `g`, it leads there
+    icon: str  # Its symbol
 
 
 @dataclass(frozen=True, slots=True)

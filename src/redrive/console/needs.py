@@ -39,19 +39,12 @@ FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The needs, and the extent of the question: without it nobody may say that nothing needs attention.
+    """The needs, and the extent of the question: without it nobody may say that nothing needs attention."""
 
-    Attributes:
-        needs: In the order in which they are shown.
-        lost: Messages lost in the last 24 hours.
-        alarms: How many alarms there are.
-        queues: How many dead-letter queues.
-    """
-
-    needs: Sequence[Need]
-    lost: int
-    alarms: int
-    queues: int
+    needs: Sequence[Need]  # In the order in which they are shown
+    lost: int  # Messages lost in the last 24 hours
+    alarms: int  # How many alarms there are
+    queues: int  # How many dead-letter queues
 
 
 async def needs(

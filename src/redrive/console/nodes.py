@@ -21,20 +21,13 @@ FORGOTTEN_MS: Final = 6 * BEAT_MS
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, as the others see it.
+    """A node, as the others see it."""
 
-    Attributes:
-        name: Its host, process and a random number.
-        version: Of Redrive.
-        started_at: When it began to serve (ms).
-        seen_at: When it last said that it is there (ms).
-        settings: Of each setting its name, its value as it may be shown, and where it comes from.
-    """
-
-    name: str
-    version: str
-    started_at: int
-    seen_at: int
+    name: str  # Its host, process and a random number
+    version: str  # Of Redrive
+    started_at: int  # When it began to serve (ms)
+    seen_at: int  # When it last said that it is there (ms)
+    # Of each setting its name, its value as it may be shown, and where it comes from.
     settings: Sequence[tuple[str, str, str]]
 
     def setting(self, name: str) -> str:

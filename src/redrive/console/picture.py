@@ -15,19 +15,12 @@ _EDGE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Some values in their order, drawn.
+    """Some values in their order, drawn."""
 
-    Attributes:
-        width: Of the picture.
-        height: Of the picture.
-        points: The line through the values, as SVG has it; the greatest is highest.
-        summary: The values in a sentence.
-    """
-
-    width: int
-    height: int
-    points: str
-    summary: str
+    width: int  # Of the picture
+    height: int  # Of the picture
+    points: str  # The line through the values, as SVG has it; the greatest is highest
+    summary: str  # The values in a sentence
 
 
 def curve(steps: Sequence[Step], retries: int) -> Curve | None:

@@ -22,17 +22,11 @@ ALL: Final = (*LISTED, _DELETED, _IN_FLIGHT)
 
 
 class Flow(NamedTuple):
-    """The messages that go through a queue.
+    """The messages that go through a queue."""
 
-    Attributes:
-        in_rate: How many came in a second, on average of the last whole period and the current one.
-        out_rate: How many receivers got in a second, likewise.
-        curve: How many waited in each period of the hour; None: nobody looked.
-    """
-
-    in_rate: float
-    out_rate: float
-    curve: Curve | None
+    in_rate: float  # How many came in a second, on average of the last whole period and the current one
+    out_rate: float  # How many receivers got in a second, likewise
+    curve: Curve | None  # How many waited in each period of the hour; None: nobody looked
 
 
 def flow_series(queues: Iterable[ResourceName], counters: Iterable[str] = LISTED) -> list[Series]:

@@ -26,17 +26,11 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One of the things that happen, and how often.
+    """One of the things that happen, and how often."""
 
-    Attributes:
-        label: Of what.
-        latest: A second's, on average of the last whole minute, as text.
-        drawn: Each of the last 15 minutes.
-    """
-
-    label: str
-    latest: str
-    drawn: Curve
+    label: str  # Of what
+    latest: str  # A second's, on average of the last whole minute, as text
+    drawn: Curve  # Each of the last 15 minutes
 
 
 def rate_series(places: Sequence[ResourceName]) -> list[Series]:

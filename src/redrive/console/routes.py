@@ -51,31 +51,20 @@ SignIn: TypeAlias = Callable[[Visit, ConsoleSessions, str], Awaitable[Answered]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path that the console answers.
+    """A path that the console answers."""
 
-    Attributes:
-        method: GET or POST.
-        pattern: The path; what stands in braces is handed to the page.
-        page: Answers it.
-        writes: Whether it changes something: refused to who may only look.
-        open: Whether anybody may see it.
-        savable: Whether it is a list or a search, which can be saved as a view with what was chosen on it.
-        navigates: Whether its live part is the navigation, which needs what stands around other pages.
-        undoes: Whether a page may offer it as the way to take back what was just done.
-        action: What the audit calls it; empty: it is not in there.
-        special: Answers it instead, with the sessions and the visitor's address.
-    """
-
-    method: str
-    pattern: str
-    page: PageFunction
-    writes: bool = False
-    open: bool = False
+    method: str  # GET or POST
+    pattern: str  # The path; what stands in braces is handed to the page
+    page: PageFunction  # Answers it
+    writes: bool = False  # Whether it changes something: refused to who may only look
+    open: bool = False  # Whether anybody may see it
+    # Whether it is a list or a search, which can be saved as a view with what was chosen on it.
     savable: bool = False
+    # Whether its live part is the navigation, which needs what stands around other pages.
     navigates: bool = False
-    undoes: bool = False
-    action: str = ""
-    special: SignIn | None = None
+    undoes: bool = False  # Whether a page may offer it as the way to take back what was just done
+    action: str = ""  # What the audit calls it; empty: it is not in there
+    special: SignIn | None = None  # Answers it instead, with the sessions and the visitor's address
 
 
 def _get(pattern: str, page: PageFunction) -> Route:

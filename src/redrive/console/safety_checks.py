@@ -16,20 +16,12 @@ ENDPOINTS_MAX: Final = 20  # of a queue's subscriptions, whose conditions are lo
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        colour: `ok`, `warn`, `bad` or `info`.
-        word: Before the sentence.
-        text: The sentence.
-        link: Where to see more; empty: nowhere.
-        link_text: Of the link.
-    """
-
-    colour: str
-    word: str
-    text: str
-    link: str = ""
+    colour: str  # `ok`, `warn`, `bad` or `info`
+    word: str  # Before the sentence
+    text: str  # The sentence
+    link: str = ""  # Where to see more; empty: nowhere
     link_text: str = ""
 
 

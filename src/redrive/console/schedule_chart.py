@@ -31,58 +31,33 @@ def drawn(schedule: RetrySchedule) -> tuple["Chart | None", str]:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One retry.
+    """One retry."""
 
-    Attributes:
-        x: Its place from the left.
-        y: Its place from the top.
-        phase: The class that its colour and shape come from.
-        made: Whether the attempt is made in the outage.
-        number: The attempt, where there is room to write it.
-        text: The attempt in words.
-    """
-
-    x: int
-    y: int
-    phase: str
-    made: bool
-    number: str
-    text: str
+    x: int  # Its place from the left
+    y: int  # Its place from the top
+    phase: str  # The class that its colour and shape come from
+    made: bool  # Whether the attempt is made in the outage
+    number: str  # The attempt, where there is room to write it
+    text: str  # The attempt in words
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A schedule drawn.
+    """A schedule drawn."""
 
-    Attributes:
-        width: Of the picture.
-        height: Of the picture.
-        left: The left edge of the plot.
-        right: Its right edge.
-        top: Its upper edge.
-        bottom: Its lower edge.
-        ticks: Lines across: their places from the top, and the waits they mark.
-        marks: The retries.
-        lines: The curve, in pieces where retries are left out.
-        gaps: Where they are left out: the middle, and how many.
-        end_x: Where the outage ends the row of failures; None: no outage is drawn.
-        end_top: How far up the line there goes: below the number of those left out.
-        legend: The phases: class, name and waits.
-    """
-
-    width: int
-    height: int
-    left: int
-    right: int
-    top: int
-    bottom: int
-    ticks: Sequence[tuple[int, str]]
-    marks: Sequence[Mark]
-    lines: Sequence[str]
-    gaps: Sequence[tuple[int, str]]
-    end_x: int | None
-    end_top: int
-    legend: Sequence[tuple[str, str, str]]
+    width: int  # Of the picture
+    height: int  # Of the picture
+    left: int  # The left edge of the plot
+    right: int  # Its right edge
+    top: int  # Its upper edge
+    bottom: int  # Its lower edge
+    ticks: Sequence[tuple[int, str]]  # Lines across: their places from the top, and the waits they mark
+    marks: Sequence[Mark]  # The retries
+    lines: Sequence[str]  # The curve, in pieces where retries are left out
+    gaps: Sequence[tuple[int, str]]  # Where they are left out: the middle, and how many
+    end_x: int | None  # Where the outage ends the row of failures; None: no outage is drawn
+    end_top: int  # How far up the line there goes: below the number of those left out
+    legend: Sequence[tuple[str, str, str]]  # The phases: class, name and waits
 
 
 def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:

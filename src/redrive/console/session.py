@@ -37,21 +37,13 @@ _ADDRESSES_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSession:
-    """Somebody who visits.
+    """Somebody who visits."""
 
-    Attributes:
-        key_id: The access key that they signed in with; empty where nobody has to.
-        account: Whose things they see; None: everybody's.
-        writes: Whether they may change anything.
-        id: Among the sessions of the key; empty where nobody has to sign in.
-        until: When it ends (s since the epoch).
-    """
-
-    key_id: str
-    account: str | None
-    writes: bool
-    id: str = ""
-    until: int = 0
+    key_id: str  # The access key that they signed in with; empty where nobody has to
+    account: str | None  # Whose things they see; None: everybody's
+    writes: bool  # Whether they may change anything
+    id: str = ""  # Among the sessions of the key; empty where nobody has to sign in
+    until: int = 0  # When it ends (s since the epoch)
 
     def sees(self, account: str) -> bool:
         """True if the things of an account, or of an Azure subscription, are theirs."""

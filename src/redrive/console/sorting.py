@@ -10,15 +10,10 @@ _FIRST: Final = "from"  # of the query: the place of a page's first row among al
 
 
 class Head(NamedTuple):
-    """The head of a column that rows are sorted by.
+    """The head of a column that rows are sorted by."""
 
-    Attributes:
-        link: The page sorted by it, or the other way round where it is already.
-        order: `ascending` or `descending`; empty: it is sorted by another, or by none.
-    """
-
-    link: str
-    order: str
+    link: str  # The page sorted by it, or the other way round where it is already
+    order: str  # `ascending` or `descending`; empty: it is sorted by another, or by none
 
 
 def sort_rows(
@@ -56,21 +51,13 @@ def sort_rows(
 
 
 class SortedPage(NamedTuple):
-    """A page of rows that were sorted as a whole.
+    """A page of rows that were sorted as a whole."""
 
-    Attributes:
-        rows: Those of the page.
-        heads: Of the columns.
-        number: How many rows there are on all pages.
-        first: The link to the first page; empty: this is it.
-        next: The link to the next one; empty: this is the last.
-    """
-
-    rows: Sequence[Row]
-    heads: Mapping[str, Head]
-    number: int
-    first: str
-    next: str
+    rows: Sequence[Row]  # Those of the page
+    heads: Mapping[str, Head]  # Of the columns
+    number: int  # How many rows there are on all pages
+    first: str  # The link to the first page; empty: this is it
+    next: str  # The link to the next one; empty: this is the last
 
 
 def sorted_page(

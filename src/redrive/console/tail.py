@@ -41,35 +41,20 @@ _ENDS: Final = {
 
 
 class Line(NamedTuple):
-    """Something that happened.
+    """Something that happened."""
 
-    Attributes:
-        number: Counts up from 1.
-        at: When (ms).
-        what: One of `OUTCOMES`.
-        place: The topic or queue that it happened to.
-        subscription: Whose delivery; None: nobody's.
-        message_id: Of the message, or empty where several were concerned.
-        messages: How many were.
-        attempt: Which attempt it was; 0: none.
-        reason: Why it ended so.
-        status: The endpoint's, or 0.
-        took_ms: How long the attempt took.
-        next_at: When the next attempt is due (ms), or 0.
-    """
-
-    number: int
-    at: int
-    what: str
-    place: ResourceName
-    subscription: Subscription | None = None
-    message_id: str = ""
-    messages: int = 1
-    attempt: int = 0
-    reason: str = ""
-    status: int = 0
-    took_ms: int = 0
-    next_at: int = 0
+    number: int  # Counts up from 1
+    at: int  # When (ms)
+    what: str  # One of `OUTCOMES`
+    place: ResourceName  # The topic or queue that it happened to
+    subscription: Subscription | None = None  # Whose delivery; None: nobody's
+    message_id: str = ""  # Of the message, or empty where several were concerned
+    messages: int = 1  # How many were
+    attempt: int = 0  # Which attempt it was; 0: none
+    reason: str = ""  # Why it ended so
+    status: int = 0  # The endpoint's, or 0
+    took_ms: int = 0  # How long the attempt took
+    next_at: int = 0  # When the next attempt is due (ms), or 0
 
 
 class Tail:

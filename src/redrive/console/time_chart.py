@@ -26,56 +26,35 @@ Point = tuple[int, float]
 
 
 class Line(NamedTuple):
-    """One series, drawn.
+    """One series, drawn."""
 
-    Attributes:
-        label: Its name.
-        colour: Its number among the colours of lines.
-        paths: SVG's paths, one for each run of points without a gap.
-        dots: The same of points by themselves.
-    """
-
-    label: str
-    colour: int
-    paths: Sequence[str]
-    dots: Sequence[str]
+    label: str  # Its name
+    colour: int  # Its number among the colours of lines
+    paths: Sequence[str]  # SVG's paths, one for each run of points without a gap
+    dots: Sequence[str]  # The same of points by themselves
 
 
 @dataclass(frozen=True, slots=True)
 class TimeChart:
-    """Series over the same time.
+    """Series over the same time."""
 
-    Attributes:
-        width: Of the picture.
-        height: Of the picture.
-        lines: In the order of their names.
-        top: The value at the upper edge; the lower one is 0, or the least value where that is below.
-        bottom: The value at the lower edge.
-        moments: Along the axis of time (ms), evenly.
-        threshold: A value that is marked; None: none.
-        threshold_y: Its place from the top.
-        rows: Each moment (ms) with the values of all lines, None where one has none; latest first.
-        summary: The chart in a sentence.
-        ticks: Lines across at round values, each with its place from the top (percent) and its label.
-        times: The time of day of each period, for the cross-hair; at most `HAIRS_MAX` periods.
-        series: Of each line its value in each of those periods, as text.
-        latest: Of each line its last value, as text.
-    """
-
-    width: int
-    height: int
-    lines: Sequence[Line]
-    top: float
-    bottom: float
-    moments: Sequence[int]
-    threshold: float | None
-    threshold_y: float
+    width: int  # Of the picture
+    height: int  # Of the picture
+    lines: Sequence[Line]  # In the order of their names
+    top: float  # The value at the upper edge; the lower one is 0, or the least value where that is below
+    bottom: float  # The value at the lower edge
+    moments: Sequence[int]  # Along the axis of time (ms), evenly
+    threshold: float | None  # A value that is marked; None: none
+    threshold_y: float  # Its place from the top
+    # Each moment (ms) with the values of all lines, None where one has none; latest first.
     rows: Sequence[tuple[int, Sequence[float | None]]]
-    summary: str
+    summary: str  # The chart in a sentence
+    # Lines across at round values, each with its place from the top (percent) and its label.
     ticks: Sequence[tuple[float, str]] = ()
+    # The time of day of each period, for the cross-hair; at most `HAIRS_MAX` periods.
     times: Sequence[str] = ()
-    series: Sequence[Sequence[str]] = ()
-    latest: Sequence[str] = ()
+    series: Sequence[Sequence[str]] = ()  # Of each line its value in each of those periods, as text
+    latest: Sequence[str] = ()  # Of each line its last value, as text
 
 
 def time_chart(

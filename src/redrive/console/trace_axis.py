@@ -15,36 +15,22 @@ STEPS_FROM_MS: Final = (
 
 
 class Disc(NamedTuple):
-    """An attempt, or the next one.
+    """An attempt, or the next one."""
 
-    Attributes:
-        x: Its place (percent).
-        label: Beneath it.
-        text: It in a sentence.
-        wait: The wait before it, in words; empty where there is no room for it.
-        due: Whether it is still to come.
-    """
-
-    x: float
-    label: str
-    text: str
-    wait: str = ""
-    due: bool = False
+    x: float  # Its place (percent)
+    label: str  # Beneath it
+    text: str  # It in a sentence
+    wait: str = ""  # The wait before it, in words; empty where there is no room for it
+    due: bool = False  # Whether it is still to come
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The line of time of all rows.
+    """The line of time of all rows."""
 
-    Attributes:
-        begin: Its left edge (ms).
-        end: Its right edge (ms).
-        steps: The room that each attempt has alike; 0: time is linear.
-    """
-
-    begin: int
-    end: int
-    steps: int = 0
+    begin: int  # Its left edge (ms)
+    end: int  # Its right edge (ms)
+    steps: int = 0  # The room that each attempt has alike; 0: time is linear
 
     def discs(self, notes: Sequence[AttemptNote], next_at: int = 0) -> list[Disc]:
         """The attempts of one row in order, and the one that is due then (ms; 0: none is)."""

@@ -126,15 +126,10 @@ def typed_body(visit: Visit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """JSON lines, read.
+    """JSON lines, read."""
 
-    Attributes:
-        entries: The messages, as entries of SendMessageBatch without ids.
-        problems: The lines that cannot be sent, each with its number and why.
-    """
-
-    entries: Sequence[Mapping[str, Any]]
-    problems: Sequence[tuple[int, str]]
+    entries: Sequence[Mapping[str, Any]]  # The messages, as entries of SendMessageBatch without ids
+    problems: Sequence[tuple[int, str]]  # The lines that cannot be sent, each with its number and why
 
 
 def read_lines(text: str) -> Lines:

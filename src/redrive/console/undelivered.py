@@ -24,32 +24,19 @@ LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that needs attention.
+    """Something that needs attention."""
 
-    Attributes:
-        kind: `lost`, `dead`, `alarm`, `failing`, `hold`, `unattended`, `function`, `stack` or `redrive`.
-        badge: Its state in words.
-        colour: Of the badge.
-        title: What is wrong, with numbers.
-        detail: The cause, in one line.
-        link: The page of what it is about.
-        action: The words on its button.
-        acts: Where the button leads: a plan or a form, or the page itself.
-        place: Account and region.
-        since: When it began (ms); 0: not known.
-        fields: Of the form that does it at once, sent to `acts`; empty: the button is a link.
-    """
-
-    kind: str
-    badge: str
-    colour: str
-    title: str
-    detail: str
-    link: str
-    action: str
-    acts: str
-    place: str
-    since: int = 0
+    kind: str  # `lost`, `dead`, `alarm`, `failing`, `hold`, `unattended`, `function`, `stack` or `redrive`
+    badge: str  # Its state in words
+    colour: str  # Of the badge
+    title: str  # What is wrong, with numbers
+    detail: str  # The cause, in one line
+    link: str  # The page of what it is about
+    action: str  # The words on its button
+    acts: str  # Where the button leads: a plan or a form, or the page itself
+    place: str  # Account and region
+    since: int = 0  # When it began (ms); 0: not known
+    # Of the form that does it at once, sent to `acts`; empty: the button is a link.
     fields: Mapping[str, str] = field(default_factory=dict)
 
 

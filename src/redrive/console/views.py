@@ -11,19 +11,12 @@ PATH_CHARS_MAX: Final = 2000
 
 
 class SavedView(NamedTuple):
-    """A page as somebody saved it.
+    """A page as somebody saved it."""
 
-    Attributes:
-        name: What they called it.
-        path: Below the console's own, with its query.
-        by: The access key that they signed in with; empty where nobody has to.
-        at: When (ms).
-    """
-
-    name: str
-    path: str
-    by: str
-    at: int
+    name: str  # What they called it
+    path: str  # Below the console's own, with its query
+    by: str  # The access key that they signed in with; empty where nobody has to
+    at: int  # When (ms)
 
 
 def _write(views: Sequence[SavedView]) -> Mapping[str, Any]:

@@ -42,34 +42,20 @@ class Unusable(Exception):  # noqa: N818 - an answer, not a failure
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request for a page.
+    """One request for a page."""
 
-    Attributes:
-        engine: Whose things are shown.
-        session: Who visits.
-        base: What the console's own links begin with.
-        here: The path and query of this page, as a link.
-        args: The variable parts of the page's path.
-        query: What follows the question mark.
-        form: What was sent with a form; empty for a GET.
-        bodies_shown: Whether messages' bodies may be shown.
-        now: The server's time (ms).
-        host: What links for clients begin with: `http://127.0.0.1:4566`.
-        installation: What is shown beside the engine's things.
-        live_alone: Whether a page's live part asks for itself again, so that nothing beside it is shown.
-    """
-
-    engine: Engine
-    session: ConsoleSession
-    base: str
-    here: str
-    args: Mapping[str, str]
-    query: Mapping[str, Sequence[str]]
-    form: Mapping[str, Sequence[str]]
-    bodies_shown: bool
-    now: int
-    host: str
-    installation: Installation
+    engine: Engine  # Whose things are shown
+    session: ConsoleSession  # Who visits
+    base: str  # What the console's own links begin with
+    here: str  # The path and query of this page, as a link
+    args: Mapping[str, str]  # The variable parts of the page's path
+    query: Mapping[str, Sequence[str]]  # What follows the question mark
+    form: Mapping[str, Sequence[str]]  # What was sent with a form; empty for a GET
+    bodies_shown: bool  # Whether messages' bodies may be shown
+    now: int  # The server's time (ms)
+    host: str  # What links for clients begin with: `http://127.0.0.1:4566`
+    installation: Installation  # What is shown beside the engine's things
+    # Whether a page's live part asks for itself again, so that nothing beside it is shown.
     live_alone: bool = False
 
     async def call(self, service: str, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -171,56 +157,35 @@ def whole(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page to be rendered.
+    """A page to be rendered."""
 
-    Attributes:
-        template: Its file.
-        values: What the template fills in.
-        status: Of the answer.
-        live_seconds: How often its live part asks again; 0: never.
-        instead_of: The element (`#id`) that a live part takes the place of; empty: of the live part before it.
-        did: What a form changed, for the audit, where it is answered by a page; empty: it changed nothing.
-    """
-
-    template: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    status: int = 200
-    live_seconds: int = 0
+    template: str  # Its file
+    values: Mapping[str, Any] = field(default_factory=dict)  # What the template fills in
+    status: int = 200  # Of the answer
+    live_seconds: int = 0  # How often its live part asks again; 0: never
+    # The element (`#id`) that a live part takes the place of; empty: of the live part before it.
     instead_of: str = ""
+    # What a form changed, for the audit, where it is answered by a page; empty: it changed nothing.
     did: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Another page to go to, after something was done (303).
+    """Another page to go to, after something was done (303)."""
 
-    Attributes:
-        location: The link.
-        cookie: A session's cookie to be set; None: none.
-        sentence: What was done, for the next page to show and for the log.
-        undo: The path below the console's own, and the fields, of the form that takes it back; None: nothing does.
-        before: What was there before, for the audit, where that is short; empty: it is not kept.
-        after: What is there now.
-    """
-
-    location: str
-    cookie: str | None = None
-    sentence: str = ""
+    location: str  # The link
+    cookie: str | None = None  # A session's cookie to be set; None: none
+    sentence: str = ""  # What was done, for the next page to show and for the log
+    # The path below the console's own, and the fields, of the form that takes it back; None: nothing does.
     undo: tuple[str, Mapping[str, Sequence[str]]] | None = None
-    before: str = ""
-    after: str = ""
+    before: str = ""  # What was there before, for the audit, where that is short; empty: it is not kept
+    after: str = ""  # What is there now
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to be kept by who visits.
-
-    Attributes:
-        name: Its name.
-        content_type: Its media type.
-        body: All of it: a page's answers are not streamed, so that what makes one bounds it.
-    """
+    """A file to be kept by who visits."""
 
     name: str
-    content_type: str
-    body: bytes
+    content_type: str  # Its media type
+    body: bytes  # All of it: a page's answers are not streamed, so that what makes one bounds it

@@ -47,17 +47,11 @@ _NOT_PUBLIC: Final[tuple[Network, ...]] = tuple(
 
 @dataclass(frozen=True, slots=True, eq=False)  # each is read once, and remembered: so it can be a key
 class Destination:
-    """A URL taken apart.
+    """A URL taken apart."""
 
-    Attributes:
-        url: Without user and password.
-        user: As it stood before the @, percent-decoded; None where there was none.
-        password: The same.
-    """
-
-    url: URL
-    user: str | None
-    password: str
+    url: URL  # Without user and password
+    user: str | None  # As it stood before the @, percent-decoded; None where there was none
+    password: str  # The same
 
     @property
     def secure(self) -> bool:

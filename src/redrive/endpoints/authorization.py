@@ -21,15 +21,10 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """A challenge of an endpoint: the authorization that it asks for.
+    """A challenge of an endpoint: the authorization that it asks for."""
 
-    Attributes:
-        scheme: In lower case: `basic`, `digest` …
-        parameters: Names in lower case.
-    """
-
-    scheme: str
-    parameters: Mapping[str, str]
+    scheme: str  # In lower case: `basic`, `digest` …
+    parameters: Mapping[str, str]  # Names in lower case
 
 
 class Authorizer(Protocol):
@@ -93,29 +88,18 @@ class Basic:
 
 @dataclass(slots=True)
 class Digest:
-    """A proof that one knows the password, good for one request.
+    """A proof that one knows the password, good for one request."""
 
-    Attributes:
-        user: Whose password it is.
-        password: The password.
-        realm: What the endpoint calls itself.
-        nonce: The endpoint's, used for many requests that are counted.
-        opaque: Given back as it came; None where none came.
-        algorithm: `MD5` or `SHA-256`.
-        counts: Whether requests are counted (`qop=auth`); endpoints that know RFC 2069 only do not ask for it.
-        chance: Makes the client's nonces.
-        requests: How many headers were made.
-    """
-
-    user: str
+    user: str  # Whose password it is
     password: str = field(repr=False)
-    realm: str
-    nonce: str
-    opaque: str | None
-    algorithm: str
+    realm: str  # What the endpoint calls itself
+    nonce: str  # The endpoint's, used for many requests that are counted
+    opaque: str | None  # Given back as it came; None where none came
+    algorithm: str  # `MD5` or `SHA-256`
+    # Whether requests are counted (`qop=auth`); endpoints that know RFC 2069 only do not ask for it.
     counts: bool
-    chance: random.Random
-    requests: int = 0
+    chance: random.Random  # Makes the client's nonces
+    requests: int = 0  # How many headers were made
 
     def header(self, method: str, target: str) -> str:
         """See Authorizer."""

@@ -43,26 +43,17 @@ _WRITING: Final = SMTP.clone(cte_type="7bit")  # not every relay takes eight bit
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """The mail server that takes what is sent.
+    """The mail server that takes what is sent."""
 
-    Attributes:
-        host: Its name.
-        port: 587 for submission with a login, 25 between servers.
-        sender: The address mail comes from.
-        user: Whom to log in as; None for no login.
-        password: The password.
-        starttls: The connection has to be encrypted; without it, nothing is, and a login goes out readable.
-        ca_file: Certificates in PEM that are trusted besides the system's.
-        connections_max: Open at once; Postfix takes 50 of one client. A mail more waits, within its own time-out.
-    """
-
-    host: str
-    port: int
-    sender: str
-    user: str | None = None
+    host: str  # Its name
+    port: int  # 587 for submission with a login, 25 between servers
+    sender: str  # The address mail comes from
+    user: str | None = None  # Whom to log in as; None for no login
     password: str | None = field(default=None, repr=False)
+    # The connection has to be encrypted; without it, nothing is, and a login goes out readable.
     starttls: bool = False
-    ca_file: Path | None = None
+    ca_file: Path | None = None  # Certificates in PEM that are trusted besides the system's
+    # Open at once; Postfix takes 50 of one client. A mail more waits, within its own time-out.
     connections_max: int = 20
 
 

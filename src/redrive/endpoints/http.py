@@ -47,22 +47,16 @@ _AUTHORIZERS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class HttpPolicy:
-    """The operator's rules for pushes over HTTP.
+    """The operator's rules for pushes over HTTP."""
 
-    Attributes:
-        forbids_private: Private, loopback, link-local and reserved addresses are not connected to. It is looked at
-            for each connection, at the address that is connected to: a name that resolves anew cannot dodge it.
-        private_networks: Networks that are connected to all the same.
-        ca_file: Certificates in PEM that are trusted besides the system's.
-        connections_max: Open at once; a push that needs one more waits, within its own time-out.
-        connections_per_host_max: The same for one host and port. `connections_max / connections_per_host_max`
-            hosts have to hang before anybody else waits.
-    """
-
+    # Private, loopback, link-local and reserved addresses are not connected to. It is looked at for each
+    # connection, at the address that is connected to: a name that resolves anew cannot dodge it.
     forbids_private: bool = False
-    private_networks: tuple[Network, ...] = ()
-    ca_file: Path | None = None
-    connections_max: int = 4096
+    private_networks: tuple[Network, ...] = ()  # Networks that are connected to all the same
+    ca_file: Path | None = None  # Certificates in PEM that are trusted besides the system's
+    connections_max: int = 4096  # Open at once; a push that needs one more waits, within its own time-out
+    # The same for one host and port. `connections_max / connections_per_host_max` hosts have to hang before
+    # anybody else waits.
     connections_per_host_max: int = 128
 
     def forbids(self, address: str) -> bool:
@@ -71,33 +65,20 @@ class HttpPolicy:
 
 
 class WebhookAnswer(NamedTuple):
-    """An endpoint's answer.
-
-    Attributes:
-        status: Its status.
-        text: The beginning of its body, or the reason phrase.
-        challenges: WWW-Authenticate headers.
-        kept: Headers that the request asked for.
-    """
+    """An endpoint's answer."""
 
     status: int
-    text: str
-    challenges: list[str]
-    kept: tuple[tuple[str, str], ...]
+    text: str  # The beginning of its body, or the reason phrase
+    challenges: list[str]  # WWW-Authenticate headers
+    kept: tuple[tuple[str, str], ...]  # Headers that the request asked for
 
 
 class Fetched(NamedTuple):
-    """An endpoint's answer, whole.
-
-    Attributes:
-        status: Its status.
-        headers: Names in lower case; several values of one joined by commas.
-        body: Its body, decoded of its transfer coding alone.
-    """
+    """An endpoint's answer, whole."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str]  # Names in lower case; several values of one joined by commas
+    body: bytes  # Its body, decoded of its transfer coding alone
 
 
 class HttpEndpoint(TimedEndpoint):

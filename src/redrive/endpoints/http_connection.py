@@ -27,19 +27,12 @@ class UnansweredError(ConnectionError):
 
 
 class WebAnswer(NamedTuple):
-    """The answer to a request.
+    """The answer to a request."""
 
-    Attributes:
-        status: Its status code.
-        phrase: Its reason phrase.
-        headers: Names in lower case, in the order they came.
-        body: Its beginning; all of it where it is no longer than was asked for.
-    """
-
-    status: int
-    phrase: str
-    headers: Sequence[tuple[str, str]]
-    body: bytes
+    status: int  # Its status code
+    phrase: str  # Its reason phrase
+    headers: Sequence[tuple[str, str]]  # Names in lower case, in the order they came
+    body: bytes  # Its beginning; all of it where it is no longer than was asked for
 
 
 class HttpConnection(KeptConnection):

@@ -20,17 +20,11 @@ _NEXT_ADDRESS_SECONDS: Final = 0.25
 
 
 class WebOrigin(NamedTuple):
-    """The other end of connections.
+    """The other end of connections."""
 
-    Attributes:
-        host: A name, or an address without brackets.
-        port: Its port.
-        secure: TLS is spoken.
-    """
-
-    host: str
+    host: str  # A name, or an address without brackets
     port: int
-    secure: bool
+    secure: bool  # TLS is spoken
 
 
 class ForbiddenAddressError(OSError):

@@ -24,15 +24,10 @@ _CONTAINER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container for blobs.
+    """A container for blobs."""
 
-    Attributes:
-        account: The storage account's name.
-        name: The container's.
-    """
-
-    account: str
-    name: str
+    account: str  # The storage account's name
+    name: str  # The container's
 
 
 def read_container(resource: str) -> Container:
@@ -49,18 +44,13 @@ def read_container(resource: str) -> Container:
 
 @dataclass(frozen=True, slots=True)
 class StorageAccount:
-    """A connection string taken apart.
+    """A connection string taken apart."""
 
-    Attributes:
-        name: The account's.
-        blob_url: Its blob service.
-        key: In base 64; None where a signature is given, or anybody may write.
-        signature: A shared access signature, percent-encoded; None where there is none.
-    """
-
-    name: str
-    blob_url: str
+    name: str  # The account's
+    blob_url: str  # Its blob service
+    # In base 64; None where a signature is given, or anybody may write.
     key: str | None = field(default=None, repr=False)
+    # A shared access signature, percent-encoded; None where there is none.
     signature: str | None = field(default=None, repr=False)
 
 

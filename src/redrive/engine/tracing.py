@@ -25,30 +25,20 @@ _ID_DIGITS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class TracedDelivery:
-    """One existing delivery of a message.
+    """One existing delivery of a message."""
 
-    Attributes:
-        queue: The queue it is in; None: a subscription's backlog.
-        subscription: The subscription whose backlog it is in; None: a queue.
-        letter: The delivery, where it came from if it is a dead letter, and its attempts.
-    """
-
-    queue: Queue | None
-    subscription: Subscription | None
-    letter: DeadLetter
+    queue: Queue | None  # The queue it is in; None: a subscription's backlog
+    subscription: Subscription | None  # The subscription whose backlog it is in; None: a queue
+    letter: DeadLetter  # The delivery, where it came from if it is a dead letter, and its attempts
 
 
 @dataclass(slots=True)
 class Trace:
-    """The deliveries of a message that were found.
+    """The deliveries of a message that were found."""
 
-    Attributes:
-        deliveries: Its deliveries, by queue and then by topic.
-        partial: Whether some place was not looked into, or not to its end.
-    """
-
+    # Its deliveries, by queue and then by topic.
     deliveries: list[TracedDelivery] = field(default_factory=list)
-    partial: bool = False
+    partial: bool = False  # Whether some place was not looked into, or not to its end
 
 
 class Tracer:

@@ -23,21 +23,13 @@ _WELL_KNOWN: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The address of the server, outside and inside a namespace.
+    """The address of the server, outside and inside a namespace."""
 
-    Attributes:
-        host: Where connections lead.
-        port: Likewise.
-        port_inside: Where functions find it, on their loopback.
-        url_inside: What they are told.
-        hosts: The text of their /etc/hosts.
-    """
-
-    host: str
-    port: int
-    port_inside: int
-    url_inside: str
-    hosts: str
+    host: str  # Where connections lead
+    port: int  # Likewise
+    port_inside: int  # Where functions find it, on their loopback
+    url_inside: str  # What they are told
+    hosts: str  # The text of their /etc/hosts
 
     @classmethod
     def of(cls, url: str) -> "ServerAddress":

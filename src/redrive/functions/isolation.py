@@ -38,21 +38,13 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The folders of a function's process.
+    """The folders of a function's process."""
 
-    Attributes:
-        task: The code.
-        layers: What layers bring, under one folder.
-        runtime: The runtime clients that Redrive brings.
-        temporary: The environment's own /tmp.
-        hosts: The file that is /etc/hosts in a namespace of its own.
-    """
-
-    task: str
-    layers: str
-    runtime: str
-    temporary: str
-    hosts: str = "/etc/hosts"
+    task: str  # The code
+    layers: str  # What layers bring, under one folder
+    runtime: str  # The runtime clients that Redrive brings
+    temporary: str  # The environment's own /tmp
+    hosts: str = "/etc/hosts"  # The file that is /etc/hosts in a namespace of its own
 
 
 INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S108 - the path in a namespace of its own
@@ -60,19 +52,12 @@ INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S1
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The programs that isolate, by absolute paths; empty: the machine does not have one, and the isolation needs none.
+    """The programs that isolate, by absolute paths; empty: this machine lacks it and the isolation does not need it."""
 
-    Attributes:
-        prlimit: Sets limits.
-        setpriv: Drops rights.
-        bwrap: Makes namespaces.
-        python: Runs the launcher.
-    """
-
-    prlimit: str
-    setpriv: str
-    bwrap: str
-    python: str
+    prlimit: str  # Sets limits
+    setpriv: str  # Drops rights
+    bwrap: str  # Makes namespaces
+    python: str  # Runs the launcher
 
 
 def find_tools(isolation: Isolation) -> Tools:

@@ -31,19 +31,12 @@ class Unsupported(Exception):  # noqa: N818 - a refusal
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program that runs a function.
+    """The program that runs a function."""
 
-    Attributes:
-        command: With its arguments; `{handler}` and the folders are filled in.
-        folders: What the command needs to see besides the system's own.
-        remark: One line for the function's log, where it is not exactly what the runtime's name says.
-        variables: What the runtime wants in its environment besides.
-    """
-
-    command: Sequence[str]
-    folders: Sequence[str] = ()
-    remark: str = ""
-    variables: Mapping[str, str] | None = None
+    command: Sequence[str]  # With its arguments; `{handler}` and the folders are filled in
+    folders: Sequence[str] = ()  # What the command needs to see besides the system's own
+    remark: str = ""  # One line for the function's log, where it is not exactly what the runtime's name says
+    variables: Mapping[str, str] | None = None  # What the runtime wants in its environment besides
 
 
 def program_for(function: FunctionVersion, folders: Folders, java_client: str) -> Program:

@@ -39,19 +39,12 @@ _MODE: Final = "lambda-runtime-function-response-mode"
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An answer as the process posted it.
+    """An answer as the process posted it."""
 
-    Attributes:
-        body: Of the answer; empty where its parts were handed on.
-        error_type: What the process calls its failure; None: it succeeded.
-        too_large: The body was larger than an answer may be, and is not kept.
-        streamed: The parts went to `Invocation.parts`.
-    """
-
-    body: bytes
-    error_type: str | None = None
-    too_large: bool = False
-    streamed: bool = False
+    body: bytes  # Of the answer; empty where its parts were handed on
+    error_type: str | None = None  # What the process calls its failure; None: it succeeded
+    too_large: bool = False  # The body was larger than an answer may be, and is not kept
+    streamed: bool = False  # The parts went to `Invocation.parts`
 
 
 class RuntimeApi:

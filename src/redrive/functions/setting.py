@@ -11,26 +11,16 @@ from redrive.model.function import FunctionVersion, Isolation
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The settings that all environments of a server share.
+    """The settings that all environments of a server share."""
 
-    Attributes:
-        clock: The real time: processes do not run on a simulated one.
-        milliseconds: A count that grows steadily, in parts of a millisecond: durations are told so exactly.
-        isolation: What keeps processes apart.
-        tools: By which programs.
-        endpoint: This server's.
-        java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
-        user_key: Draws the users of environments, where each has one.
-        processes_max: How many processes a function may have; with more it is killed.
-        variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
-    """
-
-    clock: Clock
+    clock: Clock  # The real time: processes do not run on a simulated one
+    # A count that grows steadily, in parts of a millisecond: durations are told so exactly.
     milliseconds: Callable[[], float]
-    isolation: Isolation
-    tools: Tools
-    endpoint: ServerAddress
-    java_client: str
-    user_key: bytes
+    isolation: Isolation  # What keeps processes apart
+    tools: Tools  # By which programs
+    endpoint: ServerAddress  # This server's
+    java_client: str  # The folder of the jars of Lambda's Java runtime client, or nothing
+    user_key: bytes  # Draws the users of environments, where each has one
+    # What each process gets besides, given its function: where the server is, and whose credentials it has.
     variables: Callable[[FunctionVersion], Awaitable[dict[str, str]]]
-    processes_max: int = PROCESSES_MAX
+    processes_max: int = PROCESSES_MAX  # How many processes a function may have; with more it is killed

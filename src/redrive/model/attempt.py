@@ -42,26 +42,18 @@ class Reason(enum.StrEnum):
     slots=True, unsafe_hash=True
 )  # frozen, it would take three times as long to make, and each push makes one
 class Attempt:
-    """The result of one try.
+    """The result of one try."""
 
-    Attributes:
-        result: What to do about it.
-        reason: Why.
-        status: The endpoint's status code, or the nearest one of its kind; 0 where there was no answer.
-        response: What the endpoint said, shortened to 1,024 characters.
-        duration_ms: How long it took.
-        identifiers: Names the endpoint gave the request and the message, for the log.
-        parts: What came of each part of a request, where the endpoint says so of each; empty: the same of all.
-        answer: The whole of what the endpoint said, where its profile sends that on; nobody keeps it.
-    """
-
-    result: AttemptResult
-    reason: Reason
-    status: int
-    response: str
-    duration_ms: int
+    result: AttemptResult  # What to do about it
+    reason: Reason  # Why
+    status: int  # The endpoint's status code, or the nearest one of its kind; 0 where there was no answer
+    response: str  # What the endpoint said, shortened to 1,024 characters
+    duration_ms: int  # How long it took
+    # Names the endpoint gave the request and the message, for the log.
     identifiers: tuple[tuple[str, str], ...] = ()
+    # What came of each part of a request, where the endpoint says so of each; empty: the same of all.
     parts: tuple["Attempt", ...] = ()
+    # The whole of what the endpoint said, where its profile sends that on; nobody keeps it.
     answer: bytes = field(default=b"", repr=False)
 
     @property
@@ -82,18 +74,12 @@ _NONE: Final[frozenset[int]] = frozenset()
 
 @dataclass(frozen=True, slots=True, eq=False)  # few there are, and each is itself alone: so it can be a key
 class AnswerProfile:
-    """A reading of status codes; attempts without an answer stay as they are.
+    """A reading of status codes; attempts without an answer stay as they are."""
 
-    Attributes:
-        delivered: The endpoint has the message.
-        refused: No further attempt can succeed.
-        failed: Another attempt may.
-        floors_ms: How long the next attempt waits at least after some of them, whatever the schedule says.
-    """
-
-    delivered: frozenset[int] = _NONE
-    refused: frozenset[int] = _NONE
-    failed: frozenset[int] = _NONE
+    delivered: frozenset[int] = _NONE  # The endpoint has the message
+    refused: frozenset[int] = _NONE  # No further attempt can succeed
+    failed: frozenset[int] = _NONE  # Another attempt may
+    # How long the next attempt waits at least after some of them, whatever the schedule says.
     floors_ms: Mapping[int, int] = field(default_factory=dict)
 
     def judge(self, attempt: Attempt) -> Attempt:

@@ -10,17 +10,11 @@ _SECOND_MS = 1000
 
 
 class Sampled(NamedTuple):
-    """A message that a careful redrive moved and whose outcome is checked.
+    """A message that a careful redrive moved and whose outcome is checked."""
 
-    Attributes:
-        queue_id: Of the queue it went to.
-        seq: Its place there.
-        message_id: Its id there, in hexadecimal digits.
-    """
-
-    queue_id: int
-    seq: int
-    message_id: str
+    queue_id: int  # Of the queue it went to
+    seq: int  # Its place there
+    message_id: str  # Its id there, in hexadecimal digits
 
 
 class Fares(NamedTuple):
@@ -41,20 +35,13 @@ UNTRIED = Fares()
 
 @dataclass(frozen=True, slots=True)
 class CarefulPace(Document):
-    """A pace that starts with a few messages and doubles while they are delivered.
+    """A pace that starts with a few messages and doubles while they are delivered."""
 
-    Attributes:
-        first: So many go first, and their fates are waited for.
-        rate: Then so many a second.
-        doubles_each_ms: Twice as many each time this has passed.
-        rate_max: Up to so many a second.
-        fails_permille_max: Of a thousand that were looked at, more failures than these end it. Two failures at least.
-    """
-
-    first: int = 10
-    rate: int = 5
-    doubles_each_ms: int = 10_000
-    rate_max: int = 500
+    first: int = 10  # So many go first, and their fates are waited for
+    rate: int = 5  # Then so many a second
+    doubles_each_ms: int = 10_000  # Twice as many each time this has passed
+    rate_max: int = 500  # Up to so many a second
+    # Of a thousand that were looked at, more failures than these end it. Two failures at least.
     fails_permille_max: int = 50
 
     def rate_after(self, passed_ms: int) -> int:
@@ -64,17 +51,11 @@ class CarefulPace(Document):
 
 
 class CarefulStep(NamedTuple):
-    """The next step of a careful task.
+    """The next step of a careful task."""
 
-    Attributes:
-        move: So many messages now.
-        wait_ms: Then wait so long, or look again after it.
-        stop: Stop: too many fail.
-    """
-
-    move: int = 0
-    wait_ms: int = 0
-    stop: bool = False
+    move: int = 0  # So many messages now
+    wait_ms: int = 0  # Then wait so long, or look again after it
+    stop: bool = False  # Stop: too many fail
 
 
 LOOK_AGAIN_MS = 200

@@ -19,21 +19,16 @@ _DOUBLINGS_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class CircuitPolicy:
-    """The failures that open an endpoint's circuit, and for how long.
+    """The failures that open an endpoint's circuit, and for how long."""
 
-    Attributes:
-        by_status: The time (ms) it is open after an answer with this status.
-        by_reason: The time (ms) after a failure for this reason, where the status has none.
-        failures_max: So many failures in a row open it whatever they were.
-        first_ms: How long it is open the first time; each time that follows is twice as long.
-        longest_ms: It is never open for longer without a probe.
-    """
-
+    # The time (ms) it is open after an answer with this status.
     by_status: Mapping[int, int] = field(default_factory=dict)
+    # The time (ms) after a failure for this reason, where the status has none.
     by_reason: Mapping[Reason, int] = field(default_factory=dict)
-    failures_max: int = 10
+    failures_max: int = 10  # So many failures in a row open it whatever they were
+    # How long it is open the first time; each time that follows is twice as long.
     first_ms: int = 1 * _MINUTE_MS
-    longest_ms: int = 240 * _MINUTE_MS
+    longest_ms: int = 240 * _MINUTE_MS  # It is never open for longer without a probe
 
     def open_ms(self, attempt: Attempt) -> int:
         """The time that this failure alone opens it for."""
@@ -65,31 +60,19 @@ USUAL: Final = CircuitPolicy(
 
 @dataclass(frozen=True, slots=True)
 class OpenCircuit(Document):
-    """One subscription's circuit breaker, open or half open.
-
-    Attributes:
-        reason: Of the failure that opened it.
-        status: Its status code, or 0.
-        since: When it was opened first (ms); a probe that fails keeps it.
-        until: When it is half open (ms). The state lasts until a delivery is taken.
-        failures: How many attempts failed in a row.
-        rests: How many times in a row a long row of failures has opened it; named as stores have it.
-        prober: The node that probes, once it is half open, whether the endpoint takes something again.
-        probing_until: For so long (ms) no other node does.
-        endpoint: Whose it is: a subscription that has another by now is not concerned.
-    """
+    """One subscription's circuit breaker, open or half open."""
 
     restored: ClassVar = {"reason": Reason}
 
-    reason: Reason
-    status: int
-    since: int
-    until: int
-    failures: int
-    rests: int = 0
-    endpoint: str = ""
-    prober: str = ""
-    probing_until: int = 0
+    reason: Reason  # Of the failure that opened it
+    status: int  # Its status code, or 0
+    since: int  # When it was opened first (ms); a probe that fails keeps it
+    until: int  # When it is half open (ms). The state lasts until a delivery is taken.
+    failures: int  # How many attempts failed in a row
+    rests: int = 0  # How many times in a row a long row of failures has opened it; named as stores have it
+    endpoint: str = ""  # Whose it is: a subscription that has another by now is not concerned
+    prober: str = ""  # The node that probes, once it is half open, whether the endpoint takes something again
+    probing_until: int = 0  # For so long (ms) no other node does
 
     def may_probe(self, node: str, now: int) -> bool:
         """True if that node may try, now (ms), whether the endpoint takes something again."""

@@ -26,21 +26,14 @@ class ClaimTerms(Protocol):
 
 @dataclass(slots=True)
 class Claimed:
-    """The result of a claim.
+    """The result of a claim."""
 
-    Attributes:
-        deliveries: Claimed now, in the queue's order.
-        dead_lettered: How many went to the dead-letter queue on the way.
-        expired: How many were out of their retention period.
-        dropped: How many had all their claims and no dead-letter queue to go to.
-        next_at: When nothing was claimed, or fewer than asked for by a request that looks ahead: the moment (ms) the next
-            waiting delivery falls due, if there is one; those just claimed wait for the end of their lease.
-    """
-
-    deliveries: list[Delivery] = field(default_factory=list)
-    dead_lettered: int = 0
-    expired: int = 0
-    dropped: int = 0
+    deliveries: list[Delivery] = field(default_factory=list)  # Claimed now, in the queue's order
+    dead_lettered: int = 0  # How many went to the dead-letter queue on the way
+    expired: int = 0  # How many were out of their retention period
+    dropped: int = 0  # How many had all their claims and no dead-letter queue to go to
+    # When nothing was claimed, or fewer than asked for by a request that looks ahead: the moment (ms) the
+    # next waiting delivery falls due, if there is one; those just claimed wait for the end of their lease.
     next_at: int | None = None
 
     @property

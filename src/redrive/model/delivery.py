@@ -30,41 +30,25 @@ class LinePosition(enum.IntEnum):
 
 @dataclass(slots=True)
 class Delivery:
-    """One message owed to one consumer, as the store returns it to whoever claims it or looks at it.
+    """One message owed to one consumer, as the store returns it to whoever claims it or looks at it."""
 
-    Attributes:
-        queue_id: The queue it stands in.
-        seq: Its place of arrival; grows over the whole store and over restarts.
-        available_at: Not before this moment (ms); while claimed, the moment the claim runs out.
-        attempts: How often it was claimed, this claim included.
-        token: The claim's token, None while nobody ever claimed it.
-        enqueued_at: When the retention period began (ms).
-        sent_at: When the message was sent (ms), kept through dead-lettering by a queue.
-        first_claimed_at: When it was claimed for the first time (ms).
-        message_id: 16 bytes.
-        group_id: Its message group, if any.
-        deduplication_id: As given or derived, if any.
-        origin: The id of the queue it was dead-lettered from, if it was.
-        headers: What the facade that accepted the message keeps beside the body, in that facade's own encoding.
-        body: The message.
-        failure: Why it died, if it is a dead letter: the reason and status of its last attempt (`server_error 503`), or
-            a `DeadLetterReason`; None of dead letters from before this was written down.
-    """
-
-    queue_id: int
-    seq: int
-    available_at: int
-    attempts: int
-    token: int | None
-    enqueued_at: int
-    sent_at: int
-    first_claimed_at: int | None
-    message_id: bytes
-    group_id: str | None
-    deduplication_id: str | None
-    origin: int | None
+    queue_id: int  # The queue it stands in
+    seq: int  # Its place of arrival; grows over the whole store and over restarts
+    available_at: int  # Not before this moment (ms); while claimed, the moment the claim runs out
+    attempts: int  # How often it was claimed, this claim included
+    token: int | None  # The claim's token, None while nobody ever claimed it
+    enqueued_at: int  # When the retention period began (ms)
+    sent_at: int  # When the message was sent (ms), kept through dead-lettering by a queue
+    first_claimed_at: int | None  # When it was claimed for the first time (ms)
+    message_id: bytes  # 16 bytes
+    group_id: str | None  # Its message group, if any
+    deduplication_id: str | None  # As given or derived, if any
+    origin: int | None  # The id of the queue it was dead-lettered from, if it was
+    # What the facade that accepted the message keeps beside the body, in that facade's own encoding.
     headers: bytes | None
-    body: str
+    body: str  # The message
+    # Why it died, if it is a dead letter: the reason and status of its last attempt (`server_error 503`), or
+    # a `DeadLetterReason`; None of dead letters from before this was written down.
     failure: str | None = None
 
 
@@ -93,16 +77,11 @@ class DeadLetterReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The decision: what becomes of the delivery.
+    """The decision: what becomes of the delivery."""
 
-    Attributes:
-        outcome: What becomes of it.
-        available_at: For a retry: not before this moment (ms).
-        too_old: It ends though its schedule had another attempt: that would have come later than it may.
-    """
-
-    outcome: Outcome
-    available_at: int = 0
+    outcome: Outcome  # What becomes of it
+    available_at: int = 0  # For a retry: not before this moment (ms)
+    # It ends though its schedule had another attempt: that would have come later than it may.
     too_old: bool = False
 
 
@@ -120,23 +99,15 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a delivery besides its schedule.
+    """The limits of a delivery besides its schedule."""
 
-    Attributes:
-        retention_ms: How long after `enqueued_at` the message is kept; None for ever.
-        attempts_max: How many claims it may have when nobody says how they ended; 0: without end.
-        dead_letters: Whether a dead-letter queue stands ready.
-        attempts_until: The last moment (ms) that a further attempt may fall due; None: any.
-        drops_exhausted: What had its claims and finds no dead-letter queue is dropped, and not offered for ever.
-        buries_expired: What is kept too long is a dead letter like what had its claims.
-    """
-
-    retention_ms: int | None = None
-    attempts_max: int = 0
-    dead_letters: bool = False
+    retention_ms: int | None = None  # How long after `enqueued_at` the message is kept; None for ever
+    attempts_max: int = 0  # How many claims it may have when nobody says how they ended; 0: without end
+    dead_letters: bool = False  # Whether a dead-letter queue stands ready
+    # What had its claims and finds no dead-letter queue is dropped, and not offered for ever.
     drops_exhausted: bool = False
-    buries_expired: bool = False
-    attempts_until: int | None = None
+    buries_expired: bool = False  # What is kept too long is a dead letter like what had its claims
+    attempts_until: int | None = None  # The last moment (ms) that a further attempt may fall due; None: any
 
     @property
     def ends_exhausted(self) -> bool:

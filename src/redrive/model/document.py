@@ -7,12 +7,9 @@ from typing import Any, ClassVar, Self
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A record that a store keeps as JSON; a field that an older release did not write has its default.
+    """A record that a store keeps as JSON; a field that an older release did not write has its default."""
 
-    Attributes:
-        restored: The fields whose values JSON does not give back as they were, and what makes each of what it gives back.
-    """
-
+    # The fields whose values JSON does not give back as they were, and what makes each of what it gives back.
     restored: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
 
     def to_document(self) -> dict[str, Any]:

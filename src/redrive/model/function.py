@@ -25,45 +25,26 @@ class Isolation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionVersion:
-    """Everything that is needed to run a function; a change of any of it is another revision.
+    """Everything that is needed to run a function; a change of any of it is another revision."""
 
-    Attributes:
-        name: Account, region and name.
-        version: `$LATEST` or a number.
-        revision: Environments are never shared between revisions.
-        runtime: `python3.11`, `nodejs20.x`, `java17`, `provided.al2023` …
-        handler: What the runtime calls, in the runtime's own notation.
-        code: The directory with the unpacked code.
-        layers: The directory with what its layers bring; empty: it has none.
-        timeout_ms: An invocation is killed after this.
-        memory_mb: A process that holds more is killed.
-        storage_mb: How much its /tmp may hold, where that is bounded.
-        variables: The function's own environment variables.
-        log_group: Where its output goes.
-        log_format: `Text` or `JSON`.
-        reserved: How many invocations may run at once over all versions; None: as many as the account may.
-        provisioned: Its environment is one of those that are kept ready.
-        role: The ARN of the role that it acts as.
-        logs: Whether its role may write its output to the log group.
-    """
-
-    name: ResourceName
-    version: str
-    revision: str
-    runtime: str
-    handler: str
-    code: str
-    layers: str = ""
-    timeout_ms: int = 3_000
-    memory_mb: int = 128
-    storage_mb: int = 512
-    variables: Mapping[str, str] = field(default_factory=dict)
-    log_group: str = ""
-    log_format: str = "Text"
+    name: ResourceName  # Account, region and name
+    version: str  # `$LATEST` or a number
+    revision: str  # Environments are never shared between revisions
+    runtime: str  # `python3.11`, `nodejs20.x`, `java17`, `provided.al2023` …
+    handler: str  # What the runtime calls, in the runtime's own notation
+    code: str  # The directory with the unpacked code
+    layers: str = ""  # The directory with what its layers bring; empty: it has none
+    timeout_ms: int = 3_000  # An invocation is killed after this
+    memory_mb: int = 128  # A process that holds more is killed
+    storage_mb: int = 512  # How much its /tmp may hold, where that is bounded
+    variables: Mapping[str, str] = field(default_factory=dict)  # The function's own environment variables
+    log_group: str = ""  # Where its output goes
+    log_format: str = "Text"  # `Text` or `JSON`
+    # How many invocations may run at once over all versions; None: as many as the account may.
     reserved: int | None = None
-    provisioned: bool = False
-    role: str = ""
-    logs: bool = True
+    provisioned: bool = False  # Its environment is one of those that are kept ready
+    role: str = ""  # The ARN of the role that it acts as
+    logs: bool = True  # Whether its role may write its output to the log group
 
     @property
     def key(self) -> tuple[ResourceName, str, str]:
@@ -85,24 +66,15 @@ class AnswerParts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call of a function.
+    """One call of a function."""
 
-    Attributes:
-        request_id: Unique; stays the same over the attempts of an asynchronous invocation.
-        payload: The event, JSON.
-        invoked_as: The name (ARN) that the caller used.
-        trace: A trace header to hand on, if any.
-        client_context: JSON of the caller's, if any.
-        parts: Takes a streamed answer as it comes; None: the answer is wanted whole.
-        rounds: The number of runs in a row, each begun by log lines of the one before, that end with this.
-    """
-
-    request_id: str
-    payload: bytes
-    invoked_as: str
-    trace: str | None = None
-    client_context: str | None = None
-    parts: AnswerParts | None = None
+    request_id: str  # Unique; stays the same over the attempts of an asynchronous invocation
+    payload: bytes  # The event, JSON
+    invoked_as: str  # The name (ARN) that the caller used
+    trace: str | None = None  # A trace header to hand on, if any
+    client_context: str | None = None  # JSON of the caller's, if any
+    parts: AnswerParts | None = None  # Takes a streamed answer as it comes; None: the answer is wanted whole
+    # The number of runs in a row, each begun by log lines of the one before, that end with this.
     rounds: int = 0
 
 
@@ -117,25 +89,17 @@ class FunctionError(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvocationResult:
-    """The result of an invocation.
+    """The result of an invocation."""
 
-    Attributes:
-        payload: The answer, or the error document.
-        failed: The payload is an error document.
-        streamed: The answer went to `Invocation.parts`; the payload is empty, or the error that ended it.
-        duration_ms: From handing the event to the process until its answer.
-        init_ms: How long the environment took to start, where it was started for this invocation.
-        memory_mb: The largest resident size of the process so far.
-        log_tail: The last 4 KB of what was logged.
-    """
-
-    payload: bytes
-    failed: bool = False
+    payload: bytes  # The answer, or the error document
+    failed: bool = False  # The payload is an error document
+    # The answer went to `Invocation.parts`; the payload is empty, or the error that ended it.
     streamed: bool = False
-    duration_ms: float = 0.0
+    duration_ms: float = 0.0  # From handing the event to the process until its answer
+    # How long the environment took to start, where it was started for this invocation.
     init_ms: float | None = None
-    memory_mb: int = 0
-    log_tail: bytes = b""
+    memory_mb: int = 0  # The largest resident size of the process so far
+    log_tail: bytes = b""  # The last 4 KB of what was logged
 
 
 class Throttled(Exception):  # noqa: N818 - a refusal that callers are told of by this word

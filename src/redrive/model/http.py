@@ -12,34 +12,21 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclass(slots=True)
 class RequestRecord:
-    """The part of a request's line in the log that only its protocol can tell; empty as far as it has not.
+    """The part of a request's line in the log that only its protocol can tell; empty as far as it has not."""
 
-    Attributes:
-        service: `sqs`, `eventgrid` …
-        operation: In the service's own words, or method and path; as the caller gave it.
-        account: The caller's, once it is authenticated.
-        error: The code of the refusal.
-        request_id: The request's, as the answer has it.
-    """
-
-    service: str = ""
-    operation: str = ""
-    account: str = ""
-    error: str = ""
-    request_id: str = ""
+    service: str = ""  # `sqs`, `eventgrid` …
+    operation: str = ""  # In the service's own words, or method and path; as the caller gave it
+    account: str = ""  # The caller's, once it is authenticated
+    error: str = ""  # The code of the refusal
+    request_id: str = ""  # The request's, as the answer has it
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedBody:
-    """A body that is read piece by piece, so that no more of it is in memory than the client reads at a time.
+    """A body that is read piece by piece, so that no more of it is in memory than the client reads at a time."""
 
-    Attributes:
-        length: Of all pieces (bytes).
-        parts: The pieces; whoever takes one takes all, or closes them.
-    """
-
-    length: int
-    parts: AsyncGenerator[bytes]
+    length: int  # Of all pieces (bytes)
+    parts: AsyncGenerator[bytes]  # The pieces; whoever takes one takes all, or closes them
 
     async def whole(self) -> bytes:
         """All of it, for those who need it at once."""
@@ -48,28 +35,18 @@ class StreamedBody:
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP request, whole.
+    """One HTTP request, whole."""
 
-    Attributes:
-        method: Upper case.
-        path: As sent, still percent-encoded, without the query.
-        query: As sent, without the question mark.
-        headers: Names in lower case; values of a repeated header joined by a comma.
-        body: Decoded of its transfer coding, at most the front's body limit.
-        scheme: `http` or `https`, as the client reached the front.
-        client_host: The peer's address, for `aws:SourceIp`.
-        on_gone: Set by whoever waits on the caller's behalf; called by the front when the connection is lost.
-        record: Filled in by the request's protocol for the log of requests; None where there is no such log.
-    """
-
-    method: str
-    path: str
-    query: str
-    headers: dict[str, str]
-    body: bytes
-    scheme: str = "http"
-    client_host: str = "127.0.0.1"
+    method: str  # Upper case
+    path: str  # As sent, still percent-encoded, without the query
+    query: str  # As sent, without the question mark
+    headers: dict[str, str]  # Names in lower case; values of a repeated header joined by a comma
+    body: bytes  # Decoded of its transfer coding, at most the front's body limit
+    scheme: str = "http"  # `http` or `https`, as the client reached the front
+    client_host: str = "127.0.0.1"  # The peer's address, for `aws:SourceIp`
+    # Set by whoever waits on the caller's behalf; called by the front when the connection is lost.
     on_gone: Callable[[], None] | None = None
+    # Filled in by the request's protocol for the log of requests; None where there is no such log.
     record: RequestRecord | None = None
 
     @property
@@ -80,19 +57,15 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP response, whole. The front adds Content-Length, Date and Connection.
-
-    Attributes:
-        length: The Content-Length, where the answer to a HEAD has not the body that a GET gets, or of parts that are
-            known to come to so much; None: the body's.
-        cookies: Each a Set-Cookie header of its own.
-        parts: The body, where it is written as it comes, no faster than the client reads. What is raised cuts it off.
-    """
+    """One HTTP response, whole. The front adds Content-Length, Date and Connection."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    # The Content-Length, where the answer to a HEAD has not the body that a GET gets, or of parts that are
+    # known to come to so much; None: the body's.
     length: int | None = None
-    cookies: Sequence[str] = ()
+    cookies: Sequence[str] = ()  # Each a Set-Cookie header of its own
+    # The body, where it is written as it comes, no faster than the client reads. What is raised cuts it off.
     parts: AsyncIterator[bytes] | None = None

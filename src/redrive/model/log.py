@@ -16,23 +16,15 @@ END_OF_TIME = 2**62
 
 @dataclass(frozen=True, slots=True)
 class LogGroup(Document):
-    """A log group: the streams of one origin.
-
-    Attributes:
-        id: The store's number for it, never reused.
-        name: Account, region and name; the name may hold slashes.
-        created_at: ms.
-        retention_days: How long events are kept; None for ever.
-        tags: Free labels.
-    """
+    """A log group: the streams of one origin."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
-    id: int
-    name: ResourceName
-    created_at: int
-    retention_days: int | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    id: int  # The store's number for it, never reused
+    name: ResourceName  # Account, region and name; the name may hold slashes
+    created_at: int  # ms
+    retention_days: int | None = None  # How long events are kept; None for ever
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
 
     def expired_before(self, now: int) -> int:
         """Events from before that moment (ms) are out of their retention period."""
@@ -41,19 +33,12 @@ class LogGroup(Document):
 
 @dataclass(frozen=True, slots=True)
 class LogStream(Document):
-    """A log stream: the events of one source, in order.
+    """A log stream: the events of one source, in order."""
 
-    Attributes:
-        id: The store's number for it, never reused.
-        group_id: Its group's number.
-        name: Unique within the group.
-        created_at: ms.
-    """
-
-    id: int
-    group_id: int
-    name: str
-    created_at: int
+    id: int  # The store's number for it, never reused
+    group_id: int  # Its group's number
+    name: str  # Unique within the group
+    created_at: int  # ms
 
     @property
     def key(self) -> str:
@@ -67,24 +52,15 @@ def stream_key(group_id: int, name: str) -> str:
 
 
 class LogEvent(NamedTuple):
-    """One line of a log.
-
-    Attributes:
-        group_id: Its group.
-        stream_id: Its stream.
-        at: When it happened (ms), as the writer says.
-        ingested_at: When it was written down (ms).
-        message: The line.
-        seq: Its place among those of the same moment; given by the store.
-        rounds: On its way in, the number of runs of functions, each begun by events of the one before, that led to it.
-    """
+    """One line of a log."""
 
     group_id: int
     stream_id: int
-    at: int
-    ingested_at: int
-    message: str
-    seq: int = 0
+    at: int  # When it happened (ms), as the writer says
+    ingested_at: int  # When it was written down (ms)
+    message: str  # The line
+    seq: int = 0  # Its place among those of the same moment; given by the store
+    # On its way in, the number of runs of functions, each begun by events of the one before, that led to it.
     rounds: int = 0
 
     @property
@@ -95,27 +71,18 @@ class LogEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """A query for events of one group.
-
-    Attributes:
-        group_id: The group.
-        limit: At most so many.
-        stream_ids: Of these streams; None: of all.
-        since: Not from before that moment (ms).
-        until: From before that moment (ms).
-        after: Only what stands behind that place; read backwards, before it. None: from the end one starts at.
-        backwards: Latest first.
-        arrived_after: Only what was written down behind that `seq`, in the order in which it was; None: in order of
-            time. With it `after` says nothing.
-    """
+    """A query for events of one group."""
 
     group_id: int
-    limit: int
-    stream_ids: tuple[int, ...] | None = None
-    since: int = 0
-    until: int = END_OF_TIME
+    limit: int  # At most so many
+    stream_ids: tuple[int, ...] | None = None  # Of these streams; None: of all
+    since: int = 0  # Not from before that moment (ms)
+    until: int = END_OF_TIME  # From before that moment (ms)
+    # Only what stands behind that place; read backwards, before it. None: from the end one starts at.
     after: tuple[int, int] | None = None
-    backwards: bool = False
+    backwards: bool = False  # Latest first
+    # Only what was written down behind that `seq`, in the order in which it was; None: in order of time. With
+    # it `after` says nothing.
     arrived_after: int | None = None
 
 

@@ -23,53 +23,34 @@ class Attribute(NamedTuple):
 
 @dataclass(slots=True)
 class Message:
-    """A message as its sender submits it.
+    """A message as its sender submits it."""
 
-    Attributes:
-        id: 16 bytes, made by the runtime's id maker.
-        body: The text.
-        headers: What the accepting facade keeps beside the body, in its own encoding; opaque to the engine.
-        group_id: The message group, None for none.
-        deduplication_id: As the sender gave it.
-        delay_ms: How long it waits before it may be claimed; None for the queue's own delay.
-    """
-
-    id: bytes
-    body: str
+    id: bytes  # 16 bytes, made by the runtime's id maker
+    body: str  # The text
+    # What the accepting facade keeps beside the body, in its own encoding; opaque to the engine.
     headers: bytes | None = None
-    group_id: str | None = None
-    deduplication_id: str | None = None
-    delay_ms: int | None = None
+    group_id: str | None = None  # The message group, None for none
+    deduplication_id: str | None = None  # As the sender gave it
+    delay_ms: int | None = None  # How long it waits before it may be claimed; None for the queue's own delay
 
 
 @dataclass(slots=True)
 class Publication:
-    """A publication as its publisher submits it to a topic.
+    """A publication as its publisher submits it to a topic."""
 
-    Attributes:
-        id: 16 bytes.
-        body: The text.
-        bodies: Other texts for endpoints of some protocols.
-        attributes: What filters see of the attributes: name, declared type and text.
-        envelope: What the dialect keeps beside the body for every subscriber, in its own encoding.
-        bytes_published: What it weighs, attributes included.
-        group_id: The message group, None for none.
-        deduplication_id: As the publisher gave it.
-        raw_refusal: Why a queue refuses it where a subscription wants the text alone; None: it does not.
-        document: The body as filters on events see it, where it was parsed already.
-        screen: What of it a subscriber gets that wants it, or why none; None: all get this.
-    """
-
-    id: bytes
-    body: str
-    bodies: Mapping[str, str]
-    attributes: Mapping[str, Attribute]
-    envelope: bytes
-    bytes_published: int
-    group_id: str | None = None
-    deduplication_id: str | None = None
+    id: bytes  # 16 bytes
+    body: str  # The text
+    bodies: Mapping[str, str]  # Other texts for endpoints of some protocols
+    attributes: Mapping[str, Attribute]  # What filters see of the attributes: name, declared type and text
+    envelope: bytes  # What the dialect keeps beside the body for every subscriber, in its own encoding
+    bytes_published: int  # What it weighs, attributes included
+    group_id: str | None = None  # The message group, None for none
+    deduplication_id: str | None = None  # As the publisher gave it
+    # The body as filters on events see it, where it was parsed already.
     document: Mapping[str, object] | None = None
+    # Why a queue refuses it where a subscription wants the text alone; None: it does not.
     raw_refusal: "Attempt | None" = None
+    # What of it a subscriber gets that wants it, or why none; None: all get this.
     screen: "Callable[[Subscription], Publication | Attempt] | None" = None
 
     def body_for(self, protocol: str) -> str:

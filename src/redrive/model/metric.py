@@ -14,21 +14,13 @@ VALUE_DIGITS = 3
 
 
 class Series(NamedTuple):
-    """One metric of one set of dimensions.
+    """One metric of one set of dimensions."""
 
-    Attributes:
-        account: Whose.
-        region: Where.
-        namespace: What keeps metrics of equal names apart. Redrive's own begin with a colon.
-        name: What is measured.
-        dimensions: Of which thing: names and values, in order of the names.
-    """
-
-    account: str
-    region: str
-    namespace: str
-    name: str
-    dimensions: tuple[tuple[str, str], ...] = ()
+    account: str  # Whose
+    region: str  # Where
+    namespace: str  # What keeps metrics of equal names apart. Redrive's own begin with a colon.
+    name: str  # What is measured
+    dimensions: tuple[tuple[str, str], ...] = ()  # Of which thing: names and values, in order of the names
 
     @property
     def id(self) -> int:
@@ -64,19 +56,12 @@ class SeriesGroup:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a number of samples.
+    """Statistics of a number of samples."""
 
-    Attributes:
-        samples: How many; a fraction where the sender weighed them so.
-        total: Their sum.
-        least: The smallest.
-        greatest: The largest.
-    """
-
-    samples: float
-    total: float
-    least: float
-    greatest: float
+    samples: float  # How many; a fraction where the sender weighed them so
+    total: float  # Their sum
+    least: float  # The smallest
+    greatest: float  # The largest
 
     @classmethod
     def of(cls, value: float, samples: float = 1) -> Self:
@@ -99,37 +84,23 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """A measurement of a series at one time, to be added to the statistics of that time.
+    """A measurement of a series at one time, to be added to the statistics of that time."""
 
-    Attributes:
-        series: Of what.
-        at: The moment (ms): a minute's beginning, or a second's where a metric is that fine.
-        unit: In the facade's own words; empty where the series says it.
-        statistics: The measurement.
-        values: The values themselves and how often each came, where they are to be kept for percentiles.
-        fills: Counts only where nothing of the series is known in that moment and unit.
-    """
-
-    series: Series
-    at: int
-    unit: str
-    statistics: Statistics
+    series: Series  # Of what
+    at: int  # The moment (ms): a minute's beginning, or a second's where a metric is that fine
+    unit: str  # In the facade's own words; empty where the series says it
+    statistics: Statistics  # The measurement
+    # The values themselves and how often each came, where they are to be kept for percentiles.
     values: Mapping[float, float] = field(default_factory=dict)
-    fills: bool = False
+    fills: bool = False  # Counts only where nothing of the series is known in that moment and unit
 
 
 class PeriodStatistics(NamedTuple):
-    """The statistics of one or several series in one period.
+    """The statistics of one or several series in one period."""
 
-    Attributes:
-        at: When the period begins (ms).
-        unit: Points of different units are never added up.
-        statistics: Of all the samples.
-    """
-
-    at: int
-    unit: str
-    statistics: Statistics
+    at: int  # When the period begins (ms)
+    unit: str  # Points of different units are never added up
+    statistics: Statistics  # Of all the samples
 
 
 class ValueCount(NamedTuple):
@@ -143,43 +114,27 @@ class ValueCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PointQuery:
-    """A query for the points of one or several series together.
+    """A query for the points of one or several series together."""
 
-    Attributes:
-        series: Whose points are added up.
-        since: From that moment on (ms); the first period begins here.
-        until: From before that moment (ms).
-        period_ms: How long a period is.
-    """
-
-    series: Sequence[Series]
-    since: int
-    until: int
-    period_ms: int
+    series: Sequence[Series]  # Whose points are added up
+    since: int  # From that moment on (ms); the first period begins here
+    until: int  # From before that moment (ms)
+    period_ms: int  # How long a period is
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesQuery:
-    """A query for the series that exist.
+    """A query for the series that exist."""
 
-    Attributes:
-        account: Whose.
-        region: Where.
-        limit: At most so many.
-        namespace: In this namespace; None: in any.
-        name: Of this name; None: of any.
-        active_since: With points for a moment since then (ms). Known to ten minutes: writing the last moment down
-            with every point would cost as much as the points.
-        after: Only those behind this one in order.
-    """
-
-    account: str
-    region: str
-    limit: int
-    namespace: str | None = None
-    name: str | None = None
+    account: str  # Whose
+    region: str  # Where
+    limit: int  # At most so many
+    namespace: str | None = None  # In this namespace; None: in any
+    name: str | None = None  # Of this name; None: of any
+    # With points for a moment since then (ms). Known to ten minutes: writing the last moment down with every
+    # point would cost as much as the points.
     active_since: int = 0
-    after: Series | None = None
+    after: Series | None = None  # Only those behind this one in order
 
 
 def rounded(value: float) -> float:

@@ -20,17 +20,12 @@ class OutageEnd(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutageAnswer:
-    """The fate of the message.
+    """The fate of the message."""
 
-    Attributes:
-        end: How it ended.
-        attempts: Attempts made; for a delivered message the last of them succeeded.
-        at_ms: When that was known, counted from the first attempt: the end of the last attempt, or for an
-            expired message the moment at which the attempt that was not made fell due.
-    """
-
-    end: OutageEnd
-    attempts: int
+    end: OutageEnd  # How it ended
+    attempts: int  # Attempts made; for a delivered message the last of them succeeded
+    # When that was known, counted from the first attempt: the end of the last attempt, or for an expired
+    # message the moment at which the attempt that was not made fell due.
     at_ms: int
 
 
@@ -91,19 +86,14 @@ FAILURES: dict[str, Attempt] = {
 
 @dataclass(frozen=True, slots=True)
 class BreakerOutage:
-    """An outage as a circuit breaker sees it: few attempts fail, the others are made after the last probe.
+    """An outage as a circuit breaker sees it: few attempts fail, the others are made after the last probe."""
 
-    Attributes:
-        failures: Attempts that failed in all, however many messages waited.
-        served_at_ms: When the first delivery is taken, counted from the outage's beginning; the others follow it.
-        given_up: At most so many deliveries were given up: each has taken all its attempts from those that failed.
-        alone: The fate of a message that waits alone, so that each attempt is one of its own.
-    """
-
-    failures: int
+    failures: int  # Attempts that failed in all, however many messages waited
+    # When the first delivery is taken, counted from the outage's beginning; the others follow it.
     served_at_ms: int
+    # At most so many deliveries were given up: each has taken all its attempts from those that failed.
     given_up: int
-    alone: OutageAnswer
+    alone: OutageAnswer  # The fate of a message that waits alone, so that each attempt is one of its own
 
 
 def outage_with_breaker(

@@ -11,14 +11,10 @@ class Pace(NamedTuple):
 
     There is no burst: `rate_max` a second are one every 1/`rate_max` s, and a pause is not made up for. Takers look
     at whole milliseconds; the part of one by which they come late is carried on, or 300 a second would become 250.
-
-    Attributes:
-        rate_max: How many a second.
-        next_us: The moment of the next (µs since the epoch); 0 before the first.
     """
 
-    rate_max: int
-    next_us: int
+    rate_max: int  # How many a second
+    next_us: int  # The moment of the next (µs since the epoch); 0 before the first
 
     @staticmethod
     def over_us(now: int) -> int:

@@ -29,52 +29,36 @@ class CopyTarget:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One queue as configured; its deliveries are elsewhere.
+    """One queue as configured; its deliveries are elsewhere."""
 
-    Attributes:
-        id: The store's number for it, never reused.
-        name: Account, region and name.
-        ordered: Deliveries of one message group are claimed in order of arrival, one claim at a time.
-        delay_ms: How long a new message waits before it may be claimed.
-        lease_ms: How long a claim holds when the claimer does not say.
-        retention_ms: How long a message is kept.
-        wait_ms: How long an empty receive waits when the receiver does not say.
-        body_bytes_max: The largest message, attributes included.
-        dead_letter: Where exhausted deliveries go, if anywhere.
-        drops_after: After so many claims a delivery is dropped where no dead-letter queue takes it; 0: it is offered
-            for ever.
-        buries_expired: What was kept for `retention_ms` goes to the dead-letter queue, if that stands.
-        copies: Where a copy of each dead letter is pushed from, besides; None: nowhere.
-        serves: The key of the subscription that callers receive from it for, and which it goes with; empty for none.
-        deduplicates_content: An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
-        deduplicates_per_group: Deduplication ids are told apart by message group.
-        attributes: What only the facade understands, in its own words (policies, keys, quotas).
-        tags: Free labels.
-        created_at: ms.
-        modified_at: ms.
-        purged_at: When it was emptied last (ms), 0 for never.
-    """
-
-    id: int
-    name: ResourceName
+    id: int  # The store's number for it, never reused
+    name: ResourceName  # Account, region and name
+    # Deliveries of one message group are claimed in order of arrival, one claim at a time.
     ordered: bool = False
-    delay_ms: int = 0
-    lease_ms: int = 30_000
-    retention_ms: int = 4 * DAY_MS
-    wait_ms: int = 0
-    body_bytes_max: int = 1024 * 1024
-    dead_letter: DeadLetterTarget | None = None
+    delay_ms: int = 0  # How long a new message waits before it may be claimed
+    lease_ms: int = 30_000  # How long a claim holds when the claimer does not say
+    retention_ms: int = 4 * DAY_MS  # How long a message is kept
+    wait_ms: int = 0  # How long an empty receive waits when the receiver does not say
+    body_bytes_max: int = 1024 * 1024  # The largest message, attributes included
+    dead_letter: DeadLetterTarget | None = None  # Where exhausted deliveries go, if anywhere
+    # After so many claims a delivery is dropped where no dead-letter queue takes it; 0: it is offered for
+    # ever.
     drops_after: int = 0
+    # What was kept for `retention_ms` goes to the dead-letter queue, if that stands.
     buries_expired: bool = False
+    # Where a copy of each dead letter is pushed from, besides; None: nowhere.
     copies: CopyTarget | None = None
+    # The key of the subscription that callers receive from it for, and which it goes with; empty for none.
     serves: str = ""
+    # An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
     deduplicates_content: bool = False
-    deduplicates_per_group: bool = False
+    deduplicates_per_group: bool = False  # Deduplication ids are told apart by message group
+    # What only the facade understands, in its own words (policies, keys, quotas).
     attributes: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    created_at: int = 0
-    modified_at: int = 0
-    purged_at: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+    created_at: int = 0  # ms
+    modified_at: int = 0  # ms
+    purged_at: int = 0  # When it was emptied last (ms), 0 for never
 
     def limits(self, *, dead_letters: bool) -> Limits:
         """The limits of a delivery in this queue; `dead_letters`: the target stands ready."""

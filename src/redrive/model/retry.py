@@ -83,22 +83,15 @@ class Phase(enum.StrEnum):
 class Stage:
     """Some retries that share one rule for their delays.
 
-    Attributes:
-        phase: What the stage is called.
-        retries: How many there are.
-        first_ms: The delay before its first retry.
-        last_ms: The delay before its last retry.
-        curve: How the delay grows from the first to the last.
-
     Raises:
         ValueError: A count or a delay is negative, the delays shrink, or a geometric curve starts at 0.
     """
 
-    phase: Phase
-    retries: int
-    first_ms: int
-    last_ms: int
-    curve: RetryCurve = RetryCurve.LINEAR
+    phase: Phase  # What the stage is called
+    retries: int  # How many there are
+    first_ms: int  # The delay before its first retry
+    last_ms: int  # The delay before its last retry
+    curve: RetryCurve = RetryCurve.LINEAR  # How the delay grows from the first to the last
 
     def __post_init__(self) -> None:
         if self.retries < 0 or not 0 <= self.first_ms <= self.last_ms:
@@ -126,21 +119,13 @@ class Stage:
 
 
 class Step(NamedTuple):
-    """One retry of a schedule, as `redrive schedule` prints it.
+    """One retry of a schedule, as `redrive schedule` prints it."""
 
-    Attributes:
-        attempt: The failed attempt that it follows, from 1.
-        phase: The phase it belongs to.
-        nominal_ms: The wait after that failure as published.
-        earliest_ms: The shortest wait that jitter makes of it.
-        latest_ms: The longest one.
-    """
-
-    attempt: int
-    phase: Phase
-    nominal_ms: int
-    earliest_ms: int
-    latest_ms: int
+    attempt: int  # The failed attempt that it follows, from 1
+    phase: Phase  # The phase it belongs to
+    nominal_ms: int  # The wait after that failure as published
+    earliest_ms: int  # The shortest wait that jitter makes of it
+    latest_ms: int  # The longest one
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +135,16 @@ class RetrySchedule:
     Jitter is drawn evenly from the bounds around each nominal delay. By default a wait is up to 2.5 % shorter
     and never longer: no sum of waits exceeds the published total, and the longest published schedule stays
     within 22.57 to 23.15 days, its "23 days". An immediate retry stays immediate.
-
-    Attributes:
-        stages: In order; empty for no retry at all.
-        attempts_max: Attempts including the first; None where the stages alone say when it ends.
-        expires_after_ms: How long after publication an attempt may still begin. It is looked at only when an
-            attempt falls due (`expired`), so a delivery can wait past it. None for no limit.
-        earlier_permille: By how many thousandths jitter may shorten a wait.
-        later_permille: By how many it may lengthen one.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # In order; empty for no retry at all
+    # Attempts including the first; None where the stages alone say when it ends.
     attempts_max: int | None = None
+    # How long after publication an attempt may still begin. It is looked at only when an attempt falls due
+    # (`expired`), so a delivery can wait past it. None for no limit.
     expires_after_ms: int | None = None
-    earlier_permille: int = 25
-    later_permille: int = 0
+    earlier_permille: int = 25  # By how many thousandths jitter may shorten a wait
+    later_permille: int = 0  # By how many it may lengthen one
 
     def __post_init__(self) -> None:
         if not 0 <= self.earlier_permille <= _PERMILLE or self.later_permille < 0:

@@ -107,17 +107,11 @@ FUNCTION_BUSY: Final = RetrySchedule(
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """A schedule, and what it is the schedule of.
+    """A schedule, and what it is the schedule of."""
 
-    Attributes:
-        title: For people.
-        schedule: When failed deliveries are tried again.
-        receives_per_second_max: The throttle that goes with it; None for none.
-    """
-
-    title: str
-    schedule: RetrySchedule
-    receives_per_second_max: int | None = None
+    title: str  # For people
+    schedule: RetrySchedule  # When failed deliveries are tried again
+    receives_per_second_max: int | None = None  # The throttle that goes with it; None for none
 
 
 #: The schedules that nobody configures, by the names that `redrive schedule --plan` takes.

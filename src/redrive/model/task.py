@@ -36,23 +36,14 @@ class TaskState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveChoice(Document):
-    """The dead letters with one cause, or those that a search finds, with some exceptions.
+    """The dead letters with one cause, or those that a search finds, with some exceptions."""
 
-    Attributes:
-        origin: The number of the queue they failed in; 0: of any cause.
-        failure: Why: see `Delivery.failure`; empty: of any cause.
-        excepted: The places of those that stay, of a choice without a search.
-        query: Only those that this search finds (`model.search`); empty: all.
-        asked_at: The moment that the search counts from (ms).
-        first_seq: None that arrived earlier: a search that was stopped had come so far.
-    """
-
-    origin: int
-    failure: str
-    excepted: Sequence[int] = ()
-    query: str = ""
-    asked_at: int = 0
-    first_seq: int = 0
+    origin: int  # The number of the queue they failed in; 0: of any cause
+    failure: str  # Why: see `Delivery.failure`; empty: of any cause
+    excepted: Sequence[int] = ()  # The places of those that stay, of a choice without a search
+    query: str = ""  # Only those that this search finds (`model.search`); empty: all
+    asked_at: int = 0  # The moment that the search counts from (ms)
+    first_seq: int = 0  # None that arrived earlier: a search that was stopped had come so far
 
     @property
     def text(self) -> str:
@@ -62,37 +53,7 @@ class MoveChoice(Document):
 
 @dataclass(frozen=True, slots=True)
 class MoveTask(Document):
-    """Messages of one queue going to another, or each back to the queue that dead-lettered it.
-
-    Attributes:
-        id: Unique.
-        source: The queue being emptied.
-        destination: Where everything goes; None: each delivery to its own origin.
-        rate_max: Messages a second; None: as fast as the store takes them.
-        to_move: How many were waiting when the task began.
-        moved: How many have gone.
-        told: How many of them callers are told of while the task runs: as Amazon's, the number lags behind.
-        told_at: When that was brought up to date (ms); 0: not yet.
-        state: See TaskState.
-        failure: Why it failed, in the engine's words.
-        started_at: ms.
-        last_seq: Deliveries that arrived after the task began (a larger seq) are left alone, so that a message
-            which fails again at once does not travel in circles.
-        lease_until: The node working at it holds it until then (ms); another may take it up after.
-        node: Which node that is.
-        choice: The cause that its messages have in common; None: all causes.
-        keeps_origin: They are set aside, and stay dead letters.
-        careful: Its careful pace; None: `rate_max`.
-        starts_at: It waits until then (ms).
-        resumed_at: When it went on after a pause (ms); 0: never.
-        moved_before: How many had gone when it went on.
-        taken_at: When the first of a careful task were found to be taken (ms); 0: not yet.
-        sample: The messages it moved last whose fate is looked at.
-        fares: How they fare.
-        stopped_why: Why it paused by itself; empty if somebody asked it to.
-        by: Who started it.
-        looked_to: Of a choice by a search, the last place that was looked at.
-    """
+    """Messages of one queue going to another, or each back to the queue that dead-lettered it."""
 
     restored: ClassVar = {
         "source": ResourceName._make,
@@ -104,32 +65,35 @@ class MoveTask(Document):
         "fares": lambda fares: Fares(*fares),
     }
 
-    id: str
-    source: ResourceName
-    destination: ResourceName | None
-    rate_max: int | None
-    to_move: int
-    started_at: int
+    id: str  # Unique
+    source: ResourceName  # The queue being emptied
+    destination: ResourceName | None  # Where everything goes; None: each delivery to its own origin
+    rate_max: int | None  # Messages a second; None: as fast as the store takes them
+    to_move: int  # How many were waiting when the task began
+    started_at: int  # ms
+    # Deliveries that arrived after the task began (a larger seq) are left alone, so that a message which
+    # fails again at once does not travel in circles.
     last_seq: int
-    moved: int = 0
-    state: TaskState = TaskState.RUNNING
-    failure: str | None = None
-    lease_until: int = 0
-    node: str = ""
+    moved: int = 0  # How many have gone
+    state: TaskState = TaskState.RUNNING  # See TaskState
+    failure: str | None = None  # Why it failed, in the engine's words
+    lease_until: int = 0  # The node working at it holds it until then (ms); another may take it up after
+    node: str = ""  # Which node that is
+    # How many of them callers are told of while the task runs: as Amazon's, the number lags behind.
     told: int = 0
-    told_at: int = 0
-    choice: MoveChoice | None = None
-    keeps_origin: bool = False
-    careful: CarefulPace | None = None
-    starts_at: int = 0
-    resumed_at: int = 0
-    moved_before: int = 0
-    taken_at: int = 0
-    sample: Sequence[Sampled] = ()
-    fares: Fares = UNTRIED
-    stopped_why: str = ""
-    by: str = ""
-    looked_to: int = 0
+    told_at: int = 0  # When that was brought up to date (ms); 0: not yet
+    choice: MoveChoice | None = None  # The cause that its messages have in common; None: all causes
+    keeps_origin: bool = False  # They are set aside, and stay dead letters
+    careful: CarefulPace | None = None  # Its careful pace; None: `rate_max`
+    starts_at: int = 0  # It waits until then (ms)
+    resumed_at: int = 0  # When it went on after a pause (ms); 0: never
+    moved_before: int = 0  # How many had gone when it went on
+    taken_at: int = 0  # When the first of a careful task were found to be taken (ms); 0: not yet
+    sample: Sequence[Sampled] = ()  # The messages it moved last whose fate is looked at
+    fares: Fares = UNTRIED  # How they fare
+    stopped_why: str = ""  # Why it paused by itself; empty if somebody asked it to
+    by: str = ""  # Who started it
+    looked_to: int = 0  # Of a choice by a search, the last place that was looked at
 
     def resumed(self, now: int) -> "MoveTask":
         """The task when it goes on after a pause: a careful one begins with a few again."""
@@ -184,38 +148,25 @@ class ReplayState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replay(Document):
-    """One subscription's replay; a subscription has one at a time.
-
-    Attributes:
-        id: Unique.
-        topic: Whose archive.
-        subscription_id: Who gets it.
-        queue_id: The subscription's backlog: one that was made anew under the same id has another.
-        starts_at: Published from then on (ms).
-        ends_at: And until then (ms), after which the subscription rests; None: until it has caught up with what is
-            being published, after which it goes on with that.
-        begins_at: Nothing is replayed before (ms).
-        state: See ReplayState.
-        last_seq: As far as the archive has been read.
-        missed_to: The last seq given when it was stopped at rest: what arrived later goes to the subscriber.
-        lease_until: The node working at it holds it until then (ms); another may take it up after.
-        node: Which node that is.
-    """
+    """One subscription's replay; a subscription has one at a time."""
 
     restored: ClassVar = {"topic": ResourceName._make, "state": ReplayState}
 
-    id: str
-    topic: ResourceName
-    subscription_id: str
-    queue_id: int
-    starts_at: int
+    id: str  # Unique
+    topic: ResourceName  # Whose archive
+    subscription_id: str  # Who gets it
+    queue_id: int  # The subscription's backlog: one that was made anew under the same id has another
+    starts_at: int  # Published from then on (ms)
+    # And until then (ms), after which the subscription rests; None: until it has caught up with what is being
+    # published, after which it goes on with that.
     ends_at: int | None
-    begins_at: int = 0
-    state: ReplayState = ReplayState.PENDING
-    last_seq: int = 0
+    begins_at: int = 0  # Nothing is replayed before (ms)
+    state: ReplayState = ReplayState.PENDING  # See ReplayState
+    last_seq: int = 0  # As far as the archive has been read
+    # The last seq given when it was stopped at rest: what arrived later goes to the subscriber.
     missed_to: int = 0
-    lease_until: int = 0
-    node: str = ""
+    lease_until: int = 0  # The node working at it holds it until then (ms); another may take it up after
+    node: str = ""  # Which node that is
 
     @property
     def key(self) -> str:

@@ -45,15 +45,10 @@ PARTS_MAX: Final = 255  # the number of parts is one byte
 
 @dataclass(frozen=True, slots=True)
 class TextParts:
-    """A text, written in one alphabet and cut.
+    """A text, written in one alphabet and cut."""
 
-    Attributes:
-        wide: It is in UCS-2; else in the default alphabet, a septet in each byte.
-        parts: What each holds, without what says which part it is.
-    """
-
-    wide: bool
-    parts: Sequence[bytes]
+    wide: bool  # It is in UCS-2; else in the default alphabet, a septet in each byte
+    parts: Sequence[bytes]  # What each holds, without what says which part it is
 
 
 def parts_of(text: str) -> TextParts:

@@ -24,21 +24,14 @@ _TICK_STEPS_MS: Final = (
 
 
 class TimetableRow(NamedTuple):
-    """One attempt.
+    """One attempt."""
 
-    Attributes:
-        attempt: From 1.
-        phase: The phase of the retry; None for the first attempt.
-        wait_ms: The published wait before it, from the end of the attempt before.
-        earliest_ms: When it begins, counted from the publication, if jitter makes every wait as short as it can.
-        latest_ms: The same with every wait as long as can be.
-    """
-
-    attempt: int
-    phase: Phase | None
-    wait_ms: int
+    attempt: int  # From 1
+    phase: Phase | None  # The phase of the retry; None for the first attempt
+    wait_ms: int  # The published wait before it, from the end of the attempt before
+    # When it begins, counted from the publication, if jitter makes every wait as short as it can.
     earliest_ms: int
-    latest_ms: int
+    latest_ms: int  # The same with every wait as long as can be
 
     def after(self, step: Step, number: int, attempt_ms: int) -> "TimetableRow":
         """The attempt that is so many equal retries later."""
@@ -53,14 +46,9 @@ class TimetableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive attempts in one phase and after equal waits, of which only the first and last are stored.
+    """Consecutive attempts in one phase and after equal waits, of which only the first and last are stored."""
 
-    Attributes:
-        head: Its first rows, up to three.
-        last: Its last row.
-    """
-
-    head: tuple[TimetableRow, ...]
+    head: tuple[TimetableRow, ...]  # Its first rows, up to three
     last: TimetableRow
 
     @property
@@ -102,19 +90,12 @@ def _retries_made(schedule: RetrySchedule, before: TimetableRow, period_ms: int,
 
 
 class Column(NamedTuple):
-    """One retry of a chart.
+    """One retry of a chart."""
 
-    Attributes:
-        attempt: Which attempt the retry is.
-        phase: Its phase.
-        wait_ms: The published wait before it.
-        cut: Whether retries like this one were left out before it.
-    """
-
-    attempt: int
+    attempt: int  # Which attempt the retry is
     phase: Phase
-    wait_ms: int
-    cut: bool = False
+    wait_ms: int  # The published wait before it
+    cut: bool = False  # Whether retries like this one were left out before it
 
 
 def columns_of(runs: Sequence[Run]) -> list[Column]:

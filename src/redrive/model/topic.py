@@ -25,63 +25,28 @@ def without_secrets(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Topic(Document):
-    """One topic as configured.
-
-    Attributes:
-        id: The store's number for it, never reused; what is published to an ordered topic is deduplicated under it.
-        name: Account, region and name.
-        dialect: Which facade's words it was made in (`sns`); that facade renders what its subscribers get.
-        ordered: Messages of one group reach each subscriber in order.
-        deduplicates_content: An ordered topic takes the body's SHA-256 where a publisher gives no deduplication id.
-        deduplicates_per_group: Deduplication ids are told apart by message group.
-        archive_ms: How long published messages are kept for replay; 0 for not at all.
-        attributes: What only the facade understands, in its own words (policies, feedback roles, display name).
-        tags: Free labels.
-        created_at: ms.
-    """
+    """One topic as configured."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
+    # The store's number for it, never reused; what is published to an ordered topic is deduplicated under it.
     id: int
-    name: ResourceName
-    dialect: str
-    ordered: bool = False
+    name: ResourceName  # Account, region and name
+    dialect: str  # Which facade's words it was made in (`sns`); that facade renders what its subscribers get
+    ordered: bool = False  # Messages of one group reach each subscriber in order
+    # An ordered topic takes the body's SHA-256 where a publisher gives no deduplication id.
     deduplicates_content: bool = False
-    deduplicates_per_group: bool = False
-    archive_ms: int = 0
+    deduplicates_per_group: bool = False  # Deduplication ids are told apart by message group
+    archive_ms: int = 0  # How long published messages are kept for replay; 0 for not at all
+    # What only the facade understands, in its own words (policies, feedback roles, display name).
     attributes: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    created_at: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+    created_at: int = 0  # ms
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription(Document):
-    """One subscriber of one topic.
-
-    Attributes:
-        id: Unique within the topic.
-        topic: Whose messages.
-        queue_id: The number of its backlog: the queue of deliveries that Redrive pushes to the endpoint.
-        owner: The account it belongs to.
-        protocol: The kind of endpoint: `http`, `https`, `queue`, `function`, `email` …
-        endpoint: Where to, in the form the protocol wants.
-        confirmed: Whether it gets messages; an endpoint that has to agree first is not confirmed yet.
-        raw: The endpoint gets the message alone, without an envelope.
-        filter_text: Its filter as given, or None.
-        filter_body: The filter looks at the body rather than at the attributes.
-        filter_language: What the filter is written in: POLICY (`redrive.model.filtering.read_policy`) or EVENTS
-            (`read_event_filter`, which always looks at the whole event).
-        dead_letter: Where its dead letters go, if anywhere.
-        attributes: What only the facade understands, in its own words (delivery policy, role, confirmation token).
-        created_at: ms.
-        expires_at: From then on (ms) nothing is published to it; None: it stays.
-        client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
-        rests: Its endpoint has a circuit breaker, also where the dialect has none; named as stores have it.
-        waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
-        held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
-        subscriber: What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.
-        carries_to: The queue that it takes a service's dead letters to, as a client would (a function's, for instance).
-    """
+    """One subscriber of one topic."""
 
     restored: ClassVar = {
         "topic": ResourceName._make,
@@ -89,26 +54,36 @@ class Subscription(Document):
         "carries_to": ResourceName._make,
     }
 
-    id: str
-    topic: ResourceName
-    queue_id: int
-    owner: str
-    protocol: str
-    endpoint: str
+    id: str  # Unique within the topic
+    topic: ResourceName  # Whose messages
+    queue_id: int  # The number of its backlog: the queue of deliveries that Redrive pushes to the endpoint
+    owner: str  # The account it belongs to
+    protocol: str  # The kind of endpoint: `http`, `https`, `queue`, `function`, `email` …
+    endpoint: str  # Where to, in the form the protocol wants
+    # Whether it gets messages; an endpoint that has to agree first is not confirmed yet.
     confirmed: bool = True
-    raw: bool = False
-    filter_text: str | None = None
-    filter_body: bool = False
-    dead_letter: ResourceName | None = None
+    raw: bool = False  # The endpoint gets the message alone, without an envelope
+    filter_text: str | None = None  # Its filter as given, or None
+    filter_body: bool = False  # The filter looks at the body rather than at the attributes
+    dead_letter: ResourceName | None = None  # Where its dead letters go, if anywhere
+    # What only the facade understands, in its own words (delivery policy, role, confirmation token).
     attributes: Mapping[str, str] = field(default_factory=dict)
-    created_at: int = 0
+    created_at: int = 0  # ms
+    # What the filter is written in: POLICY (`redrive.model.filtering.read_policy`) or EVENTS
+    # (`read_event_filter`, which always looks at the whole event).
     filter_language: str = POLICY
-    expires_at: int | None = None
+    expires_at: int | None = None  # From then on (ms) nothing is published to it; None: it stays
+    # An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
     client_errors_delivered: bool = False
+    # Its endpoint has a circuit breaker, also where the dialect has none; named as stores have it.
     rests: bool = False
+    # The number of the queue where what is published waits behind a replay; None: there was none yet.
     waiting_id: int | None = None
+    # The replay that lets what is published wait there. Without one, it still goes behind what waits there.
     held_by: str | None = None
+    # What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.
     subscriber: str | None = None
+    # The queue that it takes a service's dead letters to, as a client would (a function's, for instance).
     carries_to: ResourceName | None = None
 
     @property

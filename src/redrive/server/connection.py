@@ -28,27 +28,21 @@ _REFUSALS_MAX: Final = 256
 
 @dataclass(slots=True)
 class Shared:
-    """The state that all connections of a front share.
-
-    Attributes:
-        body_bound: How large a body may be, by its head; None: any may be as large as the limits have it.
-        on_refused: Told of each request that is answered here because it is no whole request, and whose it was.
-        connections: Those that are open.
-        held: What they and their requests come to.
-        is_draining: Every response is the last of its connection.
-        emptied: Set when the last connection has gone while draining.
-    """
+    """The state that all connections of a front share."""
 
     handler: Handler
     limits: HttpLimits
     renderer: Renderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
-    held: ClientLoad
+    held: ClientLoad  # What they and their requests come to
+    # How large a body may be, by its head; None: any may be as large as the limits have it.
     body_bound: BodyBound | None = None
+    # Told of each request that is answered here because it is no whole request, and whose it was.
     on_refused: OnRefused | None = None
-    connections: set["Connection"] = field(default_factory=set)
-    is_draining: bool = False
+    connections: set["Connection"] = field(default_factory=set)  # Those that are open
+    is_draining: bool = False  # Every response is the last of its connection
+    # Set when the last connection has gone while draining.
     emptied: asyncio.Event = field(default_factory=asyncio.Event)
 
 

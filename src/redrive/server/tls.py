@@ -64,15 +64,10 @@ def _check(file: Path, what: str, load: Callable[[bytes], object]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LocalCertificate:
-    """The files of `local_authority`.
+    """The files of `local_authority`."""
 
-    Attributes:
-        server_file: The server's certificate and key, for both arguments of `server_context`.
-        authority_file: The certificate that clients are to trust; without its key.
-    """
-
-    server_file: Path
-    authority_file: Path
+    server_file: Path  # The server's certificate and key, for both arguments of `server_context`
+    authority_file: Path  # The certificate that clients are to trust; without its key
 
     @property
     def advice(self) -> str:

@@ -26,36 +26,22 @@ _ACCOUNT: Final = "000000000000"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredQueue:
-    """A queue that is to be there.
-
-    Attributes:
-        name: Its name.
-        account: Whose it is, twelve digits.
-        region: Where; empty for the server's own region.
-        attributes: As SetQueueAttributes takes them.
-        tags: Free labels.
-    """
+    """A queue that is to be there."""
 
     name: str
-    account: str
-    region: str
-    attributes: Mapping[str, str]
-    tags: Mapping[str, str]
+    account: str  # Whose it is, twelve digits
+    region: str  # Where; empty for the server's own region
+    attributes: Mapping[str, str]  # As SetQueueAttributes takes them
+    tags: Mapping[str, str]  # Free labels
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSubscription:
-    """A subscription that is to be there.
+    """A subscription that is to be there."""
 
-    Attributes:
-        protocol: As Subscribe takes it.
-        endpoint: As Subscribe takes it; for `sqs` a queue's bare name will do.
-        attributes: As Subscribe takes them.
-    """
-
-    protocol: str
-    endpoint: str
-    attributes: Mapping[str, str]
+    protocol: str  # As Subscribe takes it
+    endpoint: str  # As Subscribe takes it; for `sqs` a queue's bare name will do
+    attributes: Mapping[str, str]  # As Subscribe takes them
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,10 @@ _CLOSED_ADDRESSES: Final = tuple(map(ip_address, ("127.0.0.1", "::1", "169.254.1
 
 
 class Finding(NamedTuple):
-    """The answer to one check.
+    """The answer to one check."""
 
-    Attributes:
-        check: Its name.
-        open: What is open, and what closes it; empty: nothing.
-    """
-
-    check: str
-    open: str = ""
+    check: str  # Its name
+    open: str = ""  # What is open, and what closes it; empty: nothing
 
 
 def findings(settings: Settings) -> Iterator[Finding]:

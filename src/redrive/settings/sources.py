@@ -15,19 +15,12 @@ ENVIRONMENT_PREFIX: Final = "REDRIVE_"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A setting's value and where it came from.
+    """A setting's value and where it came from."""
 
-    Attributes:
-        name: The setting.
-        value: Its value.
-        source: `flag`, `environment (VARIABLE)`, `file (PATH)` or `default`.
-        shown: The value as a terminal or a log may show it: without passwords.
-    """
-
-    name: str
+    name: str  # The setting
     value: str | int | bool
-    source: str
-    shown: str
+    source: str  # `flag`, `environment (VARIABLE)`, `file (PATH)` or `default`
+    shown: str  # The value as a terminal or a log may show it: without passwords
 
 
 def variable_of(setting: str) -> str:

@@ -25,19 +25,13 @@ _PASSWORD_OPTION: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A row of the table, besides the name, the type and the default, which are the field's.
+    """A row of the table, besides the name, the type and the default, which are the field's."""
 
-    Attributes:
-        help: What the command line says of it.
-        choices: Every value it can have; empty: any of its type.
-        check: Raises ValueError, with what is wrong behind the setting's name; SettingsInvalid says all of it.
-        mask: Makes a value one that may be shown.
-    """
-
-    help: str
-    choices: tuple[str, ...] = ()
+    help: str  # What the command line says of it
+    choices: tuple[str, ...] = ()  # Every value it can have; empty: any of its type
+    # Raises ValueError, with what is wrong behind the setting's name; SettingsInvalid says all of it.
     check: Callable[[Any], object] | None = None
-    mask: Callable[[str], str] | None = None
+    mask: Callable[[str], str] | None = None  # Makes a value one that may be shown
 
     def shown(self, value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, of any type
         """A value as a terminal or a log may show it."""

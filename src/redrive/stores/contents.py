@@ -21,15 +21,10 @@ _SUM: Final = 1 << (8 * _DIGEST_BYTES)
 
 
 class StoreTable(NamedTuple):
-    """A table that every kind of store has.
-
-    Attributes:
-        name: Its name.
-        columns: Their names, in the order that digests are made of.
-    """
+    """A table that every kind of store has."""
 
     name: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # Their names, in the order that digests are made of
 
     @property
     def select(self) -> str:
@@ -71,38 +66,23 @@ _QUEUE, _GROUP, _TOKEN, _PLACE = map(DELIVERIES.columns.index, ("queue_id", "gro
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """The rows of a table, in short.
+    """The rows of a table, in short."""
 
-    Attributes:
-        name: The table's.
-        rows: Their number.
-        digest: 32 hexadecimal digits; equal where the rows are, whatever their order and the kind of store.
-    """
-
-    name: str
-    rows: int
-    digest: str
+    name: str  # The table's
+    rows: int  # Their number
+    digest: str  # 32 hexadecimal digits; equal where the rows are, whatever their order and the kind of store
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The rows of a store, in short.
+    """The rows of a store, in short."""
 
-    Attributes:
-        tables: In the order of `TABLES`.
-        documents: The number of documents by kind: queues, topics, tasks, keys …
-        claims: Deliveries that somebody claimed, whether the claim still holds or not.
-        queues: Queues with deliveries.
-        groups: Message groups with deliveries.
-        faults: What contradicts itself, a sentence each; empty in a store that is whole.
-    """
-
-    tables: Sequence[TableDigest]
-    documents: Mapping[str, int]
-    claims: int
-    queues: int
-    groups: int
-    faults: Sequence[str]
+    tables: Sequence[TableDigest]  # In the order of `TABLES`
+    documents: Mapping[str, int]  # The number of documents by kind: queues, topics, tasks, keys …
+    claims: int  # Deliveries that somebody claimed, whether the claim still holds or not
+    queues: int  # Queues with deliveries
+    groups: int  # Message groups with deliveries
+    faults: Sequence[str]  # What contradicts itself, a sentence each; empty in a store that is whole
 
 
 @dataclass(slots=True)

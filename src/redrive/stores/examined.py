@@ -4,14 +4,8 @@ from typing import NamedTuple
 
 
 class Examined(NamedTuple):
-    """The answer to one check.
+    """The answer to one check."""
 
-    Attributes:
-        check: Its name.
-        fact: What was measured, for people.
-        wrong: What is wrong, and what mends it; empty: nothing.
-    """
-
-    check: str
-    fact: str = ""
-    wrong: str = ""
+    check: str  # Its name
+    fact: str = ""  # What was measured, for people
+    wrong: str = ""  # What is wrong, and what mends it; empty: nothing

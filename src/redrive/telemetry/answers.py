@@ -20,17 +20,11 @@ _NO_END_MS: Final = round(5 * 1.6**17)
 
 
 class Answer(NamedTuple):
-    """A way in which the receiver of a subscription answers.
-
-    Attributes:
-        topic: Its topic.
-        subscription: Its id.
-        delivered: Whether the attempt succeeded.
-    """
+    """A way in which the receiver of a subscription answers."""
 
     topic: ResourceName
-    subscription: str
-    delivered: bool
+    subscription: str  # Its id
+    delivered: bool  # Whether the attempt succeeded
 
     @property
     def series(self) -> Series:

@@ -30,50 +30,29 @@ _HIDDEN: Final = ":audit"  # behind a region: no caller of CloudWatch Logs names
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A change that somebody made.
+    """A change that somebody made."""
 
-    Attributes:
-        at: When (ms).
-        who: An access key or a principal; empty where nobody has to say.
-        action: What kind of change: `redrive`, `set-aside`.
-        on: The queue, topic or other thing that was changed.
-        what: The change in words, without any message's body.
-        by: By which way: `console` or `control`.
-        address: Where from.
-        before: What was there before, where that is short; empty: not kept.
-        after: What is there now.
-        undo: The path of the console's form that takes it back; empty: nothing does.
-        fields: Of that form.
-        follows: The digest of the entry before this one; empty: this is the first.
-    """
-
-    at: int
-    who: str
-    action: str
-    on: str
-    what: str
-    by: str
-    address: str
-    before: str = ""
-    after: str = ""
-    undo: str = ""
-    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    follows: str = ""
+    at: int  # When (ms)
+    who: str  # An access key or a principal; empty where nobody has to say
+    action: str  # What kind of change: `redrive`, `set-aside`
+    on: str  # The queue, topic or other thing that was changed
+    what: str  # The change in words, without any message's body
+    by: str  # By which way: `console` or `control`
+    address: str  # Where from
+    before: str = ""  # What was there before, where that is short; empty: not kept
+    after: str = ""  # What is there now
+    undo: str = ""  # The path of the console's form that takes it back; empty: nothing does
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)  # Of that form
+    follows: str = ""  # The digest of the entry before this one; empty: this is the first
 
 
 @dataclass(frozen=True, slots=True)
 class KeptEntry:
-    """An entry as it was read.
+    """An entry as it was read."""
 
-    Attributes:
-        entry: What it says.
-        place: Where it stands, to go on from.
-        digest: Of its text, which the next one carries.
-    """
-
-    entry: AuditEntry
-    place: tuple[int, int]
-    digest: str
+    entry: AuditEntry  # What it says
+    place: tuple[int, int]  # Where it stands, to go on from
+    digest: str  # Of its text, which the next one carries
 
 
 class AuditTrail:

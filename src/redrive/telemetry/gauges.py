@@ -31,17 +31,11 @@ _QUEUES_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class _QueueReading:
-    """One look at a queue.
+    """One look at a queue."""
 
-    Attributes:
-        minute: When (ms).
-        counts: How full it was.
-        oldest_at: When its oldest message that is not stuck began to age (ms), if it has one.
-    """
-
-    minute: int
-    counts: Counts
-    oldest_at: int | None
+    minute: int  # When (ms)
+    counts: Counts  # How full it was
+    oldest_at: int | None  # When its oldest message that is not stuck began to age (ms), if it has one
 
     @property
     def is_settled(self) -> bool:

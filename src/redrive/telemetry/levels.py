@@ -15,18 +15,12 @@ OTHERS: Final = ResourceName("", "", "(others)")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level of a queue, or of the backlogs of a topic's subscriptions.
+    """The level of a queue, or of the backlogs of a topic's subscriptions."""
 
-    Attributes:
-        name: The queue or the topic; OTHERS stands for several.
-        counts: Deliveries that are due, in flight, and waiting for a later moment.
-        age_seconds: Of the oldest delivery.
-        oldest_at: When that began to age (ms); None: nobody says so, or several queues are told of together.
-    """
-
-    name: ResourceName
-    counts: Counts
-    age_seconds: int
+    name: ResourceName  # The queue or the topic; OTHERS stands for several
+    counts: Counts  # Deliveries that are due, in flight, and waiting for a later moment
+    age_seconds: int  # Of the oldest delivery
+    # When that began to age (ms); None: nobody says so, or several queues are told of together.
     oldest_at: int | None = None
 
     def and_also(self, other: "Level") -> "Level":

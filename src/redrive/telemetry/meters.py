@@ -99,15 +99,11 @@ SHARED: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
 class Reading(NamedTuple):
-    """The state of a histogram.
+    """The state of a histogram."""
 
-    Attributes:
-        buckets: Bounds, and how many values were no greater; the last bound is infinite, and has them all.
-        sum: Of all values.
-    """
-
+    # Bounds, and how many values were no greater; the last bound is infinite, and has them all.
     buckets: Sequence[tuple[float, int]]
-    sum: float
+    sum: float  # Of all values
 
 
 class Histogram:

@@ -15,19 +15,13 @@ PLACE: Final = ":place"  # a namespace
 
 
 class Traffic(NamedTuple):
-    """Numbers that a place, or something in it, counted.
+    """Numbers that a place, or something in it, counted."""
 
-    Attributes:
-        sent: Messages that came into queues.
-        received: Messages that receivers got, each time that they did.
-        pushed: Deliveries that endpoints took; queues that take a publication straight away are in `sent` alone.
-        failed: Attempts at an endpoint that did not succeed.
-    """
-
-    sent: float = 0.0
-    received: float = 0.0
+    sent: float = 0.0  # Messages that came into queues
+    received: float = 0.0  # Messages that receivers got, each time that they did
+    # Deliveries that endpoints took; queues that take a publication straight away are in `sent` alone.
     pushed: float = 0.0
-    failed: float = 0.0
+    failed: float = 0.0  # Attempts at an endpoint that did not succeed
 
 
 #: What is kept of each place.
@@ -132,17 +126,11 @@ _COUNTED: Final = "deliveries_lost"
 
 
 class Loss(NamedTuple):
-    """A cause for which something loses what it cannot deliver.
+    """A cause for which something loses what it cannot deliver."""
 
-    Attributes:
-        of: The topic or the queue; without a name: publications straight to phones and devices.
-        subscription: The id of the subscription of the topic; empty: the queue itself loses.
-        reason: The cause with its status: `client_error 404`.
-    """
-
-    of: ResourceName
-    subscription: str
-    reason: str
+    of: ResourceName  # The topic or the queue; without a name: publications straight to phones and devices
+    subscription: str  # The id of the subscription of the topic; empty: the queue itself loses
+    reason: str  # The cause with its status: `client_error 404`
 
     @property
     def series(self) -> Series:

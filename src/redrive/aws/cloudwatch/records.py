@@ -10,19 +10,13 @@ from redrive.model.names import ResourceName
 
 @dataclass(frozen=True, slots=True)
 class Dashboard(Document):
-    """One dashboard.
-
-    Attributes:
-        name: Account and name; the region is empty, since dashboards are of no region.
-        body: JSON, as it was put.
-        modified_at: When (ms).
-    """
+    """One dashboard."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
-    name: ResourceName
-    body: str
-    modified_at: int
+    name: ResourceName  # Account and name; the region is empty, since dashboards are of no region
+    body: str  # JSON, as it was put
+    modified_at: int  # When (ms)
 
 
 DASHBOARD: Final = DocumentKind.of("dashboard", Dashboard)

@@ -10,19 +10,12 @@ from redrive.model.errors import KeyUnusable
 
 
 class RefusalTexts(NamedTuple):
-    """The names that a refusal of KMS has elsewhere.
+    """The names that a refusal of KMS has elsewhere."""
 
-    Attributes:
-        sqs: The shape at SQS.
-        sqs_query: Its code in Query, and in the log of deliveries.
-        sns: The shape at SNS.
-        reason: Of an attempt.
-    """
-
-    sqs: str
-    sqs_query: str
-    sns: str
-    reason: Reason
+    sqs: str  # The shape at SQS
+    sqs_query: str  # Its code in Query, and in the log of deliveries
+    sns: str  # The shape at SNS
+    reason: Reason  # Of an attempt
 
 
 _STATE: Final = RefusalTexts(

@@ -29,25 +29,15 @@ _AGAIN_MS_MAX: Final = 5 * 60_000
 
 @dataclass(slots=True)
 class _Buffer:
-    """A stream as this node knows it.
+    """A stream as this node knows it."""
 
-    Attributes:
-        id: Of the stream.
-        name: Of the stream.
-        size: Of what came by this node and was not delivered yet (bytes), at least.
-        due_at: When it is flushed (ms); None: nothing waits.
-        timer: Goes off then.
-        failures: Flushes that failed, one after another.
-        flushing: Under way.
-    """
-
-    id: str
-    name: ResourceName
-    size: int = 0
-    due_at: int | None = None
-    timer: Timer | None = None
-    failures: int = 0
-    flushing: asyncio.Task[None] | None = None
+    id: str  # Of the stream
+    name: ResourceName  # Of the stream
+    size: int = 0  # Of what came by this node and was not delivered yet (bytes), at least
+    due_at: int | None = None  # When it is flushed (ms); None: nothing waits
+    timer: Timer | None = None  # Goes off then
+    failures: int = 0  # Flushes that failed, one after another
+    flushing: asyncio.Task[None] | None = None  # Under way
 
 
 class Deliveries:

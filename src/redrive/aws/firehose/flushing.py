@@ -44,17 +44,11 @@ class FlushFailed(Exception):  # noqa: N818 - what happened, as the log says it
 
 @dataclass(slots=True)
 class Gathered:
-    """The deliveries of a flush, claimed.
+    """The deliveries of a flush, claimed."""
 
-    Attributes:
-        deliveries: In order of arrival.
-        size: Of their records (bytes).
-        records: The records in them.
-    """
-
-    deliveries: list[Delivery] = field(default_factory=list)
-    records: list[WaitingRecord] = field(default_factory=list)
-    size: int = 0
+    deliveries: list[Delivery] = field(default_factory=list)  # In order of arrival
+    records: list[WaitingRecord] = field(default_factory=list)  # The records in them
+    size: int = 0  # Of their records (bytes)
 
     def add(self, deliveries: Sequence[Delivery]) -> None:
         """Take some more."""

@@ -18,15 +18,10 @@ _GZIP_LEVEL: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A compression of objects.
+    """A compression of objects."""
 
-    Attributes:
-        extension: What keys end with.
-        apply: Compresses a content, which the second argument names.
-    """
-
-    extension: str
-    apply: Callable[[bytes, str], bytes]
+    extension: str  # What keys end with
+    apply: Callable[[bytes, str], bytes]  # Compresses a content, which the second argument names
 
 
 def _plain(content: bytes, _: str) -> bytes:

@@ -15,17 +15,11 @@ _ID_BYTES = 111  # an id has 222 characters, as recorded
 
 @dataclass(frozen=True, slots=True)
 class WaitingRecord:
-    """A record that waits to be delivered.
+    """A record that waits to be delivered."""
 
-    Attributes:
-        id: Within its stream.
-        at: When it came (ms).
-        data: Its content.
-    """
-
-    id: str
-    at: int
-    data: bytes
+    id: str  # Within its stream
+    at: int  # When it came (ms)
+    data: bytes  # Its content
 
 
 def packed(records: Sequence[bytes]) -> str:

@@ -20,30 +20,19 @@ class Processor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStream(Document):
-    """A delivery stream.
+    """A delivery stream."""
 
-    Attributes:
-        account: Whose it is.
-        region: Where.
-        name: Unique there.
-        id: Another one for each stream that has ever been made.
-        created_at: ms.
-        destination: The settings of S3 as `ExtendedS3DestinationConfiguration` has them, every default filled in.
-        version: Counts its configurations, from 1.
-        updated_at: When the last of them began (ms); 0: it is the first.
-        tags: By key.
-        encryption: `KeyType`, and `KeyARN` of a customer's key; empty: records wait in the store as they came.
-    """
-
-    account: str
-    region: str
-    name: str
-    id: str
-    created_at: int
+    account: str  # Whose it is
+    region: str  # Where
+    name: str  # Unique there
+    id: str  # Another one for each stream that has ever been made
+    created_at: int  # ms
+    # The settings of S3 as `ExtendedS3DestinationConfiguration` has them, every default filled in.
     destination: Mapping[str, Any]
-    version: int = 1
-    updated_at: int = 0
-    tags: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1  # Counts its configurations, from 1
+    updated_at: int = 0  # When the last of them began (ms); 0: it is the first
+    tags: Mapping[str, str] = field(default_factory=dict)  # By key
+    # `KeyType`, and `KeyARN` of a customer's key; empty: records wait in the store as they came.
     encryption: Mapping[str, str] = field(default_factory=dict)
 
     @property

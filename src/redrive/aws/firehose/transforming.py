@@ -48,32 +48,20 @@ class TransformationFailed(Exception):  # noqa: N818 - what happened, as the log
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why records could not be processed.
+    """The reason why records could not be processed."""
 
-    Attributes:
-        code: `Lambda.FunctionError` …
-        message: What is said of it.
-        attempts: How often the function was invoked.
-        ended_at: When the last of them ended (ms).
-    """
-
-    code: str
-    message: str
-    attempts: int
-    ended_at: int
+    code: str  # `Lambda.FunctionError` …
+    message: str  # What is said of it
+    attempts: int  # How often the function was invoked
+    ended_at: int  # When the last of them ended (ms)
 
 
 @dataclass(slots=True)
 class Transformed:
-    """The records of an object, as the function left them.
+    """The records of an object, as the function left them."""
 
-    Attributes:
-        contents: Of those that go on.
-        failed: Those that could not be processed, as lines of JSON.
-    """
-
-    contents: list[bytes] = field(default_factory=list)
-    failed: list[bytes] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)  # Of those that go on
+    failed: list[bytes] = field(default_factory=list)  # Those that could not be processed, as lines of JSON
 
 
 class Transformation:

@@ -22,19 +22,12 @@ class ExpiredToken(SignatureRefused):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The holder of a key.
+    """The holder of a key."""
 
-    Attributes:
-        secret: The holder signs with it.
-        account: Twelve digits.
-        user: The name of the user whose key it is; empty: it is the account's own, or a session's.
-        session: The session that the key is for; None: it is a lasting one.
-    """
-
-    secret: str
-    account: str
-    user: str = ""
-    session: Session | None = None
+    secret: str  # The holder signs with it
+    account: str  # Twelve digits
+    user: str = ""  # The name of the user whose key it is; empty: it is the account's own, or a session's
+    session: Session | None = None  # The session that the key is for; None: it is a lasting one
 
 
 class Holders:

@@ -23,18 +23,13 @@ from redrive.model.http import Request, Response
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """The service, operation and codec of a request.
+    """The service, operation and codec of a request."""
 
-    Attributes:
-        service: Botocore's name of it: `Service.load` takes it.
-        operation: As the request names it; the service may have none of that name. None: the name is in a compressed
-            form, which is unfolded for known callers alone; `action` finds it then.
-        codec: Its protocol for this request; None for one that is recognised but not spoken.
-    """
-
-    service: str
+    service: str  # Botocore's name of it: `Service.load` takes it
+    # As the request names it; the service may have none of that name. None: the name is in a compressed form,
+    # which is unfolded for known callers alone; `action` finds it then.
     operation: str | None
-    codec: Codec | None
+    codec: Codec | None  # Its protocol for this request; None for one that is recognised but not spoken
 
 
 def recognise(request: Request) -> Recognised | None:

@@ -20,15 +20,10 @@ _LINEAGE: Final = re.compile(r"(?:^|;)Lineage=([0-9]{1,4}):([0-9a-f]{32})(?:;|$)
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Counts rounds by trace headers.
+    """Counts rounds by trace headers."""
 
-    Attributes:
-        secret: Makes and knows tags.
-        chance: For the ids of traces.
-    """
-
-    secret: InstallationSecret
-    chance: random.Random
+    secret: InstallationSecret  # Makes and knows tags
+    chance: random.Random  # For the ids of traces
 
     def header(self, rounds: int) -> str:
         """The trace header of an invocation that is the last of so many rounds."""

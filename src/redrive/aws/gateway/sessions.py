@@ -15,17 +15,11 @@ _NOBODYS: Final = "AROA" + "A" * 17  # the id of a role that is not there
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Begins sessions.
+    """Begins sessions."""
 
-    Attributes:
-        tokens: Seals what there is to know of them.
-        identities: Finds roles.
-        runtime: Time, by which sessions end, and chance.
-    """
-
-    tokens: SessionTokens
-    identities: Identities
-    runtime: Runtime
+    tokens: SessionTokens  # Seals what there is to know of them
+    identities: Identities  # Finds roles
+    runtime: Runtime  # Time, by which sessions end, and chance
 
     def begin(self, session: Session, seconds: int) -> Credentials:
         """The credentials of a session that begins now.

@@ -37,23 +37,14 @@ _ID_ALPHABET: Final = string.ascii_uppercase + "234567"
 
 @dataclass(frozen=True, slots=True)
 class Entity(Generic[N]):
-    """A kind of things.
-
-    Attributes:
-        kind: Of its documents.
-        word: In names of operations and parameters: `Role`.
-        prefix: The beginning of unique ids.
-        missing: The text for a name that nothing has.
-        standing: The text for a name that something has.
-        inline_chars_max: The characters of all inline policies together.
-    """
+    """A kind of things."""
 
     kind: DocumentKind[N]
-    word: str
-    prefix: str
-    missing: str
-    standing: str
-    inline_chars_max: int = 0
+    word: str  # In names of operations and parameters: `Role`
+    prefix: str  # The beginning of unique ids
+    missing: str  # The text for a name that nothing has
+    standing: str  # The text for a name that something has
+    inline_chars_max: int = 0  # The characters of all inline policies together
 
     @property
     def parameter(self) -> str:

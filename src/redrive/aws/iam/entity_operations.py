@@ -17,13 +17,9 @@ N = TypeVar("N", bound=Named)
 
 
 class EntityOperations(Generic[N]):
-    """Creates, shows, renames and deletes entities of one kind.
+    """Creates, shows, renames and deletes entities of one kind."""
 
-    Attributes:
-        entity: The kind.
-    """
-
-    entity: ClassVar[Entity[Any]]
+    entity: ClassVar[Entity[Any]]  # The kind
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
         self._resources = resources

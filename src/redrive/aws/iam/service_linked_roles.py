@@ -31,15 +31,10 @@ _PROTECTED: Final = (
 
 
 class _LinkedRole(NamedTuple):
-    """The role of a service.
+    """The role of a service."""
 
-    Attributes:
-        role: Its name.
-        policy: The name of the policy that is attached to it.
-    """
-
-    role: str
-    policy: str
+    role: str  # Its name
+    policy: str  # The name of the policy that is attached to it
 
 
 def linked_role(name: str, suffix: str = "") -> str:

@@ -32,15 +32,10 @@ V = TypeVar("V")
 
 
 class ValueReader(NamedTuple, Generic[V]):
-    """A reader of a value from its text.
+    """A reader of a value from its text."""
 
-    Attributes:
-        parse: Returns the value, or None for a text that is not acceptable.
-        complaint: What is wrong with a text then; `{}` stands for the text.
-    """
-
-    parse: Callable[[str], V | None]
-    complaint: str = ""
+    parse: Callable[[str], V | None]  # Returns the value, or None for a text that is not acceptable
+    complaint: str = ""  # What is wrong with a text then; `{}` stands for the text
 
 
 def choice(*words: str) -> ValueReader[str]:
@@ -83,30 +78,21 @@ ROLE_ARN: Final[ValueReader[str]] = ValueReader(
 
 @dataclass(frozen=True, slots=True)
 class ResourceAttribute(Generic[R]):
-    """One attribute of a kind of resource.
+    """One attribute of a kind of resource."""
 
-    Attributes:
-        name: On the wire.
-        reader: Reads its values.
-        field: The resource's field that holds the value; None: its text is kept among `AttributedResource.attributes`.
-        write: Makes the text of a field's value.
-        default: The text shown where none is kept; None: it is not shown then.
-        removable: The empty text takes a kept one away.
-        applies: Whether a resource has the attribute at all.
-        inapplicable: What is answered where it is set and does not apply; None: as for an unknown attribute.
-        change: Sets it in place of reader and field, where it depends on others or changes them.
-        show: Makes its text in place of field and default; None as the text: it is not shown.
-    """
-
-    name: str
-    reader: ValueReader[Any] = TEXT
+    name: str  # On the wire
+    reader: ValueReader[Any] = TEXT  # Reads its values
+    # The resource's field that holds the value; None: its text is kept among `AttributedResource.attributes`.
     field: str | None = None
-    write: Callable[[Any], str] = str
-    default: str | None = None
-    removable: bool = True
-    applies: Callable[[R], bool] = lambda _: True
+    write: Callable[[Any], str] = str  # Makes the text of a field's value
+    default: str | None = None  # The text shown where none is kept; None: it is not shown then
+    removable: bool = True  # The empty text takes a kept one away
+    applies: Callable[[R], bool] = lambda _: True  # Whether a resource has the attribute at all
+    # What is answered where it is set and does not apply; None: as for an unknown attribute.
     inapplicable: Callable[[str], Exception] | None = None
+    # Sets it in place of reader and field, where it depends on others or changes them.
     change: Callable[[R, str], R] | None = None
+    # Makes its text in place of field and default; None as the text: it is not shown.
     show: Callable[[R], str | None] | None = None
 
     def shown(self, resource: R) -> str | None:

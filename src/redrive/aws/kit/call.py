@@ -30,29 +30,19 @@ _NO_KEYS: Final[Mapping[str, Values]] = {}
 
 @dataclass(slots=True)
 class Call:
-    """One call: its caller, place and time.
+    """One call: its caller, place and time."""
 
-    Attributes:
-        request: As it came in.
-        principal: The signer; without authentication, the caller that the request names.
-        region: The scope of the signature.
-        now: When it came in (ms).
-        id: The request id of its answer.
-        base_url: What URLs in its answer begin with.
-        further_keys: Condition keys that a service adds which calls for somebody; None: nothing was added.
-        died: The dead letter that a message is which a service sends; None: it is nobody's.
-        of_stack: A stack makes it, which gives its resources tags that nobody else may give.
-    """
-
-    request: Request
-    principal: Principal
-    region: str
-    now: int
-    id: str
-    base_url: str
+    request: Request  # As it came in
+    principal: Principal  # The signer; without authentication, the caller that the request names
+    region: str  # The scope of the signature
+    now: int  # When it came in (ms)
+    id: str  # The request id of its answer
+    base_url: str  # What URLs in its answer begin with
+    # Condition keys that a service adds which calls for somebody; None: nothing was added.
     further_keys: Mapping[str, Values] | None = None
+    # The dead letter that a message is which a service sends; None: it is nobody's.
     died: DeathRecord | None = None
-    of_stack: bool = False
+    of_stack: bool = False  # A stack makes it, which gives its resources tags that nobody else may give
 
     @property
     def account(self) -> str:

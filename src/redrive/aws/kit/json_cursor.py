@@ -6,36 +6,22 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 
 class FaultTexts(NamedTuple):
-    """The texts of a reader for members that are not acceptable; a member's path stands before each.
+    """The texts of a reader for members that are not acceptable; a member's path stands before each."""
 
-    Attributes:
-        between: What stands between the names of a path.
-        unknown: Of a member that nobody knows.
-        not_object: Of a value that is no object.
-        not_text: Of a value that is no text.
-    """
-
-    between: str = "."
-    unknown: str = "is not a recognized attribute"
-    not_object: str = "must be a JSON object"
-    not_text: str = "must be a string"
+    between: str = "."  # What stands between the names of a path
+    unknown: str = "is not a recognized attribute"  # Of a member that nobody knows
+    not_object: str = "must be a JSON object"  # Of a value that is no object
+    not_text: str = "must be a string"  # Of a value that is no text
 
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """One object of a document.
-
-    Attributes:
-        members: Its members.
-        refusal: Makes the reader's error of what is wrong with the document.
-        words: The reader's words.
-        path: The names of the members that lead to the object, from the root's.
-    """
+    """One object of a document."""
 
     members: Mapping[str, Any]
-    refusal: Callable[[str], Exception]
-    words: FaultTexts
-    path: tuple[str, ...] = ()
+    refusal: Callable[[str], Exception]  # Makes the reader's error of what is wrong with the document
+    words: FaultTexts  # The reader's words
+    path: tuple[str, ...] = ()  # The names of the members that lead to the object, from the root's
 
     def refuse(self, name: str, rule: str) -> NoReturn:
         """Refuse the document for a member that breaks a rule; without a name, for this object.

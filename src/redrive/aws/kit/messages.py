@@ -48,18 +48,12 @@ class Channel(Protocol):
 
 
 class IdRefusals(NamedTuple):
-    """A service's refusals of ids that are not acceptable.
+    """A service's refusals of ids that are not acceptable."""
 
-    Attributes:
-        malformed: To the id given for a parameter.
-        without_group: To a message for a FIFO channel without a group id.
-        unordered: To a deduplication id for a standard channel.
-        without_deduplication: To a message for a FIFO channel that has no deduplication id and needs one.
-    """
-
-    malformed: Callable[[str, str], AwsError]
-    without_group: Callable[[], AwsError]
-    unordered: Callable[[str], AwsError]
+    malformed: Callable[[str, str], AwsError]  # To the id given for a parameter
+    without_group: Callable[[], AwsError]  # To a message for a FIFO channel without a group id
+    unordered: Callable[[str], AwsError]  # To a deduplication id for a standard channel
+    # To a message for a FIFO channel that has no deduplication id and needs one.
     without_deduplication: Callable[[], AwsError]
 
 
@@ -186,21 +180,14 @@ def unpacked(data_type: str, value: str) -> dict[str, Any]:
 
 
 class BatchRefusals(NamedTuple):
-    """A service's refusals of a batch that is not acceptable as a whole.
+    """A service's refusals of a batch that is not acceptable as a whole."""
 
-    Attributes:
-        empty: To one without entries.
-        too_long: To one of so many entries.
-        bad_id: To an id with other characters than letters, digits, hyphens and underscores.
-        long_id: To an id of more than 80 characters.
-        repeated_id: To an id that two entries have.
-    """
-
-    empty: Callable[[], AwsError]
-    too_long: Callable[[int], AwsError]
+    empty: Callable[[], AwsError]  # To one without entries
+    too_long: Callable[[int], AwsError]  # To one of so many entries
+    # To an id with other characters than letters, digits, hyphens and underscores.
     bad_id: Callable[[str], AwsError]
-    long_id: Callable[[str], AwsError]
-    repeated_id: Callable[[str], AwsError]
+    long_id: Callable[[str], AwsError]  # To an id of more than 80 characters
+    repeated_id: Callable[[str], AwsError]  # To an id that two entries have
 
 
 def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:

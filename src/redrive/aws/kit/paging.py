@@ -24,20 +24,14 @@ _COUNT = re.compile(r"[0-9]{1,9}")  # anybody can make a token, and Python reads
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The lists of one service.
+    """The lists of one service."""
 
-    Attributes:
-        service: Botocore's name of it.
-        refusal: Makes the service's error of a token that it did not give out.
-        size: How many items a page has, where the caller does not say.
-        size_max: How many it has at most; more are cut off, or refused. None: the published model bounds them.
-        size_refusal: Makes the service's error of a size out of bounds; None: it is cut down.
-    """
-
-    service: str
-    refusal: Callable[[str], AwsError]
-    size: int = 100
+    service: str  # Botocore's name of it
+    refusal: Callable[[str], AwsError]  # Makes the service's error of a token that it did not give out
+    size: int = 100  # How many items a page has, where the caller does not say
+    # How many it has at most; more are cut off, or refused. None: the published model bounds them.
     size_max: int | None = None
+    # Makes the service's error of a size out of bounds; None: it is cut down.
     size_refusal: Callable[[int], AwsError] | None = None
 
     def of(

@@ -15,16 +15,12 @@ _ARN_PARTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class ResourceScope:
-    """Resources that an operation is about.
+    """Resources that an operation is about."""
 
-    Attributes:
-        arn: What a caller's own policies have to allow. One that ends in `*` stands for whatever begins so, and `*` for
-            whatever the service has: a Deny of any of it holds.
-        related: Further ARNs, of the same form: a Deny of any of them holds.
-    """
-
+    # What a caller's own policies have to allow. One that ends in `*` stands for whatever begins so, and `*`
+    # for whatever the service has: a Deny of any of it holds.
     arn: str
-    related: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()  # Further ARNs, of the same form: a Deny of any of them holds
 
 
 #: The scope of what names no resource.

@@ -25,51 +25,37 @@ def _no_profiles(_: Any) -> Mapping[str, DeliveryProfile]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """A service besides its operations: what it answers to and does by itself, told before any of it is imported.
+    """A service besides its operations: what it answers to and does by itself, told before any of it is imported."""
 
-    Attributes:
-        paths: Beginnings of paths that it has to itself.
-        hosted: Tells requests that are its by their host, whoever sends them; None: there are none.
-        body_bytes_max: The largest body of those.
-        endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
-        profiles: Makes the profiles of its deliveries, by the dialect that topics carry, of the `Host`.
-        wakes: Documents for which it has work that goes on by itself: where there are any, it starts with the server.
-    """
-
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # Beginnings of paths that it has to itself
+    # Tells requests that are its by their host, whoever sends them; None: there are none.
     hosted: Callable[[Request], bool] | None = None
-    body_bytes_max: int = 0
-    endpoints: tuple[str, ...] = ()
+    body_bytes_max: int = 0  # The largest body of those
+    endpoints: tuple[str, ...] = ()  # What deliveries are pushed to, by the protocol that subscriptions carry
+    # Makes the profiles of its deliveries, by the dialect that topics carry, of the `Host`.
     profiles: Callable[[Any], Mapping[str, DeliveryProfile]] = _no_profiles
+    # Documents for which it has work that goes on by itself: where there are any, it starts with the server.
     wakes: tuple[DocumentKind[Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsService:
-    """All that is particular to a service.
+    """All that is particular to a service."""
 
-    Attributes:
-        profile: What its published model does not say.
-        title: As Amazon's handlers of resources call it in reasons: `CloudWatchLogs`.
-        translated: Translates a refusal of the engine into the service's error.
-        scopes: The resources that an operation is about; see `Facade.scopes`.
-        documents: What callers make through it, all of which a reset removes.
-        action: The action that a caller needs for an operation, where it is not called as the operation is.
-        switch: How a server has to be started to offer the service; empty: it is offered always.
-        operations: Makes its operations, of the `Host` that is handed to it; None: `redrive.composition` has a module for
-            the service, since there is more to it than operations.
-        outline: What there is to it besides operations.
-    """
-
-    profile: Profile
-    title: str
+    profile: Profile  # What its published model does not say
+    title: str  # As Amazon's handlers of resources call it in reasons: `CloudWatchLogs`
+    # Translates a refusal of the engine into the service's error.
     translated: Callable[[RedriveError], AwsError]
-    scopes: Scopes
+    scopes: Scopes  # The resources that an operation is about; see `Facade.scopes`
+    # What callers make through it, all of which a reset removes.
     documents: tuple[DocumentKind[Any], ...] = ()
+    # The action that a caller needs for an operation, where it is not called as the operation is.
     action: Callable[[Call, str], str] | None = None
-    switch: str = ""
+    switch: str = ""  # How a server has to be started to offer the service; empty: it is offered always
+    # Makes its operations, of the `Host` that is handed to it; None: `redrive.composition` has a module for
+    # the service, since there is more to it than operations.
     operations: Callable[[Any], Mapping[str, Verb]] | None = None
-    outline: Outline = Outline()
+    outline: Outline = Outline()  # What there is to it besides operations
 
     @property
     def name(self) -> str:

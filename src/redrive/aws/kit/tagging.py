@@ -40,40 +40,27 @@ class Tagged(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tagging:
-    """The tags of a service's resources, and the service's words about them.
+    """The tags of a service's resources, and the service's words about them."""
 
-    Attributes:
-        too_many: Makes the error for more than there may be.
-        duplicate: Makes the error for a key that stands twice; None: the last one counts.
-        reserved: Makes the error for a key that begins with `aws:`; None: it may be given.
-        fault: Makes the error for a key or value that the published model does not bound; None: it bounds all.
-        most: Of a resource.
-        any_case: Whether keys are the same in any case.
-        pair: The members of a tag, where tags are a list of structures; empty: they are an object by key.
-        add: The operation that sets some, and leaves the others.
-        remove: The operation that takes some away.
-        list: The operation that answers with a resource's tags.
-        given: The parameter of `add` that has the tags.
-        keys: The parameter of `remove` that has their keys.
-        listed: The member of the answer of `list` that has the tags.
-        omitted: Whether `listed` is left out where a resource has none.
-        pages: The service's, where `list` has pages, in order of the keys; None: it has all.
-    """
-
-    too_many: Callable[[], AwsError]
+    too_many: Callable[[], AwsError]  # Makes the error for more than there may be
+    # Makes the error for a key that stands twice; None: the last one counts.
     duplicate: Callable[[], AwsError] | None = None
+    # Makes the error for a key that begins with `aws:`; None: it may be given.
     reserved: Callable[[str], AwsError] | None = None
+    # Makes the error for a key or value that the published model does not bound; None: it bounds all.
     fault: Callable[[str, str], AwsError | None] = lambda _key, _value: None
-    most: int = 50
-    any_case: bool = False
+    most: int = 50  # Of a resource
+    any_case: bool = False  # Whether keys are the same in any case
+    # The members of a tag, where tags are a list of structures; empty: they are an object by key.
     pair: tuple[str, ...] = ("Key", "Value")
-    add: str = "TagResource"
-    remove: str = "UntagResource"
-    list: str = "ListTagsForResource"
-    given: str = "Tags"
-    keys: str = "TagKeys"
-    listed: str = "Tags"
-    omitted: bool = False
+    add: str = "TagResource"  # The operation that sets some, and leaves the others
+    remove: str = "UntagResource"  # The operation that takes some away
+    list: str = "ListTagsForResource"  # The operation that answers with a resource's tags
+    given: str = "Tags"  # The parameter of `add` that has the tags
+    keys: str = "TagKeys"  # The parameter of `remove` that has their keys
+    listed: str = "Tags"  # The member of the answer of `list` that has the tags
+    omitted: bool = False  # Whether `listed` is left out where a resource has none
+    # The service's, where `list` has pages, in order of the keys; None: it has all.
     pages: Pages | None = None
 
     def read(self, tags: Any, *, of_stack: bool = False) -> dict[str, str]:

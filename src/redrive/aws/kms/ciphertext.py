@@ -24,23 +24,14 @@ _TAG_BYTES: Final = 16
 
 
 class Ciphertext(NamedTuple):
-    """A ciphertext, taken apart.
+    """A ciphertext, taken apart."""
 
-    Attributes:
-        account: Of the key.
-        key_id: The key's.
-        material: The first 16 digits of the material's id.
-        head: What is authenticated.
-        nonce: 12 bytes.
-        sealed: The rest.
-    """
-
-    account: str
-    key_id: str
-    material: str
-    head: bytes
-    nonce: bytes
-    sealed: bytes
+    account: str  # Of the key
+    key_id: str  # The key's
+    material: str  # The first 16 digits of the material's id
+    head: bytes  # What is authenticated
+    nonce: bytes  # 12 bytes
+    sealed: bytes  # The rest
 
 
 def encrypt(

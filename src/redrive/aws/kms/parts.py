@@ -12,19 +12,12 @@ from redrive.model.attempt import Reason
 
 
 class KeyParts(NamedTuple):
-    """The parts, which remember nothing besides documents.
-
-    Attributes:
-        keyring: The keys.
-        access: Lets callers use them.
-        materials: Opens their material.
-        inside: The server's own use.
-    """
+    """The parts, which remember nothing besides documents."""
 
     keyring: KeyRing
-    access: KeyAccess
-    materials: Materials
-    inside: InsideUse
+    access: KeyAccess  # Lets callers use them
+    materials: Materials  # Opens their material
+    inside: InsideUse  # The server's own use
 
 
 def key_parts(engine: Engine, root: RootKey) -> KeyParts:

@@ -18,23 +18,14 @@ DAY_MS: Final = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One generation of a key's material.
+    """One generation of a key's material."""
 
-    Attributes:
-        id: 64 hexadecimal digits.
-        sealed: The bytes, sealed by the root key; see `material.Materials`.
-        created_at: When the key began to use it (ms).
-        rotation: How it came: `AUTOMATIC`, `ON_DEMAND`, or empty for a key's first.
-        expires_at: For imported material: when it is deleted (ms); None: never.
-        description: Of imported material, in its owner's words.
-    """
-
-    id: str
-    sealed: Mapping[str, str]
-    created_at: int
-    rotation: str = ""
-    expires_at: int | None = None
-    description: str = ""
+    id: str  # 64 hexadecimal digits
+    sealed: Mapping[str, str]  # The bytes, sealed by the root key; see `material.Materials`
+    created_at: int  # When the key began to use it (ms)
+    rotation: str = ""  # How it came: `AUTOMATIC`, `ON_DEMAND`, or empty for a key's first
+    expires_at: int | None = None  # For imported material: when it is deleted (ms); None: never
+    description: str = ""  # Of imported material, in its owner's words
 
 
 def _materials(rows: list[dict[str, Any]]) -> tuple[Material, ...]:
@@ -43,29 +34,7 @@ def _materials(rows: list[dict[str, Any]]) -> tuple[Material, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KmsKey(Document):
-    """A key.
-
-    Attributes:
-        name: Account, region and key id.
-        created_at: ms.
-        spec: `SYMMETRIC_DEFAULT`, `RSA_2048` …
-        usage: `ENCRYPT_DECRYPT`, `SIGN_VERIFY` or `GENERATE_VERIFY_MAC`.
-        policy: The text of the key policy.
-        materials: All generations, the newest last; none while it waits for an import.
-        manager: `CUSTOMER`, or `AWS` for those behind `alias/aws/…`.
-        origin: `AWS_KMS`, or `EXTERNAL` for imported material.
-        description: Free text.
-        enabled: False once somebody disabled it.
-        deletion_at: When it is deleted (ms), if that is scheduled.
-        deletion_days: The waiting period that was asked for.
-        rotation_days: How often it is rotated by itself; None: not at all.
-        rotates_at: When that is due next (ms).
-        primary_region: Of a multi-Region key: where its primary stands; empty for any other key.
-        replica_regions: Of a multi-Region primary: where its replicas stand.
-        tags: Free labels.
-        imported_id: The id of the material that was imported: after it has gone, the same can come back.
-        pending: Imported material that the next rotation on demand makes current.
-    """
+    """A key."""
 
     restored: ClassVar = {
         "name": ResourceName._make,
@@ -74,25 +43,27 @@ class KmsKey(Document):
         "pending": lambda row: Material(**row),
     }
 
-    name: ResourceName
-    created_at: int
-    spec: str
-    usage: str
-    policy: str
+    name: ResourceName  # Account, region and key id
+    created_at: int  # ms
+    spec: str  # `SYMMETRIC_DEFAULT`, `RSA_2048` …
+    usage: str  # `ENCRYPT_DECRYPT`, `SIGN_VERIFY` or `GENERATE_VERIFY_MAC`
+    policy: str  # The text of the key policy
+    # All generations, the newest last; none while it waits for an import.
     materials: tuple[Material, ...] = ()
-    manager: str = "CUSTOMER"
-    origin: str = "AWS_KMS"
-    description: str = ""
-    enabled: bool = True
-    deletion_at: int | None = None
-    deletion_days: int = 0
-    rotation_days: int | None = None
-    rotates_at: int | None = None
-    primary_region: str = ""
-    replica_regions: tuple[str, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
+    manager: str = "CUSTOMER"  # `CUSTOMER`, or `AWS` for those behind `alias/aws/…`
+    origin: str = "AWS_KMS"  # `AWS_KMS`, or `EXTERNAL` for imported material
+    description: str = ""  # Free text
+    enabled: bool = True  # False once somebody disabled it
+    deletion_at: int | None = None  # When it is deleted (ms), if that is scheduled
+    deletion_days: int = 0  # The waiting period that was asked for
+    rotation_days: int | None = None  # How often it is rotated by itself; None: not at all
+    rotates_at: int | None = None  # When that is due next (ms)
+    primary_region: str = ""  # Of a multi-Region key: where its primary stands; empty for any other key
+    replica_regions: tuple[str, ...] = ()  # Of a multi-Region primary: where its replicas stand
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+    # The id of the material that was imported: after it has gone, the same can come back.
     imported_id: str = ""
-    pending: Material | None = None
+    pending: Material | None = None  # Imported material that the next rotation on demand makes current
 
     @property
     def id(self) -> str:
@@ -136,21 +107,14 @@ def key_arn(name: ResourceName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyAlias(Document):
-    """Another name for a key, which can be given to another one.
-
-    Attributes:
-        name: Account, region, and the alias: `alias/…`.
-        key_id: The key that it stands for, of the same account and region.
-        created_at: ms.
-        updated_at: When it was given to another key last (ms).
-    """
+    """Another name for a key, which can be given to another one."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
-    name: ResourceName
-    key_id: str
-    created_at: int
-    updated_at: int
+    name: ResourceName  # Account, region, and the alias: `alias/…`
+    key_id: str  # The key that it stands for, of the same account and region
+    created_at: int  # ms
+    updated_at: int  # When it was given to another key last (ms)
 
     @property
     def arn(self) -> str:
@@ -165,35 +129,22 @@ def alias_arn(name: ResourceName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grant(Document):
-    """A permission to use a key that needs no policy.
-
-    Attributes:
-        id: 64 hexadecimal digits.
-        key: Account, region and id of the key.
-        grantee: The ARN of the principal that may.
-        operations: What it may do: `Decrypt`, `GenerateDataKey` …
-        issuer: The ARN of the account that granted it.
-        created_at: ms.
-        token: Proves the grant.
-        retirer: The ARN of the principal that may retire it; empty for none but the grantee's own right to.
-        name: Free; a repeated creation with the same name and parameters is the same grant.
-        context_equals: The encryption context must be this.
-        context_subset: The encryption context must have these pairs.
-    """
+    """A permission to use a key that needs no policy."""
 
     restored: ClassVar = {"key": ResourceName._make, "operations": tuple}
 
-    id: str
-    key: ResourceName
-    grantee: str
-    operations: tuple[str, ...]
-    issuer: str
-    created_at: int
-    token: str
+    id: str  # 64 hexadecimal digits
+    key: ResourceName  # Account, region and id of the key
+    grantee: str  # The ARN of the principal that may
+    operations: tuple[str, ...]  # What it may do: `Decrypt`, `GenerateDataKey` …
+    issuer: str  # The ARN of the account that granted it
+    created_at: int  # ms
+    token: str  # Proves the grant
+    # The ARN of the principal that may retire it; empty for none but the grantee's own right to.
     retirer: str = ""
-    name: str = ""
-    context_equals: Mapping[str, str] | None = None
-    context_subset: Mapping[str, str] | None = None
+    name: str = ""  # Free; a repeated creation with the same name and parameters is the same grant
+    context_equals: Mapping[str, str] | None = None  # The encryption context must be this
+    context_subset: Mapping[str, str] | None = None  # The encryption context must have these pairs
 
 
 KEY: Final = DocumentKind.of("kms_key", KmsKey)

@@ -23,15 +23,10 @@ _RSA_SIGNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A kind of key.
+    """A kind of key."""
 
-    Attributes:
-        algorithms: By the purpose that a key of the kind may have.
-        usage: The purpose of a key whose maker names none; empty where one must be named.
-    """
-
-    algorithms: Mapping[str, tuple[str, ...]]
-    usage: str = ""
+    algorithms: Mapping[str, tuple[str, ...]]  # By the purpose that a key of the kind may have
+    usage: str = ""  # The purpose of a key whose maker names none; empty where one must be named
 
 
 _RSA: Final = KeySpec({ENCRYPTS: _RSA_ENCRYPTION, SIGNS: _RSA_SIGNING})

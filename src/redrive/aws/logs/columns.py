@@ -25,17 +25,11 @@ ANY: Final = "..."
 
 @dataclass(frozen=True, slots=True)
 class LogColumn:
-    """One column.
+    """One column."""
 
-    Attributes:
-        name: Empty where the pattern gives none; `...` for any number of columns.
-        tests: Every one of a group has to hold, for one of the groups.
-        regexes: The number of regular expressions among them.
-    """
-
-    name: str
-    tests: Sequence[Sequence[Test]]
-    regexes: int = 0
+    name: str  # Empty where the pattern gives none; `...` for any number of columns
+    tests: Sequence[Sequence[Test]]  # Every one of a group has to hold, for one of the groups
+    regexes: int = 0  # The number of regular expressions among them
 
     def holds(self, word: str) -> bool:
         """True if a word may stand in the column."""

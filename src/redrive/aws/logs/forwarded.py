@@ -17,24 +17,15 @@ _COMPRESSION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """Events that are owed to one destination.
+    """Events that are owed to one destination."""
 
-    Attributes:
-        group: The name of their group.
-        stream: The name of their stream.
-        filter: The name of the filter that chose them.
-        destination: The ARN of a function or a delivery stream.
-        events: Their ids, moments (ms) and messages, as the destination gets them.
-        role: The ARN of the role to act as; empty for a function, whose policy decides.
-        rounds: The number of runs of functions, each begun by log events of the one before, that led to the events.
-    """
-
-    group: str
-    stream: str
-    filter: str
-    destination: str
-    events: Sequence[Mapping[str, Any]]
-    role: str = ""
+    group: str  # The name of their group
+    stream: str  # The name of their stream
+    filter: str  # The name of the filter that chose them
+    destination: str  # The ARN of a function or a delivery stream
+    events: Sequence[Mapping[str, Any]]  # Their ids, moments (ms) and messages, as the destination gets them
+    role: str = ""  # The ARN of the role to act as; empty for a function, whose policy decides
+    # The number of runs of functions, each begun by log events of the one before, that led to the events.
     rounds: int = 0
 
     def pack(self) -> str:

@@ -40,25 +40,15 @@ Step = Callable[[Rows], Rows]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that has been read.
+    """A query that has been read."""
 
-    Attributes:
-        each: Steps that look at one row at a time: they run while events are read.
-        whole: Steps that need all rows.
-        shown: The columns of the answer, in their order.
-        limit: The number of rows that the query asks for; None: it does not say.
-        aggregated: Its rows are no events any more.
-        names: The fields that it names.
-        weight: The steps that it takes for a row, but for what functions make of texts.
-    """
-
-    each: Sequence[Step]
-    whole: Sequence[Step]
-    shown: Sequence[str]
-    limit: int | None
-    aggregated: bool
-    names: frozenset[str]
-    weight: int
+    each: Sequence[Step]  # Steps that look at one row at a time: they run while events are read
+    whole: Sequence[Step]  # Steps that need all rows
+    shown: Sequence[str]  # The columns of the answer, in their order
+    limit: int | None  # The number of rows that the query asks for; None: it does not say
+    aggregated: bool  # Its rows are no events any more
+    names: frozenset[str]  # The fields that it names
+    weight: int  # The steps that it takes for a row, but for what functions make of texts
 
     def narrowed(self, rows: Rows) -> Rows:
         """Some events, as far as each can be looked at by itself."""

@@ -46,15 +46,10 @@ MOMENTS: Final = frozenset({"@timestamp", "@ingestionTime"})
 
 
 class Term(NamedTuple):
-    """One expression.
+    """One expression."""
 
-    Attributes:
-        name: As it was written, which its column is called.
-        value: Computes it of a row.
-    """
-
-    name: str
-    value: Compute
+    name: str  # As it was written, which its column is called
+    value: Compute  # Computes it of a row
 
 
 class InsightsToken(NamedTuple):

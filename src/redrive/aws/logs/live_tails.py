@@ -40,17 +40,11 @@ _BROKEN: Final = "The Live Tail session cannot go on: the log events cannot be r
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The events that a session tells.
+    """The events that a session tells."""
 
-    Attributes:
-        text: Of the pattern.
-        pattern: They match it.
-        in_stream: Says of a stream's name whether they may be of it.
-    """
-
-    text: str
-    pattern: LogPattern
-    in_stream: Callable[[str], bool]
+    text: str  # Of the pattern
+    pattern: LogPattern  # They match it
+    in_stream: Callable[[str], bool]  # Says of a stream's name whether they may be of it
 
     def keeps(self, stream: str, event: LogEvent) -> bool:
         """True if an event of that stream is told."""

@@ -15,23 +15,15 @@ TO_DESTINATION: Final = "logs.function"  # as stored backlogs name it, from when
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter(Document):
-    """A filter of a log group.
-
-    Attributes:
-        group: The name of its log group.
-        group_id: The group's number.
-        name: Unique within the group.
-        pattern: As it was put.
-        created_at: ms.
-    """
+    """A filter of a log group."""
 
     restored: ClassVar = {"group": ResourceName._make}
 
-    group: ResourceName
-    group_id: int
-    name: str
-    pattern: str
-    created_at: int
+    group: ResourceName  # The name of its log group
+    group_id: int  # The group's number
+    name: str  # Unique within the group
+    pattern: str  # As it was put
+    created_at: int  # ms
 
     @property
     def key(self) -> str:
@@ -41,13 +33,9 @@ class GroupFilter(Document):
 
 @dataclass(frozen=True, slots=True)
 class MetricFilter(GroupFilter):
-    """One metric filter.
+    """One metric filter."""
 
-    Attributes:
-        transformation: What matching events become, as it was put.
-    """
-
-    transformation: Mapping[str, Any]
+    transformation: Mapping[str, Any]  # What matching events become, as it was put
 
 
 METRIC_FILTER: Final = DocumentKind.of("log_metric_filter", MetricFilter)
@@ -55,17 +43,11 @@ METRIC_FILTER: Final = DocumentKind.of("log_metric_filter", MetricFilter)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFilter(GroupFilter):
-    """One subscription filter.
+    """One subscription filter."""
 
-    Attributes:
-        destination: The ARN of the function or the delivery stream.
-        distribution: As it was put; it decides nothing but for Kinesis streams.
-        role: The ARN of the role that a delivery stream is filled as; empty for a function.
-    """
-
-    destination: str
-    distribution: str
-    role: str = ""
+    destination: str  # The ARN of the function or the delivery stream
+    distribution: str  # As it was put; it decides nothing but for Kinesis streams
+    role: str = ""  # The ARN of the role that a delivery stream is filled as; empty for a function
 
 
 SUBSCRIPTION_FILTER: Final = DocumentKind.of("log_subscription_filter", SubscriptionFilter)
@@ -73,25 +55,16 @@ SUBSCRIPTION_FILTER: Final = DocumentKind.of("log_subscription_filter", Subscrip
 
 @dataclass(frozen=True, slots=True)
 class StoredQuery(Document, Unremembered):
-    """A query and what it found.
-
-    Attributes:
-        id: Its own.
-        text: The query.
-        groups: The names of the groups that it looked at.
-        created_at: ms.
-        results: Rows of fields and values.
-        statistics: How much was looked at.
-    """
+    """A query and what it found."""
 
     restored: ClassVar = {}
 
-    id: str
-    text: str
-    groups: Sequence[str]
-    created_at: int
-    results: Sequence[Any]
-    statistics: Mapping[str, float]
+    id: str  # Its own
+    text: str  # The query
+    groups: Sequence[str]  # The names of the groups that it looked at
+    created_at: int  # ms
+    results: Sequence[Any]  # Rows of fields and values
+    statistics: Mapping[str, float]  # How much was looked at
 
 
 QUERY: Final = DocumentKind.of("log_query", StoredQuery)
@@ -99,19 +72,13 @@ QUERY: Final = DocumentKind.of("log_query", StoredQuery)
 
 @dataclass(frozen=True, slots=True)
 class ResourcePolicy(Document):
-    """One resource policy.
-
-    Attributes:
-        name: Unique within the account's region.
-        text: JSON, as it was put.
-        updated_at: ms.
-    """
+    """One resource policy."""
 
     restored: ClassVar = {}
 
-    name: str
-    text: str
-    updated_at: int
+    name: str  # Unique within the account's region
+    text: str  # JSON, as it was put
+    updated_at: int  # ms
 
 
 RESOURCE_POLICY: Final = DocumentKind.of("log_resource_policy", ResourcePolicy)

@@ -24,15 +24,10 @@ _RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
 
 
 class Copied(NamedTuple):
-    """A content that was copied.
+    """A content that was copied."""
 
-    Attributes:
-        segments: Of the copy.
-        etag: The MD5 of all of it.
-    """
-
-    segments: tuple[Segment, ...]
-    etag: str
+    segments: tuple[Segment, ...]  # Of the copy
+    etag: str  # The MD5 of all of it
 
 
 class CopySources:

@@ -27,21 +27,13 @@ _BATCH: Final = 250  # documents read at once
 
 @dataclass(frozen=True, slots=True)
 class _ListRequest:
-    """A request for a list, whichever version of it.
+    """A request for a list, whichever version of it."""
 
-    Attributes:
-        prefix: Of all keys.
-        delimiter: Ends common prefixes; empty: there are none.
-        after: The key, or the common prefix, that the list begins behind.
-        limit: The most entries.
-        encodes: Whether keys are to be encoded as in URLs.
-    """
-
-    prefix: str
-    delimiter: str
-    after: str
-    limit: int
-    encodes: bool
+    prefix: str  # Of all keys
+    delimiter: str  # Ends common prefixes; empty: there are none
+    after: str  # The key, or the common prefix, that the list begins behind
+    limit: int  # The most entries
+    encodes: bool  # Whether keys are to be encoded as in URLs
 
     def group(self, key: str) -> str:
         """The common prefix that a key stands behind; empty: it stands for itself."""

@@ -35,21 +35,15 @@ _TOKEN: Final = re.compile(rf"[0-9a-f]{{{TOKEN_CHARS}}}")
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationRequest(Document):
-    """A question to an endpoint: whether it agrees.
-
-    Attributes:
-        token: What it answers with; questions are kept in the order of their tokens, which is that of their times.
-        topic: Of the subscription in question.
-        subscription: Its id.
-        asked_at: ms.
-    """
+    """A question to an endpoint: whether it agrees."""
 
     restored: ClassVar = {"topic": ResourceName._make}
 
+    # What it answers with; questions are kept in the order of their tokens, which is that of their times.
     token: str
-    topic: ResourceName
-    subscription: str
-    asked_at: int
+    topic: ResourceName  # Of the subscription in question
+    subscription: str  # Its id
+    asked_at: int  # ms
 
 
 QUESTION: Final = DocumentKind.of("sns_confirmation", ConfirmationRequest)

@@ -25,21 +25,15 @@ from redrive.engine.ports.facts import Listener
 
 @dataclass(frozen=True, slots=True)
 class SnsPart:
-    """A part that adds to SNS.
+    """A part that adds to SNS."""
 
-    Attributes:
-        operations: Objects with a method for each operation that the part carries out.
-        renderers: By protocol, what makes requests of its deliveries.
-        logs: By protocol, told of its attempts and of what is published to one destination alone.
-        kinds: The part's documents; a reset removes them.
-        screening: Looks at what is published to topics with a data-protection policy.
-    """
-
-    operations: Sequence[object] = ()
+    operations: Sequence[object] = ()  # Objects with a method for each operation that the part carries out
+    # By protocol, what makes requests of its deliveries.
     renderers: Mapping[str, Render] = field(default_factory=dict)
+    # By protocol, told of its attempts and of what is published to one destination alone.
     logs: Mapping[str, Listener] = field(default_factory=dict)
-    kinds: Sequence[DocumentKind[Any]] = ()
-    screening: Screening | None = None
+    kinds: Sequence[DocumentKind[Any]] = ()  # The part's documents; a reset removes them
+    screening: Screening | None = None  # Looks at what is published to topics with a data-protection policy
 
 
 def mobile_push(engine: Engine) -> SnsPart:

@@ -61,27 +61,18 @@ _CODES: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One entry, but for what it says of the message.
+    """One entry, but for what it says of the message."""
 
-    Attributes:
-        id: Of the delivery.
-        began_at: When it was due to begin (ms).
-        destination: Where to.
-        protocol: How.
-        attempt: What came of it.
-        attempts: How many there were.
-        dwell_ms: From its publication to just before it was handed over ("Amazon SNS message delivery status"); of a
-            dead letter until the queue had it.
-        redrive_policy: The subscription's, where there is one and this is not the dead letter itself.
-    """
-
-    id: UUID
-    began_at: int
-    destination: str
-    protocol: str
-    attempt: Attempt
-    attempts: int
+    id: UUID  # Of the delivery
+    began_at: int  # When it was due to begin (ms)
+    destination: str  # Where to
+    protocol: str  # How
+    attempt: Attempt  # What came of it
+    attempts: int  # How many there were
+    # From its publication to just before it was handed over ("Amazon SNS message delivery status"); of a dead
+    # letter until the queue had it.
     dwell_ms: int
+    # The subscription's, where there is one and this is not the dead letter itself.
     redrive_policy: str | None = None
 
 

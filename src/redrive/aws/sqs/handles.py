@@ -18,17 +18,11 @@ _GIVEN_MAX: Final = 4096
 
 
 class Handle(NamedTuple):
-    """The claim that a receipt handle stands for.
+    """The claim that a receipt handle stands for."""
 
-    Attributes:
-        seq: Number of the delivery in its queue.
-        token: Of the claim.
-        claimed_at: When the claim began (ms): it may be extended to twelve hours from here.
-    """
-
-    seq: int
-    token: int
-    claimed_at: int
+    seq: int  # Number of the delivery in its queue
+    token: int  # Of the claim
+    claimed_at: int  # When the claim began (ms): it may be extended to twelve hours from here
 
 
 class Handles:

@@ -12,35 +12,21 @@ VERSIONS_KEPT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Document):
-    """A parameter.
-
-    Attributes:
-        account: Whose it is.
-        region: Where.
-        name: As its caller wrote it; it may be a path.
-        type: `String`, `StringList`, `SecureString`.
-        values: Of its versions, the latest last.
-        version: The number of the latest.
-        modified_at: When that was written (ms).
-        description: Free text.
-        pattern: All of a value matches it; empty: any does.
-        data_type: As given.
-        tags: By key.
-    """
+    """A parameter."""
 
     restored: ClassVar = {"values": tuple}
 
-    account: str
-    region: str
-    name: str
-    type: str
-    values: tuple[str, ...]
-    version: int
-    modified_at: int
-    description: str = ""
-    pattern: str = ""
-    data_type: str = "text"
-    tags: Mapping[str, str] = field(default_factory=dict)
+    account: str  # Whose it is
+    region: str  # Where
+    name: str  # As its caller wrote it; it may be a path
+    type: str  # `String`, `StringList`, `SecureString`
+    values: tuple[str, ...]  # Of its versions, the latest last
+    version: int  # The number of the latest
+    modified_at: int  # When that was written (ms)
+    description: str = ""  # Free text
+    pattern: str = ""  # All of a value matches it; empty: any does
+    data_type: str = "text"  # As given
+    tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
     def value_of(self, version: int) -> str | None:
         """The value of a version; None: there is none, or it is too old to be kept."""

@@ -12,21 +12,13 @@ _ELEMENTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """`arn:partition:service:region:account:resource`.
+    """`arn:partition:service:region:account:resource`."""
 
-    Attributes:
-        partition: `aws`, `aws-cn`, …
-        service: `sns`, `sqs`, …
-        region: Empty for global services, such as IAM.
-        account: Twelve digits; empty where the service leaves it out.
-        resource: All the rest, colons included.
-    """
-
-    partition: str
-    service: str
-    region: str
-    account: str
-    resource: str
+    partition: str  # `aws`, `aws-cn`, …
+    service: str  # `sns`, `sqs`, …
+    region: str  # Empty for global services, such as IAM
+    account: str  # Twelve digits; empty where the service leaves it out
+    resource: str  # All the rest, colons included
 
     @override
     def __str__(self) -> str:

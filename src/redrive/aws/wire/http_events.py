@@ -23,25 +23,15 @@ _TEXT: Final = re.compile(r"text/.*|application/((.+\+)?(json|xml)|javascript|ec
 
 
 class EventContext(NamedTuple):
-    """The stage that a request came to, and the moment.
+    """The stage that a request came to, and the moment."""
 
-    Attributes:
-        account: The API's; `anonymous` at a function URL where nobody signed.
-        api: The id of the API, or of the URL.
-        domain: The host.
-        prefix: Its first part.
-        stage: Its name.
-        request_id: Of the request.
-        now: When it came (ms).
-    """
-
-    account: str
-    api: str
-    domain: str
-    prefix: str
-    stage: str
+    account: str  # The API's; `anonymous` at a function URL where nobody signed
+    api: str  # The id of the API, or of the URL
+    domain: str  # The host
+    prefix: str  # Its first part
+    stage: str  # Its name
     request_id: str
-    now: int
+    now: int  # When it came (ms)
 
 
 def trace_of(request: Request, now: int, request_id: str) -> str:

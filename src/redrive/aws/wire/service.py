@@ -21,29 +21,17 @@ _NO_STRUCTURE: Final = Shape("Nothing", "structure")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """One operation of one service. Compared and hashed by identity: a service holds each once.
+    """One operation of one service. Compared and hashed by identity: a service holds each once."""
 
-    Attributes:
-        service: Whose it is.
-        name: The vendor's name.
-        input: The structure of its parameters; without members where it takes none.
-        output: The structure of its result; None where query answers have no result element.
-        events: The member of the result that is a row of events; None for nearly all.
-        result_wrapper: The element around the result in query answers.
-        method: Of a REST request.
-        path: Of a REST request, with `{names}`, and a query where that tells it from another operation.
-        status: Of a REST answer that succeeded.
-    """
-
-    service: "Service"
-    name: str
-    input: Shape
-    output: Shape | None
-    events: Member | None
-    result_wrapper: str
-    method: str
-    path: str
-    status: int
+    service: "Service"  # Whose it is
+    name: str  # The vendor's name
+    input: Shape  # The structure of its parameters; without members where it takes none
+    output: Shape | None  # The structure of its result; None where query answers have no result element
+    events: Member | None  # The member of the result that is a row of events; None for nearly all
+    result_wrapper: str  # The element around the result in query answers
+    method: str  # Of a REST request
+    path: str  # Of a REST request, with `{names}`, and a query where that tells it from another operation
+    status: int  # Of a REST answer that succeeded
     _violations: Callable[[Structure], Sequence[Violation]]
 
     def check(self, params: Structure) -> None:

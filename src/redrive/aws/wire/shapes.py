@@ -27,39 +27,25 @@ _READ_BEYOND: Final = 10
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """One shape. Compared and hashed by identity: a service holds each shape once.
+    """One shape. Compared and hashed by identity: a service holds each shape once."""
 
-    Attributes:
-        name: The shape's name in the model.
-        type: `structure`, `list`, `map` or one of `SCALARS`.
-        members: Of a structure, in model order, under the model's names.
-        required: The names of a structure's required members.
-        parts: A list's `member`, a map's `key` and `value`.
-        enum: The permitted strings, empty when every string is.
-        least: The smallest number, or the shortest length of a string, blob, list or map.
-        most: The largest number, or the longest length.
-        pattern: A Java regular expression a string must match whole.
-        timestamp_format: `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
-        payload: The member that is a REST body by itself; empty: the body is an object of the members without a place.
-        is_event_stream: Its members are events, of which an answer is a row.
-        is_exception: It is an error; in a row of events the last of them.
-        names_null: A refusal of its elements or values names the rule against null ones besides.
-    """
-
-    name: str
-    type: str
+    name: str  # The shape's name in the model
+    type: str  # `structure`, `list`, `map` or one of `SCALARS`
+    # Of a structure, in model order, under the model's names.
     members: dict[str, "Member"] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
-    parts: dict[str, "Member"] = field(default_factory=dict)
-    enum: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
-    pattern: str | None = None
+    required: tuple[str, ...] = ()  # The names of a structure's required members
+    parts: dict[str, "Member"] = field(default_factory=dict)  # A list's `member`, a map's `key` and `value`
+    enum: tuple[str, ...] = ()  # The permitted strings, empty when every string is
+    least: float | None = None  # The smallest number, or the shortest length of a string, blob, list or map
+    most: float | None = None  # The largest number, or the longest length
+    pattern: str | None = None  # A Java regular expression a string must match whole
+    # `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
     timestamp_format: str | None = None
+    # The member that is a REST body by itself; empty: the body is an object of the members without a place.
     payload: str = ""
-    is_event_stream: bool = False
-    is_exception: bool = False
-    names_null: bool = False
+    is_event_stream: bool = False  # Its members are events, of which an answer is a row
+    is_exception: bool = False  # It is an error; in a row of events the last of them
+    names_null: bool = False  # A refusal of its elements or values names the rule against null ones besides
 
     @property
     def elements_max(self) -> float:
@@ -84,26 +70,18 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """A shape where another shape uses it: a structure's member, a list's element, a map's key or value.
+    """A shape where another shape uses it: a structure's member, a list's element, a map's key or value."""
 
-    Attributes:
-        name: The model's name; for elements, keys and values `member`, `key` and `value`.
-        shape: What stands there.
-        json_name: The name in JSON.
-        query_name: The name in query requests and their XML, or None where the model gives no other name.
-        flattened: Whether query protocols leave the surrounding element out.
-        location: Its place in a REST request or answer: `uri`, `querystring`, `header`, `headers`, `statusCode`; empty:
-            the body.
-        is_event_payload: Whether it is an event's payload by itself.
-    """
-
-    name: str
-    shape: Shape
+    name: str  # The model's name; for elements, keys and values `member`, `key` and `value`
+    shape: Shape  # What stands there
     json_name: str
+    # The name in query requests and their XML, or None where the model gives no other name.
     query_name: str | None
-    flattened: bool
+    flattened: bool  # Whether query protocols leave the surrounding element out
+    # Its place in a REST request or answer: `uri`, `querystring`, `header`, `headers`, `statusCode`; empty:
+    # the body.
     location: str = ""
-    is_event_payload: bool = False
+    is_event_payload: bool = False  # Whether it is an event's payload by itself
 
     @property
     def query_key(self) -> str:

@@ -29,19 +29,13 @@ class ViolationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One constraint one value does not meet.
+    """One constraint one value does not meet."""
 
-    Attributes:
-        path: Where, spelled as the service spells it.
-        kind: Which constraint.
-        value: What stands there; None where a required member is absent.
-        bound: The permitted strings, the limit or the pattern; for the elements, keys and values of a
-            collection the phrases of all their constraints; None for a required member.
-    """
-
-    path: str
-    kind: ViolationKind
-    value: Value
+    path: str  # Where, spelled as the service spells it
+    kind: ViolationKind  # Which constraint
+    value: Value  # What stands there; None where a required member is absent
+    # The permitted strings, the limit or the pattern; for the elements, keys and values of a collection the
+    # phrases of all their constraints; None for a required member.
     bound: float | str | tuple[str, ...] | None
 
 

@@ -18,23 +18,14 @@ _LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; or
 
 @dataclass(frozen=True, slots=True)
 class ArmCall:
-    """One call.
+    """One call."""
 
-    Attributes:
-        request: As it came.
-        params: What the route's pattern took of the path.
-        query: By names in lower case: `api-version`, `$top` …
-        caller: Who calls; whether the Azure subscription is theirs was looked at already.
-        now: ms.
-        base_url: What URLs in answers begin with.
-    """
-
-    request: Request
-    params: Mapping[str, str]
-    query: Mapping[str, str]
-    caller: BearerCaller
-    now: int
-    base_url: str
+    request: Request  # As it came
+    params: Mapping[str, str]  # What the route's pattern took of the path
+    query: Mapping[str, str]  # By names in lower case: `api-version`, `$top` …
+    caller: BearerCaller  # Who calls; whether the Azure subscription is theirs was looked at already
+    now: int  # ms
+    base_url: str  # What URLs in answers begin with
 
     @property
     def document(self) -> dict[str, Any]:

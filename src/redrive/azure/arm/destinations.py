@@ -47,17 +47,11 @@ _WITHOUT_ATTRIBUTES: Final = ("StorageQueue", "NamespaceTopic")
 
 @dataclass(frozen=True, slots=True)
 class DestinationForm:
-    """A destination that is accepted.
+    """A destination that is accepted."""
 
-    Attributes:
-        protocol: Of the engine's endpoints: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`.
-        endpoint: A URL, a resource id or an ARN.
-        document: What is kept and shown.
-    """
-
-    protocol: str
-    endpoint: str
-    document: Mapping[str, Any]
+    protocol: str  # Of the engine's endpoints: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`
+    endpoint: str  # A URL, a resource id or an ARN
+    document: Mapping[str, Any]  # What is kept and shown
 
     @property
     def is_webhook(self) -> bool:

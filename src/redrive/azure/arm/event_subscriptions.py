@@ -36,16 +36,11 @@ _NAME: Final = "eventSubscription"
 
 
 class _Scope(NamedTuple):
-    """The resource that a call is about.
+    """The resource that a call is about."""
 
-    Attributes:
-        source: The event source.
-        form: The form of its event subscriptions' documents.
-        nested_in: The resource in the path, where the call names event subscriptions as nested in it.
-    """
-
-    source: ArmId
-    form: SubscriptionForm
+    source: ArmId  # The event source
+    form: SubscriptionForm  # The form of its event subscriptions' documents
+    # The resource in the path, where the call names event subscriptions as nested in it.
     nested_in: ArmId | None
 
 

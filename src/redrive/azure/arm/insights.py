@@ -94,26 +94,16 @@ SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The parameters of a query.
+    """The parameters of a query."""
 
-    Attributes:
-        resource: Whose metrics.
-        topic: The engine topic that they are kept under.
-        own: Dimensions that the resource itself stands for.
-        since: From then (ms).
-        until: Before then (ms).
-        interval: As it was spelt, of `_INTERVALS_MS`.
-        aggregations: In lower case; empty: the usual.
-        conditions: Dimensions by their names in lower case, with the value they must have, or `*`.
-    """
-
-    resource: str
-    topic: ResourceName
-    own: Dimensions
-    since: int
-    until: int
-    interval: str
-    aggregations: Sequence[str]
+    resource: str  # Whose metrics
+    topic: ResourceName  # The engine topic that they are kept under
+    own: Dimensions  # Dimensions that the resource itself stands for
+    since: int  # From then (ms)
+    until: int  # Before then (ms)
+    interval: str  # As it was spelt, of `_INTERVALS_MS`
+    aggregations: Sequence[str]  # In lower case; empty: the usual
+    # Dimensions by their names in lower case, with the value they must have, or `*`.
     conditions: Mapping[str, str]
 
     @property

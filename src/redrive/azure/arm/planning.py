@@ -32,23 +32,14 @@ class DeploymentFailed(Exception):  # noqa: N818 - as Azure calls it
 
 @dataclass(slots=True)
 class Planned:
-    """A resource of a template, of which a copy loop makes several.
+    """A resource of a template, of which a copy loop makes several."""
 
-    Attributes:
-        id: Its resource id.
-        type: Its type.
-        names: What `dependsOn` may call it by, in lower case.
-        document: As the template has it.
-        loop: The round of the copy loop; None: it is no copy.
-        done: Whether it was made, or is only referred to.
-    """
-
-    id: str
+    id: str  # Its resource id
     type: str
-    names: set[str]
-    document: Mapping[str, Any]
-    loop: Loop | None = None
-    done: bool = False
+    names: set[str]  # What `dependsOn` may call it by, in lower case
+    document: Mapping[str, Any]  # As the template has it
+    loop: Loop | None = None  # The round of the copy loop; None: it is no copy
+    done: bool = False  # Whether it was made, or is only referred to
 
     @property
     def body(self) -> dict[str, Any]:

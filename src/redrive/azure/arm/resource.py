@@ -50,30 +50,21 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArmResourceSpec:
-    """A type of resource.
+    """A type of resource."""
 
-    Attributes:
-        types: The ARM types from the outermost on: `("domains", "topics")`.
-        properties_shown: Makes `properties` for callers of a record, its stored properties, and the base URL.
-        properties: The schema of `properties`; None: documents are not read.
-        beside: The schema of what stands beside `properties`; None: nothing is kept of it.
-        moved: The refusal to move a resource, with `{name}`, `{stands}` and `{location}`; empty: it may be moved.
-        has_keys: Resources have two access keys.
-        replaced: The status of a PUT that replaces.
-        patched: The status of a PATCH; None: the type has none.
-        patches_properties: A PATCH changes `properties` too, not only what stands beside them.
-        in_steps: Tells of `properties` as shown whether the answer to a write shows the resource as being written still.
-    """
-
-    types: tuple[str, ...]
+    types: tuple[str, ...]  # The ARM types from the outermost on: `("domains", "topics")`
+    # Makes `properties` for callers of a record, its stored properties, and the base URL.
     properties_shown: Callable[[Record, Mapping[str, Any], str], Mapping[str, Any]]
-    properties: DocumentSchema | None = None
+    properties: DocumentSchema | None = None  # The schema of `properties`; None: documents are not read
+    # The schema of what stands beside `properties`; None: nothing is kept of it.
     beside: DocumentSchema | None = None
+    # The refusal to move a resource, with `{name}`, `{stands}` and `{location}`; empty: it may be moved.
     moved: str = ""
-    has_keys: bool = False
-    replaced: HTTPStatus = HTTPStatus.CREATED
-    patched: HTTPStatus | None = None
-    patches_properties: bool = True
+    has_keys: bool = False  # Resources have two access keys
+    replaced: HTTPStatus = HTTPStatus.CREATED  # The status of a PUT that replaces
+    patched: HTTPStatus | None = None  # The status of a PATCH; None: the type has none
+    patches_properties: bool = True  # A PATCH changes `properties` too, not only what stands beside them
+    # Tells of `properties` as shown whether the answer to a write shows the resource as being written still.
     in_steps: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
 

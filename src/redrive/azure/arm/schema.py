@@ -24,19 +24,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
-    """A field of a document.
+    """A field of a document."""
 
-    Attributes:
-        name: The field's name.
-        read: Checks the field's value.
-        default: The value where a document has none; None: the field may be absent, and is kept as it was sent.
-        fixed: The field keeps the value that its resource was made with.
-    """
-
-    name: str
-    read: Reader
+    name: str  # The field's name
+    read: Reader  # Checks the field's value
+    # The value where a document has none; None: the field may be absent, and is kept as it was sent.
     default: Any = None
-    fixed: bool = False
+    fixed: bool = False  # The field keeps the value that its resource was made with
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +39,11 @@ class DocumentSchema:
 
     Fields that no schema knows are kept as they are sent: versions of the interface differ in them, and clients
     compare what they sent with what they read.
-
-    Attributes:
-        fields: The known fields, in the order in which they are checked.
-        read_only: Names of fields that are dropped: only the server writes them.
-        closed: Unknown fields are dropped too.
     """
 
-    fields: tuple[SchemaField, ...] = ()
-    read_only: frozenset[str] = frozenset()
-    closed: bool = False
+    fields: tuple[SchemaField, ...] = ()  # The known fields, in the order in which they are checked
+    read_only: frozenset[str] = frozenset()  # Names of fields that are dropped: only the server writes them
+    closed: bool = False  # Unknown fields are dropped too
 
     def accept(self, document: Document, before: Document | None = None) -> dict[str, Any]:
         """The document as it is kept: checked, with the defaults of missing fields, without null values.

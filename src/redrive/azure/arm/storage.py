@@ -28,15 +28,10 @@ _ACCOUNT_DIGITS: Final = 12  # at the end of an Azure subscription's GUID
 
 @dataclass(frozen=True, slots=True)
 class StorageAccountRecord:
-    """One storage account.
+    """One storage account."""
 
-    Attributes:
-        account: Of the access keys that it belongs to.
-        id: Its ARM id, as it was spelt when it was made; empty: it was never made, and is in no list.
-    """
-
-    account: str
-    id: str = ""
+    account: str  # Of the access keys that it belongs to
+    id: str = ""  # Its ARM id, as it was spelt when it was made; empty: it was never made, and is in no list
 
     def as_document(self) -> Mapping[str, Any]:
         """The form that is stored."""

@@ -48,19 +48,14 @@ _NAMESPACE_DEAD_LETTERS: Final = ((*IN_PUSH, *IN_DEAD_LETTER), (*IN_QUEUE, *IN_D
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSubscription:
-    """An event subscription's properties that are accepted.
+    """An event subscription's properties that are accepted."""
 
-    Attributes:
-        properties: The properties as they are kept.
-        destination: The place that events are pushed to; None: they wait in a queue to be received.
-        filter_text: The filter in the words of `redrive.model.filtering.read_event_filter`; None: everything passes.
-        expires_at: The moment when the subscription ends (ms), if it does.
-    """
-
-    properties: Mapping[str, Any]
+    properties: Mapping[str, Any]  # The properties as they are kept
+    # The place that events are pushed to; None: they wait in a queue to be received.
     destination: DestinationForm | None
+    # The filter in the words of `redrive.model.filtering.read_event_filter`; None: everything passes.
     filter_text: str | None
-    expires_at: int | None
+    expires_at: int | None  # The moment when the subscription ends (ms), if it does
 
 
 def check_name(name: str) -> None:

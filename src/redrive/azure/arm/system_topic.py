@@ -16,14 +16,10 @@ _BESIDE: Final = "resource"
 
 @dataclass(frozen=True, slots=True)
 class SystemTopic:
-    """A system topic.
+    """A system topic."""
 
-    Attributes:
-        name: The place of the document; see `system_topic_name`.
-        attributes: The ARM id as it was spelt, `properties` and what stands beside them, as those of a topic are kept.
-    """
-
-    name: ResourceName
+    name: ResourceName  # The place of the document; see `system_topic_name`
+    # The ARM id as it was spelt, `properties` and what stands beside them, as those of a topic are kept.
     attributes: Mapping[str, str]
 
     @property

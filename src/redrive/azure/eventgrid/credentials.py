@@ -73,27 +73,16 @@ class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A resource that a request wants to open.
+    """A resource that a request wants to open."""
 
-    Attributes:
-        account: The Azure subscription, in lower case; empty where the request does not say.
-        keys: The access keys, in base64; none of a resource that does not exist.
-        path: The path that names it at this server.
-        name: Its name, which a host of its own would begin with.
-        id: Its ARM id, or empty.
-        path_at_host: The path that names it at a host of its own.
-        takes_keys: Keys and what is signed with them may open it.
-        key_scheme: The scheme of Authorization for keys, in lower case; empty: keys do not come so.
-    """
-
-    account: str
-    keys: Sequence[str]
-    path: str
-    name: str
-    path_at_host: str
-    id: str = ""
-    takes_keys: bool = True
-    key_scheme: str = ""
+    account: str  # The Azure subscription, in lower case; empty where the request does not say
+    keys: Sequence[str]  # The access keys, in base64; none of a resource that does not exist
+    path: str  # The path that names it at this server
+    name: str  # Its name, which a host of its own would begin with
+    path_at_host: str  # The path that names it at a host of its own
+    id: str = ""  # Its ARM id, or empty
+    takes_keys: bool = True  # Keys and what is signed with them may open it
+    key_scheme: str = ""  # The scheme of Authorization for keys, in lower case; empty: keys do not come so
 
 
 class PublisherCredentials:

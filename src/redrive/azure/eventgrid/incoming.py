@@ -13,18 +13,13 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Incoming:
-    """One event, accepted.
+    """One event, accepted."""
 
-    Attributes:
-        body: It, as it will be kept, in the schema of its topic.
-        text: The same as JSON.
-        place: The short name of the domain topic that it is for; None outside domains, and where it has none.
-        mapped: For a custom event: what the topic's mapping made of it.
-    """
-
-    body: Event
-    text: str = ""
+    body: Event  # It, as it will be kept, in the schema of its topic
+    text: str = ""  # The same as JSON
+    # The short name of the domain topic that it is for; None outside domains, and where it has none.
     place: str | None = None
+    # For a custom event: what the topic's mapping made of it.
     mapped: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -28,12 +28,9 @@ _PRIVATE_SIDE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The addresses that may call a topic.
+    """The addresses that may call a topic."""
 
-    Attributes:
-        masks: Where they have to be in one of; None: they may come from anywhere.
-    """
-
+    # Where they have to be in one of; None: they may come from anywhere.
     masks: tuple[Mask, ...] | None = None
 
     @classmethod

@@ -22,27 +22,16 @@ from redrive.azure.eventgrid.names import ENVELOPE
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """The reason that an event is a dead letter.
+    """The reason that an event is a dead letter."""
 
-    Attributes:
-        reason: `MaxDeliveryAttemptsExceeded` …
-        attempts: How many there were.
-        schema: What its subscriber gets, and so what it is kept in.
-        destination_type: Of its subscriber: `WebHook` …
-        result: What came of the last attempt: `NotFound` …; None: the notes of the attempts say it.
-        attempted_at: When the last attempt ended (ms); None likewise.
-        backlog: The number of the backlog that it stood in, under which its attempts are noted.
-        message_id: What it was called there, in hexadecimal.
-    """
-
-    reason: str
-    attempts: int
-    schema: str
-    destination_type: str
-    result: str | None
-    attempted_at: int | None
-    backlog: int
-    message_id: str
+    reason: str  # `MaxDeliveryAttemptsExceeded` …
+    attempts: int  # How many there were
+    schema: str  # What its subscriber gets, and so what it is kept in
+    destination_type: str  # Of its subscriber: `WebHook` …
+    result: str | None  # What came of the last attempt: `NotFound` …; None: the notes of the attempts say it
+    attempted_at: int | None  # When the last attempt ended (ms); None likewise
+    backlog: int  # The number of the backlog that it stood in, under which its attempts are noted
+    message_id: str  # What it was called there, in hexadecimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,17 +26,11 @@ _OWN_HOST: Final = ".eventgrid."  # within the host that a resource has of its o
 
 
 class TokenPlace(NamedTuple):
-    """One way to name what a token is for.
+    """One way to name what a token is for."""
 
-    Attributes:
-        path: Its path, or its ARM id.
-        hosts: The hosts that the path is at; empty with an ARM id.
-        label: The beginning of the host that the path is at, where the resource has one of its own.
-    """
-
-    path: str
-    hosts: tuple[str, ...] = ()
-    label: str = ""
+    path: str  # Its path, or its ARM id
+    hosts: tuple[str, ...] = ()  # The hosts that the path is at; empty with an ARM id
+    label: str = ""  # The beginning of the host that the path is at, where the resource has one of its own
 
     def is_at(self, host: str) -> bool:
         """Tells whether the place is at a host, which may be empty."""
@@ -47,19 +41,12 @@ class TokenPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SasToken:
-    """A token, read.
+    """A token, read."""
 
-    Attributes:
-        signed: The part that the signature is of.
-        signature: The signature itself.
-        resource: What it is for: a URL, or a resource's id.
-        expires_at: When it ends (ms).
-    """
-
-    signed: str
-    signature: bytes
-    resource: str
-    expires_at: int
+    signed: str  # The part that the signature is of
+    signature: bytes  # The signature itself
+    resource: str  # What it is for: a URL, or a resource's id
+    expires_at: int  # When it ends (ms)
 
     @classmethod
     def parse(cls, text: str) -> Self:

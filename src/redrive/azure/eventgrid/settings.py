@@ -50,23 +50,16 @@ _LONGER_MAX: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """The settings for publishing to a topic.
+    """The settings for publishing to a topic."""
 
-    Attributes:
-        id: Its ARM id.
-        input_schema: Of what publishers send.
-        mapping: For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
-        local_auth_disabled: Keys and tokens made with them are refused.
-        retention_days: How long events are kept, where that is the topic's own: of namespaces' topics.
-        network: From where publishers may come.
-    """
-
-    id: str
-    input_schema: str = EVENT_GRID_SCHEMA
+    id: str  # Its ARM id
+    input_schema: str = EVENT_GRID_SCHEMA  # Of what publishers send
+    # For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    local_auth_disabled: bool = False
+    local_auth_disabled: bool = False  # Keys and tokens made with them are refused
+    # How long events are kept, where that is the topic's own: of namespaces' topics.
     retention_days: int | None = None
-    network: Network = OPEN
+    network: Network = OPEN  # From where publishers may come
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,48 +73,28 @@ class DeliveryAttribute:
 
 @dataclass(frozen=True, slots=True)
 class TokenAudience:
-    """The audience of a webhook's tokens.
+    """The audience of a webhook's tokens."""
 
-    Attributes:
-        tenant: A GUID, or a domain's name.
-        application: An id, or a URI.
-        subscription: On whose behalf they come: the Azure subscription that the event subscription is in.
-    """
-
-    tenant: str
-    application: str
-    subscription: str
+    tenant: str  # A GUID, or a domain's name
+    application: str  # An id, or a URI
+    subscription: str  # On whose behalf they come: the Azure subscription that the event subscription is in
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """The settings for delivering to an event subscription.
+    """The settings for delivering to an event subscription."""
 
-    Attributes:
-        id: Its ARM id.
-        name: As it was spelt.
-        destination_type: `WebHook`, `AzureFunction`, `StorageQueue` …
-        destination: The destination's ARM properties.
-        schema: What it gets.
-        attempts_max: 1 to 30.
-        minutes_to_live: 1 to 1,440, from publication.
-        batch: How many events go in one request.
-        attributes: Headers that go with each delivery.
-        dead_letter_container: The ARM id of a blob container, or None.
-        audience: Of the tokens that go with each request, or None.
-    """
-
-    id: str
-    name: str
-    destination_type: str
-    destination: Mapping[str, Any]
-    schema: str
-    attempts_max: int = ATTEMPTS_MAX
-    minutes_to_live: int = MINUTES_TO_LIVE_MAX
-    batch: Batch = ONE_EACH
-    attributes: tuple[DeliveryAttribute, ...] = ()
-    dead_letter_container: str | None = None
-    audience: TokenAudience | None = None
+    id: str  # Its ARM id
+    name: str  # As it was spelt
+    destination_type: str  # `WebHook`, `AzureFunction`, `StorageQueue` …
+    destination: Mapping[str, Any]  # The destination's ARM properties
+    schema: str  # What it gets
+    attempts_max: int = ATTEMPTS_MAX  # 1 to 30
+    minutes_to_live: int = MINUTES_TO_LIVE_MAX  # 1 to 1,440, from publication
+    batch: Batch = ONE_EACH  # How many events go in one request
+    attributes: tuple[DeliveryAttribute, ...] = ()  # Headers that go with each delivery
+    dead_letter_container: str | None = None  # The ARM id of a blob container, or None
+    audience: TokenAudience | None = None  # Of the tokens that go with each request, or None
 
 
 def topic_settings(topic: Topic) -> TopicSettings:

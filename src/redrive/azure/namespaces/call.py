@@ -13,20 +13,13 @@ from redrive.model.topic import Topic
 
 @dataclass(frozen=True, slots=True)
 class NamespaceCall:
-    """A call to a topic.
+    """A call to a topic."""
 
-    Attributes:
-        request: The HTTP request, unchanged.
-        topic: The topic of the path.
-        query: The query's parameters, by name in lower case.
-        now: Time of the call (ms).
-        count: Adds to a metric of the topic, or of the event subscription, by the dimensions given.
-    """
-
-    request: Request
-    topic: Topic
-    query: Mapping[str, str]
-    now: int
+    request: Request  # The HTTP request, unchanged
+    topic: Topic  # The topic of the path
+    query: Mapping[str, str]  # The query's parameters, by name in lower case
+    now: int  # Time of the call (ms)
+    # Adds to a metric of the topic, or of the event subscription, by the dimensions given.
     count: "MetricAdder"
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
@@ -46,13 +39,9 @@ class NamespaceCall:
 
 @dataclass(frozen=True, slots=True)
 class PullCall(NamespaceCall):
-    """A call to an event subscription in queue mode.
+    """A call to an event subscription in queue mode."""
 
-    Attributes:
-        queue: The queue that holds the subscription's events.
-    """
-
-    queue: Queue
+    queue: Queue  # The queue that holds the subscription's events
 
 
 class MetricAdder(Protocol):

@@ -20,20 +20,15 @@ PROVIDER: Final = "Microsoft.EventGrid"
 
 @dataclass(frozen=True, slots=True)
 class NamespacePlace(Document):
-    """One namespace as configured.
-
-    Attributes:
-        name: The Azure subscription, the resource group and its own name, in lower case.
-        attributes: As a topic's, see `redrive.azure.eventgrid.settings`: its ARM id as it was spelt, its
-            properties and the rest of the resource as JSON, and its two access keys.
-        created_at: Time of creation (ms).
-    """
+    """One namespace as configured."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
-    name: ResourceName
+    name: ResourceName  # The Azure subscription, the resource group and its own name, in lower case
+    # As a topic's, see `redrive.azure.eventgrid.settings`: its ARM id as it was spelt, its properties and the
+    # rest of the resource as JSON, and its two access keys.
     attributes: Mapping[str, str] = field(default_factory=dict)
-    created_at: int = 0
+    created_at: int = 0  # Time of creation (ms)
 
 
 NAMESPACE: Final = DocumentKind.of("eventgrid_namespace", NamespacePlace)

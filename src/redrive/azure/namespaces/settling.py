@@ -27,21 +27,13 @@ _LAYOUT: Final = struct.Struct(">QQQQI")
 
 
 class LockToken(NamedTuple):
-    """The fields of a lock token.
+    """The fields of a lock token."""
 
-    Attributes:
-        text: The token as the receiver has it.
-        seq: The delivery's sequence number.
-        token: The claim token.
-        first_received_at: Time of the first receipt (ms): a lock can be renewed for an hour from then.
-        deliveries: Number of receipts, this one included.
-    """
-
-    text: str
-    seq: int
-    token: int
-    first_received_at: int
-    deliveries: int
+    text: str  # The token as the receiver has it
+    seq: int  # The delivery's sequence number
+    token: int  # The claim token
+    first_received_at: int  # Time of the first receipt (ms): a lock can be renewed for an hour from then
+    deliveries: int  # Number of receipts, this one included
 
 
 class LockTokens:

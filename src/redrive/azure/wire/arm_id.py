@@ -10,19 +10,12 @@ from typing import NamedTuple, Self
 
 
 class ArmId(NamedTuple):
-    """The id of a subscription, a resource group or a resource.
+    """The id of a subscription, a resource group or a resource."""
 
-    Attributes:
-        subscription: The Azure subscription's GUID.
-        group: The resource group; empty for a subscription's id.
-        provider: `Microsoft.EventGrid`; empty above resources.
-        parts: Types and names in turn: `("domains", "d1", "topics", "t1")`.
-    """
-
-    subscription: str
-    group: str = ""
-    provider: str = ""
-    parts: tuple[str, ...] = ()
+    subscription: str  # The Azure subscription's GUID
+    group: str = ""  # The resource group; empty for a subscription's id
+    provider: str = ""  # `Microsoft.EventGrid`; empty above resources
+    parts: tuple[str, ...] = ()  # Types and names in turn: `("domains", "d1", "topics", "t1")`
 
     @property
     def type(self) -> str:

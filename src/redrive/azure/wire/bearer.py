@@ -27,13 +27,9 @@ _KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
 
 @dataclass(frozen=True, slots=True)
 class BearerCaller:
-    """A caller.
+    """A caller."""
 
-    Attributes:
-        account: Whose access key it is; None: nobody is verified, and everybody may do everything.
-    """
-
-    account: str | None
+    account: str | None  # Whose access key it is; None: nobody is verified, and everybody may do everything
 
     def manages(self, subscription: str) -> bool:
         """True if an Azure subscription is the caller's: its GUID ends in the account."""

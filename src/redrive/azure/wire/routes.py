@@ -27,17 +27,11 @@ _SLASHES: Final = re.compile("(?:/|%2f)+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch(Generic[T]):
-    """A route that matches.
+    """A route that matches."""
 
-    Attributes:
-        verb: What the method stands for; None: nothing, though the path is known.
-        params: What the names of the pattern took.
-        methods: All that the path knows.
-    """
-
-    verb: T | None
-    params: Mapping[str, str]
-    methods: tuple[str, ...]
+    verb: T | None  # What the method stands for; None: nothing, though the path is known
+    params: Mapping[str, str]  # What the names of the pattern took
+    methods: tuple[str, ...]  # All that the path knows
 
 
 class RouteTable(Generic[T]):

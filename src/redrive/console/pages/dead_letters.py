@@ -214,15 +214,10 @@ def _died_at(letter: DeadLetter) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A page of dead letters, or what a slice of a search found.
+    """A page of dead letters, or what a slice of a search found."""
 
-    Attributes:
-        page: At most a page of deliveries.
-        values: What the template says about them.
-    """
-
-    page: Sequence[Delivery]
-    values: Mapping[str, Any]
+    page: Sequence[Delivery]  # At most a page of deliveries
+    values: Mapping[str, Any]  # What the template says about them
 
 
 async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:

@@ -15,19 +15,12 @@ _ID: Final = re.compile(r"[0-9a-fA-F-]{8,64}")
 
 
 class Found(NamedTuple):
-    """Something that a text names.
+    """Something that a text names."""
 
-    Attributes:
-        icon: Its symbol.
-        name: Its name.
-        kind: After the name, in words.
-        link: Its page.
-    """
-
-    icon: str
+    icon: str  # Its symbol
     name: str
-    kind: str
-    link: str
+    kind: str  # After the name, in words
+    link: str  # Its page
 
 
 async def page(visit: Visit) -> Page:

@@ -28,15 +28,10 @@ LAST: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The time that is looked at.
+    """The time that is looked at."""
 
-    Attributes:
-        since: From that moment on (ms).
-        until: Until before that moment (ms).
-    """
-
-    since: int = 0
-    until: int = END_OF_TIME
+    since: int = 0  # From that moment on (ms)
+    until: int = END_OF_TIME  # Until before that moment (ms)
 
 
 async def listed(visit: Visit) -> Page:

@@ -11,23 +11,14 @@ _REFUSED: Final = 400
 
 
 class Watched(NamedTuple):
-    """Something that an alarm can watch.
+    """Something that an alarm can watch."""
 
-    Attributes:
-        label: In the form.
-        of: `queue` or `function`.
-        namespace: Of the metric.
-        metric: Its name.
-        statistic: Of each minute.
-        missing: How minutes without points are treated.
-    """
-
-    label: str
-    of: str
-    namespace: str
-    metric: str
-    statistic: str
-    missing: str
+    label: str  # In the form
+    of: str  # `queue` or `function`
+    namespace: str  # Of the metric
+    metric: str  # Its name
+    statistic: str  # Of each minute
+    missing: str  # How minutes without points are treated
 
 
 WATCHED: Final = {

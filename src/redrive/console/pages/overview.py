@@ -72,14 +72,10 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
 
 
 class Seen(NamedTuple):
-    """Accounts and regions, in the order of their keys.
+    """Accounts and regions, in the order of their keys."""
 
-    Attributes:
-        places: Those with queues or topics that the visitor sees.
-        last: The last that was looked at, where there may be more behind it; None: these are all.
-    """
-
-    places: list[ResourceName]
+    places: list[ResourceName]  # Those with queues or topics that the visitor sees
+    # The last that was looked at, where there may be more behind it; None: these are all.
     last: ResourceName | None
 
 

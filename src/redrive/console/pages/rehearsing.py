@@ -26,19 +26,12 @@ _OK: Final = range(200, 300)
 
 
 class Answered(NamedTuple):
-    """The answer to a copy.
+    """The answer to a copy."""
 
-    Attributes:
-        seq: The place of the dead letter.
-        status: Of the answer; None: there was none.
-        took_ms: How long it took.
-        text: The beginning of the answer, or the reason that there was none.
-    """
-
-    seq: int
-    status: int | None
-    took_ms: int
-    text: str
+    seq: int  # The place of the dead letter
+    status: int | None  # Of the answer; None: there was none
+    took_ms: int  # How long it took
+    text: str  # The beginning of the answer, or the reason that there was none
 
     @property
     def is_good(self) -> bool:

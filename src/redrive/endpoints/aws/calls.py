@@ -90,23 +90,14 @@ _FUNCTION_ERROR: Final = "x-amz-function-error"
 
 @dataclass(frozen=True, slots=True)
 class ResourceAddress:
-    """The address of a resource.
+    """The address of a resource."""
 
-    Attributes:
-        service: The service, as signatures name it.
-        region: Its region.
-        name: Of the resource: a function's with its qualifier, a stream's.
-        url: The server, without a slash at the end.
-        itself: It is Amazon's own.
-        keys: To sign with; None: those of the chain.
-    """
-
-    service: str
+    service: str  # The service, as signatures name it
     region: str
-    name: str
-    url: str
-    itself: bool
-    keys: ReadOnlyCredentials | None = field(repr=False)
+    name: str  # Of the resource: a function's with its qualifier, a stream's
+    url: str  # The server, without a slash at the end
+    itself: bool  # It is Amazon's own
+    keys: ReadOnlyCredentials | None = field(repr=False)  # To sign with; None: those of the chain
 
 
 def read_place(arn: str, value: str) -> ResourceAddress:

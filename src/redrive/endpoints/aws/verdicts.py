@@ -73,23 +73,14 @@ _BY_STATUS: Final[Mapping[int, Meaning]] = {
 
 
 class AwsAnswer(NamedTuple):
-    """A service's answer.
-
-    Attributes:
-        status: Its status.
-        text: Its body.
-        code: The name of its error; empty where it has none.
-        message: What it says of it.
-        request_id: Its name for the request; empty where it has none.
-        function_error: That the function it waited for has failed, in a word; empty else.
-    """
+    """A service's answer."""
 
     status: int
-    text: str
-    code: str = ""
-    message: str = ""
-    request_id: str = ""
-    function_error: str = ""
+    text: str  # Its body
+    code: str = ""  # The name of its error; empty where it has none
+    message: str = ""  # What it says of it
+    request_id: str = ""  # Its name for the request; empty where it has none
+    function_error: str = ""  # That the function it waited for has failed, in a word; empty else
 
 
 def of_answer(answer: AwsAnswer) -> Verdict:

@@ -57,19 +57,14 @@ _ENDS: Final = (Event.LINK_REMOTE_CLOSE, Event.LINK_REMOTE_DETACH, Event.SESSION
 
 @dataclass(slots=True)
 class _Entity:
-    """The transfers under way to one queue, topic or event hub.
+    """The transfers under way to one queue, topic or event hub."""
 
-    Attributes:
-        sender: Its link.
-        waiting: Messages that the broker gave no credit for yet.
-        sent: Those whose outcome it has not told yet, by their tags.
-        tags: How many were used.
-    """
-
-    sender: Sender
+    sender: Sender  # Its link
+    # Messages that the broker gave no credit for yet.
     waiting: dict[Answer, bytes] = field(default_factory=dict)
+    # Those whose outcome it has not told yet, by their tags.
     sent: dict[str, Answer] = field(default_factory=dict)
-    tags: int = 0
+    tags: int = 0  # How many were used
 
     @property
     def under_way(self) -> list[Answer]:

@@ -16,23 +16,14 @@ _ENTITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """The address of a namespace's broker, and the credentials for it.
+    """The address of a namespace's broker, and the credentials for it."""
 
-    Attributes:
-        host: Its name.
-        port: 5671 with TLS, 5672 without.
-        secure: Whether the connection is TLS from its first byte.
-        user: The name of a shared access key, or a user.
-        password: The key.
-        addresses: What stands before an entity's name in its address.
-    """
-
-    host: str
-    port: int
-    secure: bool
-    user: str
-    password: str = field(repr=False)
-    addresses: str = ""
+    host: str  # Its name
+    port: int  # 5671 with TLS, 5672 without
+    secure: bool  # Whether the connection is TLS from its first byte
+    user: str  # The name of a shared access key, or a user
+    password: str = field(repr=False)  # The key
+    addresses: str = ""  # What stands before an entity's name in its address
 
 
 def read_namespace(text: str) -> Namespace:

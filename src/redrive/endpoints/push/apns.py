@@ -35,19 +35,12 @@ _PEM: Final = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"
 
 
 class _Place(NamedTuple):
-    """The peer of a connection and the application's identity; Apple wants one connection for each application.
+    """The peer of a connection and the application's identity; Apple wants one connection for each application."""
 
-    Attributes:
-        url: The service's.
-        principal: A certificate in PEM, or the id of a signing key.
-        credential: Its private key in PEM; the signing key.
-        team: Whose signing key it is.
-    """
-
-    url: str
-    principal: str
-    credential: str
-    team: str
+    url: str  # The service's
+    principal: str  # A certificate in PEM, or the id of a signing key
+    credential: str  # Its private key in PEM; the signing key
+    team: str  # Whose signing key it is
 
     @property
     def certified(self) -> bool:

@@ -50,17 +50,11 @@ class Unprocessed(ConnectionError):  # noqa: N818 - an answer: the request may g
 
 @dataclass(slots=True)
 class _Exchange:
-    """A request under way.
+    """A request under way."""
 
-    Attributes:
-        answered: The end of it.
-        unsent: Of its body.
-        heard: How often something had come over the connection when it began.
-    """
-
-    answered: asyncio.Future[Http2Answer]
-    unsent: bytes
-    heard: int
+    answered: asyncio.Future[Http2Answer]  # The end of it
+    unsent: bytes  # Of its body
+    heard: int  # How often something had come over the connection when it began
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)

@@ -15,29 +15,17 @@ MEMORY: Final = "memory"
 
 @dataclass(frozen=True, slots=True)
 class MessageCentre:
-    """A message centre.
+    """A message centre."""
 
-    Attributes:
-        host: Its name.
-        port: Its port.
-        user: `system_id`.
-        password: Its password.
-        secure: TLS from the first byte.
-        window: Submissions under way at once.
-        sender: Who texts are from that name nobody; empty: the centre chooses.
-        system_type: What some centres want to be told.
-        header: Parts say their place in a user data header; else by optional parameters (`sar_…`).
-    """
-
-    host: str
+    host: str  # Its name
     port: int
-    user: str
+    user: str  # `system_id`
     password: str = field(repr=False)
-    secure: bool = False
-    window: int = 10
-    sender: str = ""
-    system_type: str = ""
-    header: bool = True
+    secure: bool = False  # TLS from the first byte
+    window: int = 10  # Submissions under way at once
+    sender: str = ""  # Who texts are from that name nobody; empty: the centre chooses
+    system_type: str = ""  # What some centres want to be told
+    header: bool = True  # Parts say their place in a user data header; else by optional parameters (`sar_…`)
 
     @override
     def __str__(self) -> str:

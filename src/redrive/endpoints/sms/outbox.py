@@ -10,21 +10,13 @@ TEXTS_MAX: Final = 10_000  # the oldest go first
 
 
 class Text(NamedTuple):
-    """A text message.
+    """A text message."""
 
-    Attributes:
-        account: The sender's.
-        region: The sender's.
-        number: The telephone's.
-        message_id: As `Publish` answered it.
-        message: The text.
-    """
-
-    account: str
-    region: str
-    number: str
-    message_id: str
-    message: str
+    account: str  # The sender's
+    region: str  # The sender's
+    number: str  # The telephone's
+    message_id: str  # As `Publish` answered it
+    message: str  # The text
 
 
 class Outbox:

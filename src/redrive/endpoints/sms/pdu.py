@@ -96,25 +96,16 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A text, or a part of one (4.4.1).
+    """A text, or a part of one (4.4.1)."""
 
-    Attributes:
-        source: Who it is from.
-        destination: Who it is for.
-        octets: The text, or its part.
-        coding: `data_coding`: 0, the centre's own alphabet, or 8, UCS-2.
-        priority: 0 to 3.
-        place: For a part: the reference of its text, how many parts that has, and which it is, from 1.
-        header: A part begins with a user data header; else optional parameters say its place.
-    """
-
-    source: Address
-    destination: Address
-    octets: bytes
-    coding: int
-    priority: int
+    source: Address  # Who it is from
+    destination: Address  # Who it is for
+    octets: bytes  # The text, or its part
+    coding: int  # `data_coding`: 0, the centre's own alphabet, or 8, UCS-2
+    priority: int  # 0 to 3
+    # For a part: the reference of its text, how many parts that has, and which it is, from 1.
     place: tuple[int, int, int] | None = None
-    header: bool = True
+    header: bool = True  # A part begins with a user data header; else optional parameters say its place
 
     def body(self) -> bytes:
         """The body of its unit."""
@@ -174,21 +165,13 @@ def read_answer(body: bytes) -> Said:
 
 
 class Delivered(NamedTuple):
-    """A message from the centre (4.6.1): a text from a telephone, or a receipt.
+    """A message from the centre (4.6.1): a text from a telephone, or a receipt."""
 
-    Attributes:
-        source: Who wrote it.
-        destination: Whom to.
-        is_text: It is no receipt.
-        coding: Of the text.
-        octets: The text, without a header.
-    """
-
-    source: Address
-    destination: Address
-    is_text: bool
-    coding: int
-    octets: bytes
+    source: Address  # Who wrote it
+    destination: Address  # Whom to
+    is_text: bool  # It is no receipt
+    coding: int  # Of the text
+    octets: bytes  # The text, without a header
 
 
 def delivered(body: bytes) -> Delivered:

@@ -33,33 +33,23 @@ _AFTER_ALL: Final = "\U0010ffff"
 
 
 class LetterOrigin(NamedTuple):
-    """The origin of dead letters, as far as it is known.
+    """The origin of dead letters, as far as it is known."""
 
-    Attributes:
-        queue: The name of the queue that they failed in, if it was one.
-        subscription: The subscription that they were for, if it was one.
-    """
-
-    queue: ResourceName | None
-    subscription: Subscription | None
+    queue: ResourceName | None  # The name of the queue that they failed in, if it was one
+    subscription: Subscription | None  # The subscription that they were for, if it was one
 
 
 UNKNOWN: Final = LetterOrigin(None, None)
 
 
 class Sources(NamedTuple):
-    """The places that send their dead letters to one queue.
-
-    Attributes:
-        queues: Queues.
-        subscriptions: Subscriptions.
-        carriers: Subscriptions that carry dead letters of something else: of a function, for instance.
-        deleted_at: When the last of those that were deleted went (ms); None: none was, as far as is remembered.
-    """
+    """The places that send their dead letters to one queue."""
 
     queues: list[ResourceName]
     subscriptions: list[Subscription]
+    # Subscriptions that carry dead letters of something else: of a function, for instance.
     carriers: list[Subscription]
+    # When the last of those that were deleted went (ms); None: none was, as far as is remembered.
     deleted_at: int | None = None
 
 

@@ -40,25 +40,16 @@ SERVING: Final = DocumentKind("serving_queue", _write_key, _read_key)
 
 @dataclass(frozen=True, slots=True)
 class QueueRecord(Document):
-    """The record of a queue's id, which outlives the queue.
-
-    Attributes:
-        id: The number.
-        name: The queue's.
-        deleted_at: When the queue was deleted (ms).
-        emptied: Whether it was emptied since.
-        dead_letters_to: The queue that its dead letters went to when it was deleted.
-        is_name_free: Whether another queue may have its name at once.
-    """
+    """The record of a queue's id, which outlives the queue."""
 
     restored: ClassVar = {"name": ResourceName._make, "dead_letters_to": ResourceName._make}
 
-    id: int
-    name: ResourceName
-    deleted_at: int | None = None
-    emptied: bool = False
-    dead_letters_to: ResourceName | None = None
-    is_name_free: bool = False
+    id: int  # The number
+    name: ResourceName  # The queue's
+    deleted_at: int | None = None  # When the queue was deleted (ms)
+    emptied: bool = False  # Whether it was emptied since
+    dead_letters_to: ResourceName | None = None  # The queue that its dead letters went to when it was deleted
+    is_name_free: bool = False  # Whether another queue may have its name at once
 
 
 QUEUE_RECORD: Final = DocumentKind.of("queue_number", QueueRecord)

@@ -32,16 +32,11 @@ _TURN_STEPS: Final = 25_000  # 10 ms
 
 @dataclass(slots=True)
 class Matches:
-    """The subscriptions that a message matches.
+    """The subscriptions that a message matches."""
 
-    Attributes:
-        subscriptions: Those it passes the filters of.
-        refused: How many filters it does not pass, by reason.
-        evaluated: How many advanced filters on events were evaluated, by subscription, where there were any.
-    """
-
-    subscriptions: list[Subscription]
-    refused: Mapping[FilterVerdict, int]
+    subscriptions: list[Subscription]  # Those it passes the filters of
+    refused: Mapping[FilterVerdict, int]  # How many filters it does not pass, by reason
+    # How many advanced filters on events were evaluated, by subscription, where there were any.
     evaluated: Sequence[tuple[Subscription, int]] = ()
 
 

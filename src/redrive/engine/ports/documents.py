@@ -24,19 +24,12 @@ D = TypeVar("D", bound=_Documented)
 
 
 class Resource(NamedTuple):
-    """One small configuration document, as it is stored.
+    """One small configuration document, as it is stored."""
 
-    Attributes:
-        kind: `queue`, `task`, `access_key` …
-        key: Unique within the kind; listed in byte order.
-        version: Grows by one with every change, from 1.
-        document: JSON-ready.
-    """
-
-    kind: str
-    key: str
-    version: int
-    document: Mapping[str, Any]
+    kind: str  # `queue`, `task`, `access_key` …
+    key: str  # Unique within the kind; listed in byte order
+    version: int  # Grows by one with every change, from 1
+    document: Mapping[str, Any]  # JSON-ready
 
 
 class Put(NamedTuple):
@@ -102,19 +95,13 @@ def refuse_repeated(changes: Sequence[Change]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentKind(Generic[T]):
-    """A kind of resource: how its values are written as documents, and read back.
+    """A kind of resource: how its values are written as documents, and read back."""
 
-    Attributes:
-        name: The kind of its documents.
-        write: Makes a document of a value.
-        read: Makes a value of a document.
-        secret: Its documents hold what no answer shows (parameters with `NoEcho`, environment variables): they are sealed
-            by the key of the server's own, also in a store whose documents have no key of the operator's.
-    """
-
-    name: str
-    write: Callable[[T], Mapping[str, Any]]
-    read: Callable[[Mapping[str, Any]], T]
+    name: str  # The kind of its documents
+    write: Callable[[T], Mapping[str, Any]]  # Makes a document of a value
+    read: Callable[[Mapping[str, Any]], T]  # Makes a value of a document
+    # Its documents hold what no answer shows (parameters with `NoEcho`, environment variables): they are
+    # sealed by the key of the server's own, also in a store whose documents have no key of the operator's.
     secret: bool = False
 
     @classmethod

@@ -18,26 +18,17 @@ from redrive.model.topic import Subscription, Topic
 
 @dataclass(slots=True)  # not frozen, as PushRequest
 class Attempted:
-    """One attempt at a delivery, and the outcome that was decided.
+    """One attempt at a delivery, and the outcome that was decided."""
 
-    Attributes:
-        topic: Where the message was published.
-        subscription: Whose delivery.
-        delivery: As it was when it was tried: `attempts` includes this one, `sent_at` is when it was published.
-        attempt: The attempt's result.
-        transition: The delivery's outcome.
-        at: When the attempt ended (ms).
-        position: The delivery's place among those of the attempt, from 0.
-        identify: Finds the message's id, as its publisher knows it, in a delivery.
-    """
-
-    topic: Topic
-    subscription: Subscription
+    topic: Topic  # Where the message was published
+    subscription: Subscription  # Whose delivery
+    # As it was when it was tried: `attempts` includes this one, `sent_at` is when it was published.
     delivery: Delivery
-    attempt: Attempt
-    transition: Transition
-    at: int
-    position: int = 0
+    attempt: Attempt  # The attempt's result
+    transition: Transition  # The delivery's outcome
+    at: int  # When the attempt ended (ms)
+    position: int = 0  # The delivery's place among those of the attempt, from 0
+    # Finds the message's id, as its publisher knows it, in a delivery.
     identify: Callable[[Delivery], str] = own_id
 
     @property
@@ -55,57 +46,37 @@ class Accepted(NamedTuple):
     """A publication that queues of this server accepted directly from its topic, each at the first attempt.
 
     One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
-
-    Attributes:
-        topic: Where it was published.
-        sent: The queues, and how many bytes of body each got.
-        attempts: Spells out the attempts, as `Listener.attempted` would have been told of them.
-        at: When (ms).
-        replayed: See Attempted.
     """
 
-    topic: Topic
-    sent: Sequence[tuple[Queue, int]]
+    topic: Topic  # Where it was published
+    sent: Sequence[tuple[Queue, int]]  # The queues, and how many bytes of body each got
+    # Spells out the attempts, as `Listener.attempted` would have been told of them.
     attempts: Callable[[], Sequence[Attempted]]
-    at: int
-    replayed: bool = False
+    at: int  # When (ms)
+    replayed: bool = False  # See Attempted
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered:
-    """A delivery that failed for good, and the result of handing it to its dead-letter queue.
+    """A delivery that failed for good, and the result of handing it to its dead-letter queue."""
 
-    Attributes:
-        topic: Where the message was published.
-        subscription: Whose delivery.
-        delivery: As it was.
-        attempt: The result of handing it to the dead-letter queue.
-        at: When (ms).
-    """
-
-    topic: Topic
-    subscription: Subscription
-    delivery: Delivery
-    attempt: Attempt
-    at: int
+    topic: Topic  # Where the message was published
+    subscription: Subscription  # Whose delivery
+    delivery: Delivery  # As it was
+    attempt: Attempt  # The result of handing it to the dead-letter queue
+    at: int  # When (ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """A delivery that ended otherwise than delivered, by whatever path.
+    """A delivery that ended otherwise than delivered, by whatever path."""
 
-    Attributes:
-        last: Its last attempt, or how it was refused before one; the transition says whether it was dead-lettered,
-            dropped or expired.
-        handed: The dead-letter queue's answer; None: it has none.
-        confirmation: It asked its endpoint whether that wants the others.
-        letter: A letter of it is on its way to a store of dead letters.
-    """
-
+    # Its last attempt, or how it was refused before one; the transition says whether it was dead-lettered,
+    # dropped or expired.
     last: Attempted
-    handed: Attempt | None
-    confirmation: bool
-    letter: bool = False
+    handed: Attempt | None  # The dead-letter queue's answer; None: it has none
+    confirmation: bool  # It asked its endpoint whether that wants the others
+    letter: bool = False  # A letter of it is on its way to a store of dead letters
 
     @property
     def outcome(self) -> Outcome:

@@ -17,28 +17,18 @@ from redrive.model.topic import Subscription, Topic
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and each push makes one
 class PushRequest:
-    """The request that is handed to an endpoint.
+    """The request that is handed to an endpoint."""
 
-    Attributes:
-        endpoint: Where to, in the form the endpoint's kind wants (a URL, an address).
-        body: The text, encoded.
-        content_type: Of the body.
-        headers: Fields beside the body.
-        timeout_ms: How long an answer may take.
-        method: The verb, where the endpoint's kind has verbs.
-        headers_kept: Names, in lower case, of headers of the answer that become the attempt's identifiers.
-        answer_bytes_max: How much of the answer is read; only its beginning is ever shown.
-        parts: The bodies of several deliveries, where the endpoint's kind takes each by itself; `body` is empty then.
-    """
-
-    endpoint: str
-    body: bytes
-    content_type: str
-    headers: Mapping[str, str]
-    timeout_ms: int
-    method: str = "POST"
+    endpoint: str  # Where to, in the form the endpoint's kind wants (a URL, an address)
+    body: bytes  # The text, encoded
+    content_type: str  # Of the body
+    headers: Mapping[str, str]  # Fields beside the body
+    timeout_ms: int  # How long an answer may take
+    method: str = "POST"  # The verb, where the endpoint's kind has verbs
+    # Names, in lower case, of headers of the answer that become the attempt's identifiers.
     headers_kept: Sequence[str] = ()
-    answer_bytes_max: int = 4096
+    answer_bytes_max: int = 4096  # How much of the answer is read; only its beginning is ever shown
+    # The bodies of several deliveries, where the endpoint's kind takes each by itself; `body` is empty then.
     parts: Sequence[bytes] = ()
 
 
@@ -66,15 +56,10 @@ class NeedsSetUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The deliveries of one attempt: those that are due at the same time; none is waited for.
+    """The deliveries of one attempt: those that are due at the same time; none is waited for."""
 
-    Attributes:
-        deliveries_max: The largest number.
-        bytes_target: The largest sum of their bodies (bytes); a single larger body goes alone.
-    """
-
-    deliveries_max: int = 1
-    bytes_target: int = 0
+    deliveries_max: int = 1  # The largest number
+    bytes_target: int = 0  # The largest sum of their bodies (bytes); a single larger body goes alone
 
 
 ONE_EACH: Final = Batch()
@@ -82,40 +67,31 @@ ONE_EACH: Final = Batch()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan for pushing the deliveries of a subscription.
+    """The plan for pushing the deliveries of a subscription."""
 
-    Attributes:
-        schedule: When a failed delivery is tried again.
-        throttled_schedule: The same when the endpoint asked for a slower pace; it counts the attempts that ended so, as
-            far as they are remembered (`Store.notes`). None: `schedule`.
-        uncounted: The reasons of attempts that do not count in `schedule`: they go by `throttled_schedule`, as an
-            endpoint's wish for a slower pace does. Empty: those wishes go by it, and every attempt counts in `schedule`.
-        age_ms_max: How old a delivery may be when a further attempt falls due; one that would be older ends at once.
-            None: it is looked at only by then (`Schedule.expired`).
-        rate_max: Deliveries a second; None: as fast as the endpoint takes them.
-        concurrency_max: Attempts under way at once.
-        lease_ms: How long an attempt may take before another node may repeat it.
-        batch: How many deliveries an attempt takes along.
-        answers: The meaning of the endpoint's status codes.
-        late_ms: How long after its start a push still counts that was not answered by its soft time-out, though further
-            attempts have begun; None: until the next attempt.
-        patience_ms: The soft time-out. After it an attempt counts as failed, though its endpoint may answer late: a
-            success before the next attempt begins makes that unnecessary. None: the endpoint's own time-out alone.
-        circuit: When the circuit breaker opens; None: never.
-    """
-
-    schedule: Schedule
+    schedule: Schedule  # When a failed delivery is tried again
+    # The same when the endpoint asked for a slower pace; it counts the attempts that ended so, as far as they
+    # are remembered (`Store.notes`). None: `schedule`.
     throttled_schedule: Schedule | None = None
+    # The reasons of attempts that do not count in `schedule`: they go by `throttled_schedule`, as an
+    # endpoint's wish for a slower pace does. Empty: those wishes go by it, and every attempt counts in
+    # `schedule`.
     uncounted: frozenset[Reason] = frozenset()
+    # How old a delivery may be when a further attempt falls due; one that would be older ends at once. None:
+    # it is looked at only by then (`Schedule.expired`).
     age_ms_max: int | None = None
-    rate_max: int | None = None
-    concurrency_max: int = 32
-    lease_ms: int = 30_000
-    batch: Batch = ONE_EACH
-    answers: AnswerProfile = USUAL
+    rate_max: int | None = None  # Deliveries a second; None: as fast as the endpoint takes them
+    concurrency_max: int = 32  # Attempts under way at once
+    lease_ms: int = 30_000  # How long an attempt may take before another node may repeat it
+    batch: Batch = ONE_EACH  # How many deliveries an attempt takes along
+    answers: AnswerProfile = USUAL  # The meaning of the endpoint's status codes
+    # The soft time-out. After it an attempt counts as failed, though its endpoint may answer late: a success
+    # before the next attempt begins makes that unnecessary. None: the endpoint's own time-out alone.
     patience_ms: int | None = None
+    # How long after its start a push still counts that was not answered by its soft time-out, though further
+    # attempts have begun; None: until the next attempt.
     late_ms: int | None = None
-    circuit: CircuitPolicy | None = None
+    circuit: CircuitPolicy | None = None  # When the circuit breaker opens; None: never
 
 
 # The facade's part in delivering: what one subscription's deliveries go by, and what they look like on the wire.
@@ -123,33 +99,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A message that results from the end of a delivery, stored in the same transaction.
+    """A message that results from the end of a delivery, stored in the same transaction."""
 
-    Attributes:
-        topic: Where it is published.
-        publication: The message.
-        subscription_id: The only subscription that gets it, confirmed or not; None: all that match.
-        delay_ms: How long it waits before it is pushed.
-    """
-
-    topic: ResourceName
-    publication: Publication
+    topic: ResourceName  # Where it is published
+    publication: Publication  # The message
+    # The only subscription that gets it, confirmed or not; None: all that match.
     subscription_id: str | None = None
-    delay_ms: int = 0
+    delay_ms: int = 0  # How long it waits before it is pushed
 
 
 class DeathRecord(NamedTuple):
-    """A delivery that ended without success and continues as a message: the dead letter that such a message is.
+    """A delivery that ended without success and continues as a message: the dead letter that such a message is."""
 
-    Attributes:
-        origin: The number of the queue that the delivery was in, to which a redrive brings it back.
-        message_id: The delivery's, under which its attempts are noted.
-        note: The last of them.
-    """
-
-    origin: int
-    message_id: bytes
-    note: AttemptNote
+    origin: int  # The number of the queue that the delivery was in, to which a redrive brings it back
+    message_id: bytes  # The delivery's, under which its attempts are noted
+    note: AttemptNote  # The last of them
 
 
 def whole_envelope(envelope: bytes) -> bytes:
@@ -167,36 +131,25 @@ class SubscriptionContext:
 
     A profile makes it, and the engine remembers it (`redrive.engine.node.contexts`): asking for each claim, attempt and
     end took sixteen calls for two attempts.
-
-    Attributes:
-        topic: Where its messages are published.
-        subscription: The subscription.
-        profile: Answers what depends on the message.
-        plan: How its deliveries are pushed.
-        headers: Makes the headers of its delivery from a publication's envelope; called at each publication.
-        queue: The queue of this server that its endpoint is; None: it is pushed to.
-        dead_letter: Where deliveries go that cannot be made; None: they are dropped.
-        is_confirmation: Picks the deliveries that ask the endpoint whether it wants the others; they are nobody's dead
-            letters.
-        retries_refusals: A message that `queue` refuses is tried again by the plan; else it is a dead letter as soon as
-            it is published.
-        awaits_confirmation: Its endpoint has not agreed yet to get messages.
-        identify: Finds the message's id, as its publisher knows it, in a delivery.
-        content_type: Of the bodies that `render` makes, where the subscription's settings say it.
     """
 
-    topic: Topic
+    topic: Topic  # Where its messages are published
     subscription: Subscription
-    profile: "DeliveryProfile"
-    plan: Plan
+    profile: "DeliveryProfile"  # Answers what depends on the message
+    plan: Plan  # How its deliveries are pushed
+    # Makes the headers of its delivery from a publication's envelope; called at each publication.
     headers: Callable[[bytes], bytes]
-    queue: ResourceName | None = None
-    dead_letter: ResourceName | None = None
+    queue: ResourceName | None = None  # The queue of this server that its endpoint is; None: it is pushed to
+    dead_letter: ResourceName | None = None  # Where deliveries go that cannot be made; None: they are dropped
+    # Picks the deliveries that ask the endpoint whether it wants the others; they are nobody's dead letters.
     is_confirmation: Callable[[Delivery], bool] = _never
+    # A message that `queue` refuses is tried again by the plan; else it is a dead letter as soon as it is
+    # published.
     retries_refusals: bool = False
-    awaits_confirmation: bool = False
+    awaits_confirmation: bool = False  # Its endpoint has not agreed yet to get messages
+    # Finds the message's id, as its publisher knows it, in a delivery.
     identify: Callable[[Delivery], str] = own_id
-    content_type: str = ""
+    content_type: str = ""  # Of the bodies that `render` makes, where the subscription's settings say it
 
 
 class DeliveryProfile(Protocol):

@@ -14,18 +14,7 @@ from redrive.model.queue import CopyTarget
 
 @dataclass(slots=True)
 class NewDelivery:
-    """A delivery about to enter a queue.
-
-    Attributes:
-        ordered: Whether the queue keeps the order of groups.
-        deduplication_key: What a repetition is recognised by in this queue; None: not deduplicated.
-        deduplicate_until: How long (ms since the epoch) the key is remembered.
-        origin: For a dead letter that could not even be tried: the queue it would have stood in.
-        attempts: How many attempts it has behind it.
-        note: What came of the last of them.
-        sealer: Encrypts it on its way into the store; None: it is stored as it is.
-        The others are those of Delivery.
-    """
+    """A delivery about to enter a queue."""
 
     queue_id: int
     message_id: bytes
@@ -34,13 +23,16 @@ class NewDelivery:
     available_at: int
     enqueued_at: int
     group_id: str | None = None
-    ordered: bool = False
+    ordered: bool = False  # Whether the queue keeps the order of groups
     deduplication_id: str | None = None
+    # What a repetition is recognised by in this queue; None: not deduplicated.
     deduplication_key: str | None = None
-    deduplicate_until: int = 0
+    deduplicate_until: int = 0  # How long (ms since the epoch) the key is remembered
+    # For a dead letter that could not even be tried: the queue it would have stood in.
     origin: int | None = None
-    attempts: int = 0
-    note: "AttemptNote | None" = None
+    attempts: int = 0  # How many attempts it has behind it
+    note: "AttemptNote | None" = None  # What came of the last of them
+    # Encrypts it on its way into the store; None: it is stored as it is. The others are those of Delivery.
     sealer: Sealer | None = None
 
     def row(self, seq: int) -> tuple[Any, ...]:
@@ -71,23 +63,15 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class OrderedPublication:
-    """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition.
+    """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition."""
 
-    Attributes:
-        topic_id: What the key is unique within.
-        key: What a repetition is recognised by.
-        now: ms.
-        until: How long (ms since the epoch) the key is remembered.
-        message_id: Of the publication.
-        new_deliveries: Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
-            member, `"sequence"`.
-    """
-
-    topic_id: int
-    key: str
-    now: int
-    until: int
-    message_id: bytes
+    topic_id: int  # What the key is unique within
+    key: str  # What a repetition is recognised by
+    now: int  # ms
+    until: int  # How long (ms since the epoch) the key is remembered
+    message_id: bytes  # Of the publication
+    # Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
+    # member, `"sequence"`.
     new_deliveries: Sequence[NewDelivery]
 
     def opened(self, seq: int) -> list[NewDelivery]:
@@ -104,35 +88,21 @@ def _with_sequence(headers: bytes | None, seq: int) -> bytes:
 
 
 class Cause(NamedTuple):
-    """The common cause of several dead letters of a queue.
+    """The common cause of several dead letters of a queue."""
 
-    Attributes:
-        origin: The number of the queue they failed in.
-        failure: Why: see `Delivery.failure`.
-    """
-
-    origin: int
-    failure: str
+    origin: int  # The number of the queue they failed in
+    failure: str  # Why: see `Delivery.failure`
 
 
 class AttemptNote(NamedTuple):
-    """The note of an attempt that failed.
+    """The note of an attempt that failed."""
 
-    Attributes:
-        number: Which attempt it was, from 1.
-        at: When it ended (ms).
-        duration_ms: How long it took.
-        reason: Why it failed; see `redrive.model.attempt.Reason`.
-        status: The endpoint's status code, or 0.
-        response: What the endpoint said, shortened.
-    """
-
-    number: int
-    at: int
-    duration_ms: int
-    reason: str
-    status: int
-    response: str
+    number: int  # Which attempt it was, from 1
+    at: int  # When it ended (ms)
+    duration_ms: int  # How long it took
+    reason: str  # Why it failed; see `redrive.model.attempt.Reason`
+    status: int  # The endpoint's status code, or 0
+    response: str  # What the endpoint said, shortened
 
     @property
     def failure(self) -> str:
@@ -150,17 +120,12 @@ class Enqueued(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MoveTarget:
-    """A queue that deliveries are moved to.
+    """A queue that deliveries are moved to."""
 
-    Attributes:
-        queue_id: Which.
-        ordered: Whether it keeps the order of groups.
-        copies: For dead letters: where a copy of each goes as well, see `redrive.model.entering.as_copy`. For ends that
-            the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
-    """
-
-    queue_id: int
-    ordered: bool
+    queue_id: int  # Which
+    ordered: bool  # Whether it keeps the order of groups
+    # For dead letters: where a copy of each goes as well, see `redrive.model.entering.as_copy`. For ends that
+    # the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
     copies: CopyTarget | None = None
 
 
@@ -169,79 +134,59 @@ _UNLIMITED = Limits()
 
 @dataclass(slots=True)
 class ClaimRequest:
-    """A request for deliveries of one queue.
-
-    Attributes:
-        limit: At most so many.
-        lease_ms: How long the claim holds.
-        token: Fresh; all deliveries of one claim carry it.
-        limits: Retention, and how many claims a delivery may have.
-        dead_letters_to: Where a delivery goes that has had all its claims.
-        attempt_id: An ordered queue's receiver may repeat a claim whose answer got lost: the same id within
-            five minutes gets the same deliveries under the same token, if none of them changed.
-        resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
-            Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
-        rate_max: Claims a second over all nodes; None: no limit.
-        looks_ahead: Where fewer than `limit` were claimed, the answer says when the next delivery falls due: for a
-            consumer who need not claim again to learn it. Not with `rate_max`.
-        claims_nothing: Only what is exhausted or expired among the `limit` first of the line is sent where it goes:
-            for queues that nobody receives from.
-    """
+    """A request for deliveries of one queue."""
 
     queue_id: int
     ordered: bool
-    limit: int
+    limit: int  # At most so many
     now: int
-    lease_ms: int
-    token: int
-    limits: Limits = _UNLIMITED
-    dead_letters_to: MoveTarget | None = None
+    lease_ms: int  # How long the claim holds
+    token: int  # Fresh; all deliveries of one claim carry it
+    limits: Limits = _UNLIMITED  # Retention, and how many claims a delivery may have
+    dead_letters_to: MoveTarget | None = None  # Where a delivery goes that has had all its claims
+    # An ordered queue's receiver may repeat a claim whose answer got lost: the same id within five minutes
+    # gets the same deliveries under the same token, if none of them changed.
     attempt_id: str | None = None
+    # A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
+    # Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
     resumes: bool = False
-    rate_max: int | None = None
+    rate_max: int | None = None  # Claims a second over all nodes; None: no limit
+    # Only what is exhausted or expired among the `limit` first of the line is sent where it goes: for queues
+    # that nobody receives from.
     claims_nothing: bool = False
+    # Where fewer than `limit` were claimed, the answer says when the next delivery falls due: for a consumer
+    # who need not claim again to learn it. Not with `rate_max`.
     looks_ahead: bool = False
 
 
 class Claim(NamedTuple):
-    """A claim that a caller says it holds.
+    """A claim that a caller says it holds."""
 
-    Attributes:
-        seq: Of which delivery.
-        token: The claim's.
-        until: Where it is to hold on: until when (ms).
-    """
-
-    seq: int
-    token: int
-    until: int = 0
+    seq: int  # Of which delivery
+    token: int  # The claim's
+    until: int = 0  # Where it is to hold on: until when (ms)
 
 
 class Settlement(NamedTuple):
-    """The end of one claim.
+    """The end of one claim."""
 
-    Attributes:
-        seq: Which delivery.
-        token: The claim's token.
-        outcome: What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a
-            `target` hands the message to that queue as a new delivery.
-        note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
-            dead-letter queue.
-        follow_ups: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
-        as_new: A dead letter is sent to its queue like any message; else its age and its attempts go on there.
-        content: The body and the headers that it enters its target with; None: those that it has in the store.
-        reason: The reason that it is a dead letter now, where no attempt's note says it.
-    """
-
-    seq: int
-    token: int
+    seq: int  # Which delivery
+    token: int  # The claim's token
+    # What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a `target`
+    # hands the message to that queue as a new delivery.
     outcome: Outcome = Outcome.DELIVERED
     available_at: int = 0
     target: MoveTarget | None = None
+    # What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
+    # dead-letter queue.
     note: AttemptNote | None = None
+    # Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
     follow_ups: Sequence[NewDelivery] = ()
+    # A dead letter is sent to its queue like any message; else its age and its attempts go on there.
     as_new: bool = False
+    # The body and the headers that it enters its target with; None: those that it has in the store.
     content: tuple[str, bytes | None] | None = None
+    # The reason that it is a dead letter now, where no attempt's note says it.
     reason: DeadLetterReason = DeadLetterReason.REJECTED
 
     @property
@@ -275,17 +220,11 @@ class MovedTo(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The result of a move.
+    """The result of a move."""
 
-    Attributes:
-        per_queue: How many arrived in which queue.
-        left: Whether deliveries remain that could be moved now.
-        became: Where each is now, by the place it left.
-    """
-
-    per_queue: Mapping[int, int]
-    left: bool
-    became: Mapping[int, MovedTo] = MappingProxyType({})
+    per_queue: Mapping[int, int]  # How many arrived in which queue
+    left: bool  # Whether deliveries remain that could be moved now
+    became: Mapping[int, MovedTo] = MappingProxyType({})  # Where each is now, by the place it left
 
     @property
     def total(self) -> int:
@@ -294,16 +233,11 @@ class Moved(NamedTuple):
 
 
 class Occupied(NamedTuple):
-    """A number under which something is stored, and the times from which a sweep may find something there.
+    """A number under which something is stored, and the times from which a sweep may find something there."""
 
-    Attributes:
-        queue_id: The number: of a queue, of a subscription's backlog, of a topic's archive.
-        oldest_at: When the oldest of its first deliveries entered (ms); None: it has none.
-        memories_end_at: When the first memory kept beside its deliveries is of no more use (ms); None: it has none.
-    """
-
-    queue_id: int
-    oldest_at: int | None
+    queue_id: int  # The number: of a queue, of a subscription's backlog, of a topic's archive
+    oldest_at: int | None  # When the oldest of its first deliveries entered (ms); None: it has none
+    # When the first memory kept beside its deliveries is of no more use (ms); None: it has none.
     memories_end_at: int | None
 
 
@@ -331,47 +265,32 @@ def merge_occupied(
 
 
 class Swept(NamedTuple):
-    """The result of a sweep.
+    """The result of a sweep."""
 
-    Attributes:
-        deliveries: How many went.
-        left: Whether there may be more to remove, of deliveries or of what is remembered beside them.
-    """
-
-    deliveries: int
-    left: bool
+    deliveries: int  # How many went
+    left: bool  # Whether there may be more to remove, of deliveries or of what is remembered beside them
 
 
 @dataclass(slots=True)
 class MoveRequest:
-    """A request to take deliveries out of a queue and send them as new ones to another, or each to its origin.
+    """A request to take deliveries out of a queue and send them as new ones to another, or each to its origin."""
 
-    Attributes:
-        queue_id: From here.
-        limit: At most so many, oldest first; claimed and delayed ones stay.
-        seq_max: None that arrived later than this.
-        destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
-        message_ids: Fresh ids, `limit` of them: what moves is a new message.
-        seqs: Only these, also from behind others of their group; None: whatever is in the line.
-        cause: Only dead letters of this cause, in order of arrival, also from behind others of their message group.
-        excepted: Of a cause, all but these; at most a hundred.
-        bodies: Other bodies for some of `seqs`.
-        keeps_origin: They stay dead letters, with their ids: they are set aside, not sent.
-    """
-
-    queue_id: int
+    queue_id: int  # From here
     ordered: bool
-    limit: int
+    limit: int  # At most so many, oldest first; claimed and delayed ones stay
     now: int
-    seq_max: int
-    message_ids: Sequence[bytes]
+    seq_max: int  # None that arrived later than this
+    message_ids: Sequence[bytes]  # Fresh ids, `limit` of them: what moves is a new message
+    # Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
     destination: MoveTarget | None = None
     origins: Mapping[int, MoveTarget] = field(default_factory=dict)
+    # Only these, also from behind others of their group; None: whatever is in the line.
     seqs: Sequence[int] | None = None
+    # Only dead letters of this cause, in order of arrival, also from behind others of their message group.
     cause: Cause | None = None
-    excepted: Sequence[int] = ()
-    bodies: Mapping[int, str] = field(default_factory=dict)
-    keeps_origin: bool = False
+    excepted: Sequence[int] = ()  # Of a cause, all but these; at most a hundred
+    bodies: Mapping[int, str] = field(default_factory=dict)  # Other bodies for some of `seqs`
+    keeps_origin: bool = False  # They stay dead letters, with their ids: they are set aside, not sent
 
     @property
     def chooses(self) -> bool:

@@ -27,15 +27,11 @@ def is_sealed(delivery: Delivery) -> bool:
 
 @dataclass(slots=True)
 class OpenedDelivery(Delivery):
-    """A delivery that is encrypted in the store, decrypted.
+    """A delivery that is encrypted in the store, decrypted."""
 
-    Attributes:
-        key: The key that it was sealed with, as its facade names it; empty for one that is no caller's.
-        seal: The member `"sealed"` of its headers, as JSON.
-    """
-
+    # The key that it was sealed with, as its facade names it; empty for one that is no caller's.
     key: str = ""
-    seal: bytes = b""
+    seal: bytes = b""  # The member `"sealed"` of its headers, as JSON
 
 
 class Sealer(Protocol):

@@ -40,44 +40,26 @@ def fair_share(left: int, among: int, count_max: int) -> int:
 
 
 class CauseCount(NamedTuple):
-    """The number of dead letters of a queue with one cause.
-
-    Attributes:
-        cause: Their cause.
-        number: How many there are, as far as was counted.
-        capped: Whether there are more than were counted.
-        first_seq: The place of the one that arrived first.
-        last_seq: The place of the one that arrived last.
-    """
+    """The number of dead letters of a queue with one cause."""
 
     cause: Cause
-    number: int
-    capped: bool
-    first_seq: int
-    last_seq: int
+    number: int  # How many there are, as far as was counted
+    capped: bool  # Whether there are more than were counted
+    first_seq: int  # The place of the one that arrived first
+    last_seq: int  # The place of the one that arrived last
 
 
 @dataclass(frozen=True, slots=True)
 class LookRequest:
-    """A request for a page of a queue's deliveries, waiting or claimed, in order of arrival.
+    """A request for a page of a queue's deliveries, waiting or claimed, in order of arrival."""
 
-    Attributes:
-        queue_id: Of which queue.
-        limit: At most so many.
-        after_seq: Only what arrived later than this.
-        before_seq: Only what arrived earlier than this; None: no bound.
-        newest_first: The page begins with what arrived last.
-        cause: Only dead letters of this cause; None: everything.
-        seqs: Only these places, by arrival; None: any. Not with `cause`.
-    """
-
-    queue_id: int
-    limit: int
-    after_seq: int = 0
-    before_seq: int | None = None
-    newest_first: bool = False
-    cause: Cause | None = None
-    seqs: Sequence[int] | None = None
+    queue_id: int  # Of which queue
+    limit: int  # At most so many
+    after_seq: int = 0  # Only what arrived later than this
+    before_seq: int | None = None  # Only what arrived earlier than this; None: no bound
+    newest_first: bool = False  # The page begins with what arrived last
+    cause: Cause | None = None  # Only dead letters of this cause; None: everything
+    seqs: Sequence[int] | None = None  # Only these places, by arrival; None: any. Not with `cause`.
 
 
 class DocumentStore(Protocol):

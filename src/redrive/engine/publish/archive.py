@@ -24,19 +24,12 @@ SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
 
 
 class Archived(NamedTuple):
-    """One publication in an archive.
+    """One publication in an archive."""
 
-    Attributes:
-        seq: Its row's place in the archive.
-        sequence: Its own place among all that was published, which its subscribers were told.
-        at: When it was published (ms).
-        publication: What was published.
-    """
-
-    seq: int
-    sequence: int
-    at: int
-    publication: Publication
+    seq: int  # Its row's place in the archive
+    sequence: int  # Its own place among all that was published, which its subscribers were told
+    at: int  # When it was published (ms)
+    publication: Publication  # What was published
 
 
 def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:

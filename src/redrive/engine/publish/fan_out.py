@@ -42,15 +42,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoutedFollowUps:
-    """The follow-ups of a delivery's end, on their way into its transaction.
+    """The follow-ups of a delivery's end, on their way into its transaction."""
 
-    Attributes:
-        routed: Those whose topic and subscription exist.
-        now: When their routes were found (ms).
-    """
-
-    routed: Sequence[Routed]
-    now: int
+    routed: Sequence[Routed]  # Those whose topic and subscription exist
+    now: int  # When their routes were found (ms)
 
     @property
     def new_deliveries(self) -> list[NewDelivery]:

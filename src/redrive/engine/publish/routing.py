@@ -29,21 +29,15 @@ _ANY_BYTES: Final = 2**63
 
 @dataclass(slots=True)
 class DeliveryRoute:
-    """One delivery of a publication, on its way into a queue.
+    """One delivery of a publication, on its way into a queue."""
 
-    Attributes:
-        subscription: Whose delivery.
-        new_delivery: The delivery as it enters a queue; None: it enters none, and is dropped.
-        queue: The queue it enters, where that is one that callers receive from.
-        refusal: The reason why the endpoint's queue does not take it; `new_delivery` then enters the dead-letter queue.
-        dead_refusal: The reason why the dead-letter queue does not take it either.
-    """
-
-    subscription: Subscription
+    subscription: Subscription  # Whose delivery
+    # The delivery as it enters a queue; None: it enters none, and is dropped.
     new_delivery: NewDelivery | None
-    queue: Queue | None = None
+    queue: Queue | None = None  # The queue it enters, where that is one that callers receive from
+    # The reason why the endpoint's queue does not take it; `new_delivery` then enters the dead-letter queue.
     refusal: Attempt | None = None
-    dead_refusal: Attempt | None = None
+    dead_refusal: Attempt | None = None  # The reason why the dead-letter queue does not take it either
 
     @property
     def transition(self) -> Transition:
@@ -55,25 +49,17 @@ class DeliveryRoute:
 
 @dataclass(slots=True)
 class Routed:
-    """One publication and all its routes.
+    """One publication and all its routes."""
 
-    Attributes:
-        topic: Where it is published.
-        publication: The message.
-        routes: One for each subscription that it matches.
-        refused: The number of filters it did not pass, by reason.
-        evaluated: The number of advanced filters that were evaluated, by subscription.
-        alone: It goes to one subscriber alone and does not count as published.
-        replayed: It comes out of the topic's archive.
-    """
-
-    topic: Topic
-    publication: Publication
-    routes: list[DeliveryRoute] = field(default_factory=list)
+    topic: Topic  # Where it is published
+    publication: Publication  # The message
+    routes: list[DeliveryRoute] = field(default_factory=list)  # One for each subscription that it matches
+    # The number of filters it did not pass, by reason.
     refused: Mapping[FilterVerdict, int] = field(default_factory=dict)
+    # The number of advanced filters that were evaluated, by subscription.
     evaluated: Sequence[tuple[Subscription, int]] = ()
-    alone: bool = False
-    replayed: bool = False
+    alone: bool = False  # It goes to one subscriber alone and does not count as published
+    replayed: bool = False  # It comes out of the topic's archive
 
     @property
     def new_deliveries(self) -> list[NewDelivery]:
@@ -83,37 +69,25 @@ class Routed:
 
 @dataclass(slots=True)
 class _PublishContext:
-    """A publication while its routes are found.
-
-    Attributes:
-        body_bytes: Of the text for everybody; more than any text there is where protocols get different ones.
-    """
+    """A publication while its routes are found."""
 
     topic: Topic
     publication: Publication
     now: int
+    # Of the text for everybody; more than any text there is where protocols get different ones.
     body_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedRoute:
-    """The route of a subscription of an unordered topic, for as long as no document changes.
+    """The route of a subscription of an unordered topic, for as long as no document changes."""
 
-    Attributes:
-        topic: The very topic this was found for.
-        subscription: The very subscription.
-        context: Theirs.
-        queue: The queue that callers receive from; None: the backlog of an endpoint.
-        bytes_taken: The size of a body that the queue did not refuse.
-        sealer: Of the queue, or of the backlog.
-    """
-
-    topic: Topic
-    subscription: Subscription
-    context: SubscriptionContext
-    queue: Queue | None
-    bytes_taken: int
-    sealer: Sealer | None
+    topic: Topic  # The very topic this was found for
+    subscription: Subscription  # The very subscription
+    context: SubscriptionContext  # Theirs
+    queue: Queue | None  # The queue that callers receive from; None: the backlog of an endpoint
+    bytes_taken: int  # The size of a body that the queue did not refuse
+    sealer: Sealer | None  # Of the queue, or of the backlog
 
 
 class PublicationRouter:

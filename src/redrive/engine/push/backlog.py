@@ -28,19 +28,12 @@ _ANY_NUMBER: Final = 2**31
 
 
 class _Claim(NamedTuple):
-    """The answer to a claim.
+    """The answer to a claim."""
 
-    Attributes:
-        deliveries: Claimed now.
-        limit: How many might have been claimed.
-        all_due: Nothing more of the backlog is due.
-        next_at: When the next delivery falls due (ms), where `all_due`; None: there is none.
-    """
-
-    deliveries: Sequence[Delivery]
-    limit: int
-    all_due: bool
-    next_at: int | None
+    deliveries: Sequence[Delivery]  # Claimed now
+    limit: int  # How many might have been claimed
+    all_due: bool  # Nothing more of the backlog is due
+    next_at: int | None  # When the next delivery falls due (ms), where `all_due`; None: there is none
 
 
 class BacklogConsumer:

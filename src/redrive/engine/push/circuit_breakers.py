@@ -27,17 +27,11 @@ CIRCUIT = DocumentKind.of("probation", OpenCircuit)  # as stores have it
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """The consecutive failures of an endpoint that this node has seen.
+    """The consecutive failures of an endpoint that this node has seen."""
 
-    Attributes:
-        failures: How many attempts failed in a row.
-        reason: Of the last of them.
-        status: Its status code, or 0.
-    """
-
-    failures: int
-    reason: Reason
-    status: int
+    failures: int  # How many attempts failed in a row
+    reason: Reason  # Of the last of them
+    status: int  # Its status code, or 0
 
 
 class CircuitBreakers:

@@ -27,17 +27,11 @@ class EndpointState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EndpointCondition:
-    """The condition of one subscription's endpoint.
+    """The condition of one subscription's endpoint."""
 
-    Attributes:
-        condition: In one word.
-        circuit: Its circuit breaker, where that is not closed.
-        failing: The failures, where it fails, as far as they are known.
-    """
-
-    condition: EndpointState
-    circuit: OpenCircuit | None = None
-    failing: Failing | None = None
+    condition: EndpointState  # In one word
+    circuit: OpenCircuit | None = None  # Its circuit breaker, where that is not closed
+    failing: Failing | None = None  # The failures, where it fails, as far as they are known
 
     def tried_in_vain(self, failing: Failing | None) -> "EndpointCondition":
         """The condition once it is known how often what is owed first was tried in vain; None: not at all."""

@@ -26,15 +26,10 @@ _Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Late:
-    """A push that goes on.
+    """A push that goes on."""
 
-    Attributes:
-        keys: Backlog and place of each of its deliveries.
-        taken: Done with its result once that is a success.
-    """
-
-    keys: frozenset[_Key]
-    taken: "asyncio.Future[Attempt]"
+    keys: frozenset[_Key]  # Backlog and place of each of its deliveries
+    taken: "asyncio.Future[Attempt]"  # Done with its result once that is a success
 
 
 class LatePushes:

@@ -82,23 +82,16 @@ _UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server 
 
 @dataclass(slots=True)
 class SettleItem:
-    """One delivery and what becomes of it.
+    """One delivery and what becomes of it."""
 
-    Attributes:
-        fact: What listeners are told.
-        queue: The queue it enters, if it enters one.
-        follow_ups: The messages that its end leads to.
-        handed: For a dead letter: the result of handing it to its queue; None: it is dropped without having one.
-        met: The claim still held: else the delivery was another's by then, or gone, and did not end like this.
-        ready: The queue and the follow-ups have been found.
-    """
-
-    fact: Attempted
-    queue: Queue | None = None
-    follow_ups: RoutedFollowUps | None = None
+    fact: Attempted  # What listeners are told
+    queue: Queue | None = None  # The queue it enters, if it enters one
+    follow_ups: RoutedFollowUps | None = None  # The messages that its end leads to
+    # For a dead letter: the result of handing it to its queue; None: it is dropped without having one.
     handed: Attempt | None = None
+    # The claim still held: else the delivery was another's by then, or gone, and did not end like this.
     met: bool = True
-    ready: bool = False
+    ready: bool = False  # The queue and the follow-ups have been found
 
 
 class AttemptSettlement:

@@ -22,39 +22,25 @@ from redrive.model.topic import Subscription
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterQueue:
-    """A queue that others send their failures to.
-
-    Attributes:
-        queue: The queue.
-        letters: How many may be redriven now.
-        from_queues: Queues that send theirs here.
-        from_subscriptions: Subscriptions that do.
-        from_carriers: Subscriptions that carry dead letters of something else here: of a function, for instance.
-        at_most: The number that the count went as far as; None: to the end.
-    """
+    """A queue that others send their failures to."""
 
     queue: Queue
-    letters: int
-    from_queues: Sequence[ResourceName]
-    from_subscriptions: Sequence[Subscription]
+    letters: int  # How many may be redriven now
+    from_queues: Sequence[ResourceName]  # Queues that send theirs here
+    from_subscriptions: Sequence[Subscription]  # Subscriptions that do
+    # Subscriptions that carry dead letters of something else here: of a function, for instance.
     from_carriers: Sequence[Subscription] = ()
-    at_most: int | None = None
+    at_most: int | None = None  # The number that the count went as far as; None: to the end
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One message that could not be delivered or processed.
+    """One message that could not be delivered or processed."""
 
-    Attributes:
-        delivery: As it stands in its dead-letter queue.
-        from_queue: The queue it failed in, if it was one.
-        from_subscription: The subscription it was for, if it was one.
-        notes: Its attempts as far as they are remembered; a queue's consumers never say why they gave up.
-    """
-
-    delivery: Delivery
-    from_queue: ResourceName | None
-    from_subscription: Subscription | None
+    delivery: Delivery  # As it stands in its dead-letter queue
+    from_queue: ResourceName | None  # The queue it failed in, if it was one
+    from_subscription: Subscription | None  # The subscription it was for, if it was one
+    # Its attempts as far as they are remembered; a queue's consumers never say why they gave up.
     notes: Sequence[AttemptNote]
 
     @property
@@ -65,21 +51,13 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class CauseDetails:
-    """The dead letters of a queue that have one cause.
+    """The dead letters of a queue that have one cause."""
 
-    Attributes:
-        count: Their cause and their number.
-        from_queue: The queue they failed in, if it was one.
-        from_subscription: The subscription they were for, if it was one.
-        first: The one that arrived first; None: it went while this was looked at.
-        last: The one that arrived last, whose notes say what the endpoint said.
-    """
-
-    count: CauseCount
-    from_queue: ResourceName | None
-    from_subscription: Subscription | None
-    first: DeadLetter | None
-    last: DeadLetter | None
+    count: CauseCount  # Their cause and their number
+    from_queue: ResourceName | None  # The queue they failed in, if it was one
+    from_subscription: Subscription | None  # The subscription they were for, if it was one
+    first: DeadLetter | None  # The one that arrived first; None: it went while this was looked at
+    last: DeadLetter | None  # The one that arrived last, whose notes say what the endpoint said
 
 
 class DeadLetters:

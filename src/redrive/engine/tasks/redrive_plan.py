@@ -90,59 +90,37 @@ def cause_of(choice: MoveChoice) -> Cause | None:
 
 @dataclass(frozen=True, slots=True)
 class RedriveWish:
-    """A request for a redrive of some messages, or at a limited pace.
+    """A request for a redrive of some messages, or at a limited pace."""
 
-    Attributes:
-        choice: The cause of the dead letters that go; None: all of them.
-        last_seq: None that arrived later than this; None: than now.
-        careful: Begin with a few; None: at the rate that is given.
-        delay_ms: Begin so much later: until then to cancel undoes all.
-        keeps_origin: Set them aside at the destination, as the dead letters they are.
-        by: Who started it.
-    """
-
-    choice: MoveChoice | None = None
-    last_seq: int | None = None
-    careful: CarefulPace | None = None
-    delay_ms: int = 0
-    keeps_origin: bool = False
-    by: str = ""
+    choice: MoveChoice | None = None  # The cause of the dead letters that go; None: all of them
+    last_seq: int | None = None  # None that arrived later than this; None: than now
+    careful: CarefulPace | None = None  # Begin with a few; None: at the rate that is given
+    delay_ms: int = 0  # Begin so much later: until then to cancel undoes all
+    keeps_origin: bool = False  # Set them aside at the destination, as the dead letters they are
+    by: str = ""  # Who started it
 
 
 EVERYTHING = RedriveWish()
 
 
 class RedrivePlan(NamedTuple):
-    """The messages that a redrive would move.
+    """The messages that a redrive would move."""
 
-    Attributes:
-        number: So many, as far as their origins are still there.
-        in_flight: So many others are being received, and stay.
-        last_seq: What arrives from now on is behind this place, and stays.
-        without_origin: So many of them stay unless a destination is named: their origin is unknown, or was deleted.
-            Those in flight are counted too, up to all of `number`.
-        looked_at: So many were looked at for a search, where there are more; 0: all were.
-    """
-
-    number: int
-    in_flight: int
-    last_seq: int
+    number: int  # So many, as far as their origins are still there
+    in_flight: int  # So many others are being received, and stay
+    last_seq: int  # What arrives from now on is behind this place, and stays
+    # So many of them stay unless a destination is named: their origin is unknown, or was deleted. Those in
+    # flight are counted too, up to all of `number`.
     without_origin: int = 0
-    looked_at: int = 0
+    looked_at: int = 0  # So many were looked at for a search, where there are more; 0: all were
 
 
 class NextFound(NamedTuple):
-    """The results of a search that are moved next.
+    """The results of a search that are moved next."""
 
-    Attributes:
-        seqs: Their places.
-        looked_to: The last place that was looked at.
-        ended: There is nothing behind it.
-    """
-
-    seqs: Sequence[int]
-    looked_to: int
-    ended: bool
+    seqs: Sequence[int]  # Their places
+    looked_to: int  # The last place that was looked at
+    ended: bool  # There is nothing behind it
 
 
 class RedrivePlanner:

@@ -67,16 +67,11 @@ class Elements:
 
 @dataclass(slots=True)
 class _Tree:
-    """Places of values, to be walked from the outside in.
+    """Places of values, to be walked from the outside in."""
 
-    Attributes:
-        standing: The places that have a value.
-        reached: Those, and all around them.
-        below: Of each place reached, the elements reached in each array directly within it.
-    """
-
-    standing: set[int]
-    reached: set[int] = field(default_factory=lambda: {0})
+    standing: set[int]  # The places that have a value
+    reached: set[int] = field(default_factory=lambda: {0})  # Those, and all around them
+    # Of each place reached, the elements reached in each array directly within it.
     below: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
     @classmethod

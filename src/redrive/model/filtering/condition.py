@@ -74,19 +74,12 @@ class EqualsIgnoringCase:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """The value is a number between two bounds, either of which may be infinite.
+    """The value is a number between two bounds, either of which may be infinite."""
 
-    Attributes:
-        low: The lower bound.
-        high: The upper bound.
-        above: Whether the lower bound itself is left out.
-        below: Whether the upper bound itself is left out.
-    """
-
-    low: int | float = -inf
-    high: int | float = inf
-    above: bool = False
-    below: bool = False
+    low: int | float = -inf  # The lower bound
+    high: int | float = inf  # The upper bound
+    above: bool = False  # Whether the lower bound itself is left out
+    below: bool = False  # Whether the upper bound itself is left out
 
     def matches(self, value: Scalar) -> bool:
         """True if the value is a number within the bounds."""
@@ -168,19 +161,12 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class KeyTest:
-    """A test of one key: some value meets some condition.
+    """A test of one key: some value meets some condition."""
 
-    Attributes:
-        key: Its path, with dots.
-        conditions: Any of these will do.
-        absent: It will also do that the key is not there.
-        steps: What asking it of one short value takes (`Budget`).
-    """
-
-    key: str
-    conditions: tuple[Condition, ...]
-    absent: bool = False
-    steps: int = field(init=False, compare=False)
+    key: str  # Its path, with dots
+    conditions: tuple[Condition, ...]  # Any of these will do
+    absent: bool = False  # It will also do that the key is not there
+    steps: int = field(init=False, compare=False)  # What asking it of one short value takes (`Budget`)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", sum(map(_steps, self.conditions)))

@@ -31,19 +31,13 @@ class EventFilterInvalid(RedriveError):  # noqa: N818 - an answer, named as a ca
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One operator with its operand.
+    """One operator with its operand."""
 
-    Attributes:
-        comparable: A value in the form that is compared; None: a value of another kind, which never matches.
-        holds: Whether such a value matches the operand.
-        negated: No value may match, where otherwise one has to.
-        without: What it answers for an event without the key.
-    """
-
+    # A value in the form that is compared; None: a value of another kind, which never matches.
     comparable: Callable[[object], Scalar | None]
-    holds: Holds
-    negated: bool = False
-    without: bool = False
+    holds: Holds  # Whether such a value matches the operand
+    negated: bool = False  # No value may match, where otherwise one has to
+    without: bool = False  # What it answers for an event without the key
 
     def accepts(self, value: object) -> bool:
         """True if a single value passes."""

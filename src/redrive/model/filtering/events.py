@@ -30,17 +30,11 @@ Document = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class _Advanced:
-    """One advanced filter.
+    """One advanced filter."""
 
-    Attributes:
-        path: The names that lead to the value.
-        comparison: What is asked of it; a boolean: whether there has to be one.
-        operands: How many values it is compared with.
-    """
-
-    path: tuple[str, ...]
-    comparison: Comparison | bool
-    operands: int = 1
+    path: tuple[str, ...]  # The names that lead to the value
+    comparison: Comparison | bool  # What is asked of it; a boolean: whether there has to be one
+    operands: int = 1  # How many values it is compared with
 
     def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
         value = event.found(self.path)
@@ -59,23 +53,14 @@ class _Advanced:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """A compiled filter.
+    """A compiled filter."""
 
-    Attributes:
-        types: The event types that pass; empty: all.
-        begins: What the subject begins with.
-        ends: What it ends with.
-        case_sensitive: Whether subjects are compared with regard to case.
-        advanced: All of them have to hold.
-        arrays: Whether advanced filters look into arrays.
-    """
-
-    types: frozenset[str] = frozenset()
-    begins: str = ""
-    ends: str = ""
-    case_sensitive: bool = False
-    advanced: tuple[_Advanced, ...] = field(default_factory=tuple)
-    arrays: bool = False
+    types: frozenset[str] = frozenset()  # The event types that pass; empty: all
+    begins: str = ""  # What the subject begins with
+    ends: str = ""  # What it ends with
+    case_sensitive: bool = False  # Whether subjects are compared with regard to case
+    advanced: tuple[_Advanced, ...] = field(default_factory=tuple)  # All of them have to hold
+    arrays: bool = False  # Whether advanced filters look into arrays
 
     def matches(self, document: Document) -> bool:
         """True if an event passes: see `evaluate`."""

@@ -22,14 +22,10 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Filtered(Generic[K]):
-    """The result of many filters for one message.
+    """The result of many filters for one message."""
 
-    Attributes:
-        passed: The keys of the filters that it passes.
-        refused: How many filters it does not pass, by reason; only reasons that occurred.
-    """
-
-    passed: set[K]
+    passed: set[K]  # The keys of the filters that it passes
+    # How many filters it does not pass, by reason; only reasons that occurred.
     refused: Mapping[FilterVerdict, int]
 
 

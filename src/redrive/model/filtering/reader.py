@@ -21,17 +21,11 @@ from redrive.model.filtering.tokens import FilterPolicyInvalid, Kind, Tokens, pa
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One key and the array of the conditions on its value.
+    """One key and the array of the conditions on its value."""
 
-    Attributes:
-        test: The key's test.
-        values: How many entries the array has.
-        depth: How many keys deep it stands, 1 at the top.
-    """
-
-    test: KeyTest
-    values: int
-    depth: int
+    test: KeyTest  # The key's test
+    values: int  # How many entries the array has
+    depth: int  # How many keys deep it stands, 1 at the top
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,14 +89,10 @@ class ArrayPlaces:
 
     A place is the number of an element, and 0 what is in no such array. Elements are numbered as they are met, those
     of all arrays together.
-
-    Attributes:
-        around: Of each element, the element around its array.
-        arrays: Of each element, the number of its array.
     """
 
-    around: list[int] = field(default_factory=lambda: [0])
-    arrays: list[int] = field(default_factory=lambda: [0])
+    around: list[int] = field(default_factory=lambda: [0])  # Of each element, the element around its array
+    arrays: list[int] = field(default_factory=lambda: [0])  # Of each element, the number of its array
 
     def add(self, around: int, array: int) -> int:
         """A new element of an array."""
@@ -107,19 +103,13 @@ class ArrayPlaces:
 
 @dataclass(slots=True)
 class SubjectFields:
-    """Keys and their values. A key whose arrays are empty is not there.
+    """Keys and their values. A key whose arrays are empty is not there."""
 
-    Attributes:
-        values: For each key, every value it has.
-        standing: For each key, the place of each of its values, in the same order.
-        places: What places are; None for a message without arrays of objects, of which all values go together.
-        invalid: Keys that are there and could not be read; they have no values.
-    """
-
-    values: Mapping[str, list[Scalar]]
-    standing: Mapping[str, list[int]]
+    values: Mapping[str, list[Scalar]]  # For each key, every value it has
+    standing: Mapping[str, list[int]]  # For each key, the place of each of its values, in the same order
+    # What places are; None for a message without arrays of objects, of which all values go together.
     places: ArrayPlaces | None = None
-    invalid: frozenset[str] = frozenset()
+    invalid: frozenset[str] = frozenset()  # Keys that are there and could not be read; they have no values
     _weights: dict[str, int] | None = None
 
     def weight(self, key: str) -> int:

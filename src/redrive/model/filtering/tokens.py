@@ -42,21 +42,13 @@ class Kind(enum.Enum):
 
 
 class Token(NamedTuple):
-    """One token.
+    """One token."""
 
-    Attributes:
-        kind: What it is.
-        text: A string's text, anything else as it is spelled.
-        value: What a string, number or literal stands for.
-        reached: How many characters are read when it is the current token.
-        end: How many are read once its text was asked for.
-    """
-
-    kind: Kind
-    text: str
-    value: Any
-    reached: int
-    end: int
+    kind: Kind  # What it is
+    text: str  # A string's text, anything else as it is spelled
+    value: Any  # What a string, number or literal stands for
+    reached: int  # How many characters are read when it is the current token
+    end: int  # How many are read once its text was asked for
 
 
 class Tokens:

@@ -130,18 +130,13 @@ class Finder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """One kind of sensitive text.
+    """One kind of sensitive text."""
 
-    Attributes:
-        pattern: What it looks like: group 1, what is around it must be there and is none of it. It has to be compiled
-            by an engine that does not backtrack, since whoever publishes chooses the text.
-        check: What a find must satisfy besides; None: nothing.
-        keywords: One of them must be near a find; None: none has to.
-    """
-
+    # What it looks like: group 1, what is around it must be there and is none of it. It has to be compiled by
+    # an engine that does not backtrack, since whoever publishes chooses the text.
     pattern: Pattern
-    check: Check | None = None
-    keywords: Keywords | None = None
+    check: Check | None = None  # What a find must satisfy besides; None: nothing
+    keywords: Keywords | None = None  # One of them must be near a find; None: none has to
 
     def find(self, text: bytes) -> list[Span]:
         """See `Finder.find`."""

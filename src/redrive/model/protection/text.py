@@ -21,17 +21,11 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Cut(NamedTuple):
-    """A part of a text to mask or to remove.
+    """A part of a text to mask or to remove."""
 
-    Attributes:
-        start: Where it begins, in the text as detectors see it.
-        end: Where it ends.
-        character: What takes the place of each of its characters; empty: nothing does.
-    """
-
-    start: int
-    end: int
-    character: str
+    start: int  # Where it begins, in the text as detectors see it
+    end: int  # Where it ends
+    character: str  # What takes the place of each of its characters; empty: nothing does
 
 
 class Text:

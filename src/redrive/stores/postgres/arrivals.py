@@ -251,23 +251,14 @@ async def copy(
 
 
 class Memory(NamedTuple):
-    """A key, and the message to answer its repetitions with.
+    """A key, and the message to answer its repetitions with."""
 
-    Attributes:
-        queue_id: What the key is unique within: a queue, or a topic.
-        key: None: not deduplicated.
-        message_id: The message's.
-        seq: Its place.
-        since: When it was sent (ms).
-        until: How long (ms since the epoch) the key is remembered.
-    """
-
-    queue_id: int
-    key: str | None
-    message_id: bytes
-    seq: int
-    since: int
-    until: int
+    queue_id: int  # What the key is unique within: a queue, or a topic
+    key: str | None  # None: not deduplicated
+    message_id: bytes  # The message's
+    seq: int  # Its place
+    since: int  # When it was sent (ms)
+    until: int  # How long (ms since the epoch) the key is remembered
 
 
 # A key that is known and still holds is answered as it is, one whose time is over is taken over. Of two nodes that

@@ -52,38 +52,23 @@ _ONE_AFTER_THE_OTHER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequen
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The nodes that the rows of one table are on.
+    """The nodes that the rows of one table are on."""
 
-    Attributes:
-        name: The table's.
-        column: By which it is distributed; None: each node has a copy.
-        shards: Into how many parts it is cut.
-        rows_moved: Rows that were there before, and moved now.
-        changed: False: it was so before.
-    """
-
-    name: str
-    column: str | None
-    shards: int
-    rows_moved: int = 0
-    changed: bool = False
+    name: str  # The table's
+    column: str | None  # By which it is distributed; None: each node has a copy
+    shards: int  # Into how many parts it is cut
+    rows_moved: int = 0  # Rows that were there before, and moved now
+    changed: bool = False  # False: it was so before
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A database on a Citus cluster.
+    """A database on a Citus cluster."""
 
-    Attributes:
-        version: The extension's.
-        workers: Nodes beside the coordinator.
-        role: Whose sessions plan on each node as the store's statements want it.
-        tables: Those that are not the coordinator's alone.
-    """
-
-    version: str
-    workers: int
-    role: str
-    tables: Sequence[TableLayout]
+    version: str  # The extension's
+    workers: int  # Nodes beside the coordinator
+    role: str  # Whose sessions plan on each node as the store's statements want it
+    tables: Sequence[TableLayout]  # Those that are not the coordinator's alone
 
 
 async def distribute(url: str) -> Distribution:

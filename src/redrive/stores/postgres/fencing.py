@@ -32,19 +32,12 @@ EVER: Final = -1  # every claim outlasts this
 
 
 class HeldClaim(NamedTuple):
-    """A claim that somebody says he has.
+    """A claim that somebody says he has."""
 
-    Attributes:
-        seq: Which delivery.
-        token: The claim's.
-        holds: It must hold longer than this (ms).
-        until: What it is to hold to (ms), if anything.
-    """
-
-    seq: int
-    token: int
-    holds: int
-    until: int = 0
+    seq: int  # Which delivery
+    token: int  # The claim's
+    holds: int  # It must hold longer than this (ms)
+    until: int = 0  # What it is to hold to (ms), if anything
 
 
 class Fence:

@@ -26,19 +26,12 @@ _UNAUTHORIZED: Final = "Unauthorized"
 
 @dataclass(frozen=True, slots=True)
 class FunctionAuthorizer:
-    """An authorizer that is a function.
+    """An authorizer that is a function."""
 
-    Attributes:
-        id: Within its API.
-        uri: Of the function.
-        credentials: The ARN of the role that it is invoked as; empty: it is API Gateway that invokes it.
-        ttl_seconds: How long an answer is remembered; 0: not at all.
-    """
-
-    id: str
-    uri: str
-    credentials: str
-    ttl_seconds: int
+    id: str  # Within its API
+    uri: str  # Of the function
+    credentials: str  # The ARN of the role that it is invoked as; empty: it is API Gateway that invokes it
+    ttl_seconds: int  # How long an answer is remembered; 0: not at all
 
 
 def check_ttl(seconds: int) -> None:

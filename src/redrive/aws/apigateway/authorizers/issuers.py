@@ -37,32 +37,20 @@ class TokenRefusal(Exception):  # noqa: N818 - an answer
 
 
 class UnverifiedToken(NamedTuple):
-    """A token as it was sent.
+    """A token as it was sent."""
 
-    Attributes:
-        text: All of it.
-        key: The id of the key that is said to have signed it.
-    """
-
-    text: str
-    key: str
+    text: str  # All of it
+    key: str  # The id of the key that is said to have signed it
 
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of an issuer.
-
-    Attributes:
-        by_id: The keys.
-        at: When they came (ms).
-        asked_at: When they were asked for, last (ms).
-        lock: Held by who asks.
-    """
+    """The keys of an issuer."""
 
     by_id: Mapping[str, RSAPublicKey] = field(default_factory=dict)
-    at: int = 0
-    asked_at: int = 0
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    at: int = 0  # When they came (ms)
+    asked_at: int = 0  # When they were asked for, last (ms)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # Held by who asks
 
 
 def read_token(text: str) -> UnverifiedToken:

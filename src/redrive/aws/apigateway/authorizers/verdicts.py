@@ -21,21 +21,13 @@ ANSWER_BYTES_MAX: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerVerdict:
-    """The answer of a function that authorizes.
+    """The answer of a function that authorizes."""
 
-    Attributes:
-        context: For what is behind the method.
-        principal: Who asks, in the function's words; empty where a policy is not needed.
-        policy: What the caller may ask for; empty: `allows` says it.
-        allows: Whether it lets the request pass, where it has no policy.
-        usage_key: The API key that it chose; empty: none.
-    """
-
-    context: Mapping[str, Any] = field(default_factory=dict)
-    principal: str = ""
-    policy: str = ""
-    allows: bool = False
-    usage_key: str = ""
+    context: Mapping[str, Any] = field(default_factory=dict)  # For what is behind the method
+    principal: str = ""  # Who asks, in the function's words; empty where a policy is not needed
+    policy: str = ""  # What the caller may ask for; empty: `allows` says it
+    allows: bool = False  # Whether it lets the request pass, where it has no policy
+    usage_key: str = ""  # The API key that it chose; empty: none
 
 
 def policy_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:

@@ -29,18 +29,12 @@ A = TypeVar("A", bound=EditedApi)
 
 @dataclass(frozen=True, slots=True)
 class ApiKind(Generic[A]):
-    """A kind of APIs.
+    """A kind of APIs."""
 
-    Attributes:
-        documents: Of these.
-        word: `REST` or `HTTP`.
-        deployment: The member of a stage that has the id of its deployment.
-        absent: Makes the refusal for an API that is not there, of the caller's account and its id.
-    """
-
-    documents: DocumentKind[A]
-    word: str
-    deployment: str
+    documents: DocumentKind[A]  # Of these
+    word: str  # `REST` or `HTTP`
+    deployment: str  # The member of a stage that has the id of its deployment
+    # Makes the refusal for an API that is not there, of the caller's account and its id.
     absent: Callable[[str, str], AwsError]
 
 

@@ -16,25 +16,15 @@ _STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class StagePlace:
-    """The stage of an API that a request came to.
+    """The stage of an API that a request came to."""
 
-    Attributes:
-        account: The API's.
-        region: Where it is.
-        api: The API's id.
-        name: The API's.
-        stage: Its name.
-        deployment: The id of the deployment that the stage shows.
-        variables: Of the stage.
-    """
-
-    account: str
-    region: str
-    api: str
-    name: str
-    stage: str
-    deployment: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
+    account: str  # The API's
+    region: str  # Where it is
+    api: str  # The API's id
+    name: str  # The API's
+    stage: str  # Its name
+    deployment: str = ""  # The id of the deployment that the stage shows
+    variables: Mapping[str, str] = field(default_factory=dict)  # Of the stage
 
     def arn(self, method: str, path: str) -> str:
         """The ARN that policies know a method by."""
@@ -47,48 +37,30 @@ class StagePlace:
 
 @dataclass
 class Exchange:
-    """A request to an API.
+    """A request to an API."""
 
-    Attributes:
-        request: As it came.
-        target: Where it leads.
-        place: The stage that it is for.
-        path: Behind the stage, still percent-encoded.
-        id: Of the request.
-        now: When it came (ms).
-        route: The path of the resource, or the key of the route: `/orders/{id}`, `POST /orders`.
-        resource: The id of the resource.
-        method: The method that was declared for it: `ANY` may be one.
-        parameters: Of the path, decoded.
-        caller: Who signed it; None: nobody had to.
-        api_key: The id and the value of the key that it showed, where it had to.
-        authorizer: What an authorizer told of its caller.
-        authorizer_kind: Of an HTTP API's authorizer, as events call it: `jwt` or `lambda`.
-        usage_key: The API key that the authorizer chose for the caller.
-        integration: What is known of the answer of what is behind the method: `status`, `latency`, `error`.
-        error: What went wrong: `message`, `responseType`, `validationErrorString`.
-        overrides: What a template put in the place of the mapped request or response.
-        trail: What went to the integration and what came back, each with a name, for a test; None: nobody asks.
-    """
-
-    request: Request
-    target: InvokeTarget
-    place: StagePlace
-    path: str
-    id: str
-    now: int
-    route: str = ""
-    resource: str = ""
-    method: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    caller: Principal | None = None
-    api_key: tuple[str, str] = ("", "")
-    authorizer: Mapping[str, Any] = field(default_factory=dict)
-    authorizer_kind: str = ""
-    usage_key: str = ""
+    request: Request  # As it came
+    target: InvokeTarget  # Where it leads
+    place: StagePlace  # The stage that it is for
+    path: str  # Behind the stage, still percent-encoded
+    id: str  # Of the request
+    now: int  # When it came (ms)
+    route: str = ""  # The path of the resource, or the key of the route: `/orders/{id}`, `POST /orders`
+    resource: str = ""  # The id of the resource
+    method: str = ""  # The method that was declared for it: `ANY` may be one
+    parameters: Mapping[str, str] = field(default_factory=dict)  # Of the path, decoded
+    caller: Principal | None = None  # Who signed it; None: nobody had to
+    api_key: tuple[str, str] = ("", "")  # The id and the value of the key that it showed, where it had to
+    authorizer: Mapping[str, Any] = field(default_factory=dict)  # What an authorizer told of its caller
+    authorizer_kind: str = ""  # Of an HTTP API's authorizer, as events call it: `jwt` or `lambda`
+    usage_key: str = ""  # The API key that the authorizer chose for the caller
+    # What is known of the answer of what is behind the method: `status`, `latency`, `error`.
     integration: dict[str, Any] = field(default_factory=dict)
+    # What went wrong: `message`, `responseType`, `validationErrorString`.
     error: dict[str, Any] = field(default_factory=dict)
+    # What a template put in the place of the mapped request or response.
     overrides: dict[str, Any] = field(default_factory=dict)
+    # What went to the integration and what came back, each with a name, for a test; None: nobody asks.
     trail: list[tuple[str, object]] | None = None
 
     @cached_property

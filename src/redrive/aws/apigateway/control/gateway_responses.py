@@ -8,17 +8,11 @@ from typing import Final, NamedTuple
 
 
 class Told(NamedTuple):
-    """An answer as it is unless an API has one of its own.
+    """An answer as it is unless an API has one of its own."""
 
-    Attributes:
-        status: 0: that of the refusal.
-        message: Its text.
-        error: The code in `x-amzn-ErrorType`.
-    """
-
-    status: int
-    message: str
-    error: str
+    status: int  # 0: that of the refusal
+    message: str  # Its text
+    error: str  # The code in `x-amzn-ErrorType`
 
 
 RESPONSES: Final[Mapping[str, Told]] = {

@@ -18,12 +18,9 @@ _DAYS_KEPT: Final = 90
 
 @dataclass(frozen=True, slots=True)
 class Used(Document):
-    """The requests that the holder of a key has made of a plan.
+    """The requests that the holder of a key has made of a plan."""
 
-    Attributes:
-        days: Requests by day, as `YYYY-MM-DD`; those of the last three months.
-    """
-
+    # Requests by day, as `YYYY-MM-DD`; those of the last three months.
     days: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -70,18 +67,12 @@ def days_of(used: Used, quota: Mapping[str, Any] | None, begin: str, end: str) -
 
 @dataclass(slots=True)
 class _Counter:
-    """The requests of one key that are about to be counted.
+    """The requests of one key that are about to be counted."""
 
-    Attributes:
-        plan: As the latest request found it.
-        now: When that came (ms).
-        waiting: Those that the next write counts.
-        writing: Writes until nobody waits; a task of its own, which no caller's end takes with it.
-    """
-
-    plan: UsagePlan
-    now: int
-    waiting: list[asyncio.Future[bool]] = field(default_factory=list)
+    plan: UsagePlan  # As the latest request found it
+    now: int  # When that came (ms)
+    waiting: list[asyncio.Future[bool]] = field(default_factory=list)  # Those that the next write counts
+    # Writes until nobody waits; a task of its own, which no caller's end takes with it.
     writing: asyncio.Task[None] | None = None
 
 

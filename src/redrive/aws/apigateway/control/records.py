@@ -20,25 +20,15 @@ METHODS: Final = "resourceMethods"  # of a resource
 
 @dataclass(frozen=True, slots=True)
 class EditedApi(Document):
-    """An API as its owner edits it.
+    """An API as its owner edits it."""
 
-    Attributes:
-        account: Whose it is.
-        region: Where.
-        id: Ten letters and digits.
-        created_at: ms.
-        settings: Its members in the published model, besides those above.
-        tree: All that it consists of.
-        tags: By key.
-    """
-
-    account: str
-    region: str
-    id: str
-    created_at: int
-    settings: Tree
-    tree: Tree
-    tags: Mapping[str, str] = field(default_factory=dict)
+    account: str  # Whose it is
+    region: str  # Where
+    id: str  # Ten letters and digits
+    created_at: int  # ms
+    settings: Tree  # Its members in the published model, besides those above
+    tree: Tree  # All that it consists of
+    tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
     @property
     def key(self) -> str:
@@ -53,112 +43,68 @@ class RestApi(EditedApi):
 
 @dataclass(frozen=True, slots=True)
 class ApiDeployment(Document):
-    """An API as it was at a moment, which stages show.
+    """An API as it was at a moment, which stages show."""
 
-    Attributes:
-        id: Six letters and digits.
-        created_at: ms.
-        description: Free text.
-        settings: Of the API then.
-        tree: Of the API then, without stages.
-    """
-
-    id: str
-    created_at: int
-    description: str
-    settings: Tree
-    tree: Tree
+    id: str  # Six letters and digits
+    created_at: int  # ms
+    description: str  # Free text
+    settings: Tree  # Of the API then
+    tree: Tree  # Of the API then, without stages
 
 
 @dataclass(frozen=True, slots=True)
 class ApiPlace(Document):
-    """The place that an API's id leads to, since a request names nothing else.
+    """The place that an API's id leads to, since a request names nothing else."""
 
-    Attributes:
-        account: The API's.
-        region: Where it is.
-        kind: `REST` or `HTTP`.
-    """
-
-    account: str
-    region: str
-    kind: str
+    account: str  # The API's
+    region: str  # Where it is
+    kind: str  # `REST` or `HTTP`
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey(Document):
-    """A key that callers of methods may have to show.
-
-    Attributes:
-        account: Whose it is.
-        region: Where.
-        id: Ten letters and digits.
-        value: What callers show.
-        created_at: ms.
-        updated_at: ms.
-        settings: Its members on the wire, besides those above.
-        plans: The ids of the usage plans that it belongs to.
-        tags: By key.
-    """
+    """A key that callers of methods may have to show."""
 
     restored: ClassVar = {"plans": tuple}
 
-    account: str
-    region: str
-    id: str
-    value: str
-    created_at: int
-    updated_at: int
-    settings: Tree
-    plans: tuple[str, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
+    account: str  # Whose it is
+    region: str  # Where
+    id: str  # Ten letters and digits
+    value: str  # What callers show
+    created_at: int  # ms
+    updated_at: int  # ms
+    settings: Tree  # Its members on the wire, besides those above
+    plans: tuple[str, ...] = ()  # The ids of the usage plans that it belongs to
+    tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValue(Document):
-    """The key that has a value.
+    """The key that has a value."""
 
-    Attributes:
-        id: The key's.
-    """
-
-    id: str
+    id: str  # The key's
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePlan(Document):
-    """A plan: how much the holders of its keys may ask of which stages.
-
-    Attributes:
-        account: Whose it is.
-        region: Where.
-        id: Six letters and digits.
-        created_at: ms.
-        settings: Its members on the wire, besides those above.
-        keys: The ids of its keys.
-        tags: By key.
-    """
+    """A plan: how much the holders of its keys may ask of which stages."""
 
     restored: ClassVar = {"keys": tuple}
 
-    account: str
-    region: str
-    id: str
-    created_at: int
-    settings: Tree
-    keys: tuple[str, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
+    account: str  # Whose it is
+    region: str  # Where
+    id: str  # Six letters and digits
+    created_at: int  # ms
+    settings: Tree  # Its members on the wire, besides those above
+    keys: tuple[str, ...] = ()  # The ids of its keys
+    tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayAccount(Document):
-    """The settings of an account's region.
+    """The settings of an account's region."""
 
-    Attributes:
-        role: That logs are written by, as `cloudwatchRoleArn` has it.
-    """
-
-    role: str = ""
+    role: str = ""  # That logs are written by, as `cloudwatchRoleArn` has it
 
 
 def api_key(account: str, region: str, document_id: str) -> str:

@@ -16,18 +16,12 @@ _OLD: Final = re.compile(r"/restapis/([^/]+)/([^/]+)/_user_request_(/.*)?")
 
 
 class InvokeTarget(NamedTuple):
-    """The target of a request to an API.
+    """The target of a request to an API."""
 
-    Attributes:
-        api: The API's id.
-        path: What follows: the stage first, unless the API has one without a name.
-        domain: The host that the caller came to.
-        stage: Named apart from the path; empty: it is the path's first part, or the one without a name.
-    """
-
-    api: str
-    path: str
-    domain: str
+    api: str  # The API's id
+    path: str  # What follows: the stage first, unless the API has one without a name
+    domain: str  # The host that the caller came to
+    # Named apart from the path; empty: it is the path's first part, or the one without a name.
     stage: str = ""
 
 

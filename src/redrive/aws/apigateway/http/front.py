@@ -53,17 +53,11 @@ _NOBODY: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StagedApi:
-    """A stage of an HTTP API as a request finds it.
+    """A stage of an HTTP API as a request finds it."""
 
-    Attributes:
-        settings: Of the stage.
-        tree: Of what the stage shows.
-        source: The document that the tree is of: what routes are remembered by.
-    """
-
-    settings: Mapping[str, Any]
-    tree: Tree
-    source: object
+    settings: Mapping[str, Any]  # Of the stage
+    tree: Tree  # Of what the stage shows
+    source: object  # The document that the tree is of: what routes are remembered by
 
 
 class HttpApiFront:

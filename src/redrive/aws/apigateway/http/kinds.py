@@ -90,23 +90,14 @@ def check_stage(stage: Mapping[str, Any], _: Tree) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HttpKind:
-    """A kind of what an HTTP API consists of.
+    """A kind of what an HTTP API consists of."""
 
-    Attributes:
-        noun: The vendor's name of it in operations.
-        place: Where it stands in the tree.
-        id: The member that names it.
-        check: Refuses a part that is not acceptable.
-        defaults: Of its members.
-        chosen: Callers choose its name.
-    """
-
-    noun: str
-    place: str
-    id: str
-    check: Callable[[Mapping[str, Any], Tree], None]
-    defaults: Mapping[str, Any]
-    chosen: bool = False
+    noun: str  # The vendor's name of it in operations
+    place: str  # Where it stands in the tree
+    id: str  # The member that names it
+    check: Callable[[Mapping[str, Any], Tree], None]  # Refuses a part that is not acceptable
+    defaults: Mapping[str, Any]  # Of its members
+    chosen: bool = False  # Callers choose its name
 
 
 KINDS: Final = (

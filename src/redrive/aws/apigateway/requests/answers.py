@@ -28,21 +28,14 @@ _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(slots=True)
 class ApiAnswer:
-    """An answer, of what is behind a method or for a caller.
-
-    Attributes:
-        status: Its status.
-        body: Its body.
-        headers: Names as they are written; those of what is behind a method in lower case.
-        cookies: Each a header of its own.
-        failure: Of a function that failed: what it says.
-    """
+    """An answer, of what is behind a method or for a caller."""
 
     status: int
     body: bytes = b""
+    # Names as they are written; those of what is behind a method in lower case.
     headers: dict[str, str] = field(default_factory=dict)
-    cookies: tuple[str, ...] = ()
-    failure: str | None = None
+    cookies: tuple[str, ...] = ()  # Each a header of its own
+    failure: str | None = None  # Of a function that failed: what it says
 
     def header(self, name: str) -> str | None:
         """A header's value, whatever the case of its name."""

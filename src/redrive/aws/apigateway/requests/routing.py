@@ -13,18 +13,13 @@ _REMEMBERED_MAX: Final = 256
 
 @dataclass(slots=True)
 class _Step:
-    """A part of paths.
+    """A part of paths."""
 
-    Attributes:
-        resource: The resource that ends here; None: none does.
-        literals: The next parts, by their text.
-        variable: The next part where it may be anything, and its name; None: it may not.
-        greedy: The resource that takes all that follows, and its parameter's name; None: none does.
-    """
-
-    resource: Mapping[str, Any] | None = None
-    literals: dict[str, "_Step"] = field(default_factory=dict)
+    resource: Mapping[str, Any] | None = None  # The resource that ends here; None: none does
+    literals: dict[str, "_Step"] = field(default_factory=dict)  # The next parts, by their text
+    # The next part where it may be anything, and its name; None: it may not.
     variable: tuple[str, "_Step"] | None = None
+    # The resource that takes all that follows, and its parameter's name; None: none does.
     greedy: tuple[str, Mapping[str, Any]] | None = None
 
 

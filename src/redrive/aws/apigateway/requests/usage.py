@@ -17,15 +17,10 @@ _ALL: Final = "*/*"
 
 @dataclass(slots=True)
 class _Bucket:
-    """A bucket of tokens, of which each request takes one.
+    """A bucket of tokens, of which each request takes one."""
 
-    Attributes:
-        tokens: Those that are left.
-        at: When that was so (ms).
-    """
-
-    tokens: float
-    at: int
+    tokens: float  # Those that are left
+    at: int  # When that was so (ms)
 
 
 class Throttles:

@@ -21,19 +21,12 @@ _KINDS: Final = frozenset({"AWS", "AWS_PROXY", "HTTP", "HTTP_PROXY", "MOCK"})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition, as far as all its methods need it.
+    """A definition, as far as all its methods need it."""
 
-    Attributes:
-        document: The whole.
-        validators: The ids of request validators, by name.
-        schemes: What methods' `security` names.
-        authorizers: The ids of those of them that are authorizers, by name.
-    """
-
-    document: Mapping[str, Any]
-    validators: Mapping[str, str]
-    schemes: Mapping[str, Any]
-    authorizers: Mapping[str, str]
+    document: Mapping[str, Any]  # The whole
+    validators: Mapping[str, str]  # The ids of request validators, by name
+    schemes: Mapping[str, Any]  # What methods' `security` names
+    authorizers: Mapping[str, str]  # The ids of those of them that are authorizers, by name
 
     def resolved(self, value: Any) -> Mapping[str, Any]:
         """A parameter, or the one that it refers to."""

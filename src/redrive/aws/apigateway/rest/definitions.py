@@ -39,15 +39,10 @@ _METHODS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReadDefinition:
-    """A definition that was read.
+    """A definition that was read."""
 
-    Attributes:
-        settings: Of the API, as far as the definition has them.
-        document: The whole.
-    """
-
-    settings: Mapping[str, Any]
-    document: Mapping[str, Any]
+    settings: Mapping[str, Any]  # Of the API, as far as the definition has them
+    document: Mapping[str, Any]  # The whole
 
 
 def read_definition(body: bytes) -> ReadDefinition:

@@ -28,15 +28,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A stage as a request finds it.
+    """A stage as a request finds it."""
 
-    Attributes:
-        settings: Of the stage.
-        deployment: What it shows.
-    """
-
-    settings: Mapping[str, Any]
-    deployment: ApiDeployment
+    settings: Mapping[str, Any]  # Of the stage
+    deployment: ApiDeployment  # What it shows
 
 
 class RestFront:

@@ -38,19 +38,12 @@ _NOTHING: Final = Shape("Nothing", "structure")
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """A kind of what an API consists of.
+    """A kind of what an API consists of."""
 
-    Attributes:
-        name: The vendor's: `Model`; operations are called by it.
-        place: Where it stands: words as they are, and parameters in braces.
-        rules: What patch operations may change.
-        plural: Of the operation that lists it; empty: nothing lists it.
-    """
-
-    name: str
-    place: tuple[str, ...]
-    rules: PatchRules
-    plural: str = ""
+    name: str  # The vendor's: `Model`; operations are called by it
+    place: tuple[str, ...]  # Where it stands: words as they are, and parameters in braces
+    rules: PatchRules  # What patch operations may change
+    plural: str = ""  # Of the operation that lists it; empty: nothing lists it
 
     def path(self, params: Structure) -> list[str]:
         """The place of the one that parameters name."""

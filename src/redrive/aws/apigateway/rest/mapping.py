@@ -31,18 +31,11 @@ _STATUSES: Final = range(200, 600)
 
 @dataclass(slots=True)
 class Mapped:
-    """A request to what is behind a method.
+    """A request to what is behind a method."""
 
-    Attributes:
-        headers: Names as they are written.
-        query: By name.
-        path: Values of the `{variables}` in the integration's URI.
-        body: Its body.
-    """
-
-    headers: dict[str, str]
-    query: dict[str, str]
-    path: dict[str, str]
+    headers: dict[str, str]  # Names as they are written
+    query: dict[str, str]  # By name
+    path: dict[str, str]  # Values of the `{variables}` in the integration's URI
     body: bytes
 
 

@@ -17,20 +17,13 @@ _OPERATIONS: Final = frozenset({"add", "replace", "remove"})
 
 @dataclass(frozen=True, slots=True)
 class PatchRules:
-    """The changes that a kind takes, and the words in which it refuses others (recorded).
+    """The changes that a kind takes, and the words in which it refuses others (recorded)."""
 
-    Attributes:
-        names: The members that may be changed, besides all that stands in them.
-        kind: Named in refusals.
-        replaced: The paths that may only be replaced.
-        lists_paths: Whether these are all the paths there are, and refusals list them.
-        absent: By member: the refusal of a key that is to be replaced or removed, and is not there.
-    """
-
-    names: frozenset[str]
-    kind: str = ""
-    replaced: tuple[str, ...] = ()
-    lists_paths: bool = False
+    names: frozenset[str]  # The members that may be changed, besides all that stands in them
+    kind: str = ""  # Named in refusals
+    replaced: tuple[str, ...] = ()  # The paths that may only be replaced
+    lists_paths: bool = False  # Whether these are all the paths there are, and refusals list them
+    # By member: the refusal of a key that is to be replaced or removed, and is not there.
     absent: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, value: Structure, op: str, path: str) -> None:

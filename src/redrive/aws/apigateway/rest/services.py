@@ -31,21 +31,13 @@ _FUNCTION_ERROR: Final = "X-Amz-Function-Error"
 
 
 class ServiceUri(NamedTuple):
-    """The URI of a service's integration.
+    """The URI of a service's integration."""
 
-    Attributes:
-        region: Where the service is asked.
-        service: As host names call it: `sns`.
-        subdomain: In the host's name before it; empty: none.
-        kind: `path` or `action`.
-        rest: The path, or the name of the operation.
-    """
-
-    region: str
-    service: str
-    subdomain: str
-    kind: str
-    rest: str
+    region: str  # Where the service is asked
+    service: str  # As host names call it: `sns`
+    subdomain: str  # In the host's name before it; empty: none
+    kind: str  # `path` or `action`
+    rest: str  # The path, or the name of the operation
 
 
 def read_uri(uri: str) -> ServiceUri:

@@ -22,21 +22,13 @@ from redrive.aws.wire.shapes import Structure
 
 @dataclass(frozen=True)
 class Services:
-    """The services of this server, for stacks.
+    """The services of this server, for stacks."""
 
-    Attributes:
-        calls: Call them.
-        offered: The operations of each, by botocore's name of the service.
-        base_url: What URLs of this server begin with.
-        identities: Those who change stacks.
-        translator: Of templates of serverless applications.
-    """
-
-    calls: InnerCalls
-    offered: Mapping[str, Any]
-    base_url: str
-    identities: Identities
-    translator: Translator = field(default_factory=Translator)
+    calls: InnerCalls  # Call them
+    offered: Mapping[str, Any]  # The operations of each, by botocore's name of the service
+    base_url: str  # What URLs of this server begin with
+    identities: Identities  # Those who change stacks
+    translator: Translator = field(default_factory=Translator)  # Of templates of serverless applications
 
     @cached_property
     def roles(self) -> ServiceRoles:

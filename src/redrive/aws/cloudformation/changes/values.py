@@ -24,19 +24,12 @@ _MADE: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPD
 
 @dataclass(slots=True)
 class StackValues:
-    """The resources, parameters and exports that a stack's functions refer to.
+    """The resources, parameters and exports that a stack's functions refer to."""
 
-    Attributes:
-        program: The stack's template.
-        resources: As they are now, by logical id.
-        exports: Of the stack's account and region, by name.
-        imported: The names of those that were used.
-    """
-
-    program: TemplateProgram
-    resources: Mapping[str, StackResource]
-    exports: Mapping[str, str]
-    imported: set[str] = field(default_factory=set)
+    program: TemplateProgram  # The stack's template
+    resources: Mapping[str, StackResource]  # As they are now, by logical id
+    exports: Mapping[str, str]  # Of the stack's account and region, by name
+    imported: set[str] = field(default_factory=set)  # The names of those that were used
 
     @property
     def scope(self) -> EvaluationScope:

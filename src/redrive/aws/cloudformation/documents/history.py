@@ -12,68 +12,39 @@ from redrive.model.names import ResourceName
 
 @dataclass(frozen=True, slots=True)
 class StackEvent(Document, Unremembered):
-    """A moment in the life of a stack.
+    """A moment in the life of a stack."""
 
-    Attributes:
-        id: Unique.
-        at: ms.
-        logical_id: Of the resource, or the stack's name.
-        physical_id: Of the resource, or the stack's ARN.
-        type: Of the resource.
-        status: The status it has from then on.
-        reason: For it.
-        properties: The resource's, as JSON.
-        token: The caller's.
-    """
-
-    id: str
-    at: int
-    logical_id: str
-    physical_id: str
-    type: str
-    status: str
-    reason: str = ""
-    properties: str = ""
-    token: str = ""
+    id: str  # Unique
+    at: int  # ms
+    logical_id: str  # Of the resource, or the stack's name
+    physical_id: str  # Of the resource, or the stack's ARN
+    type: str  # Of the resource
+    status: str  # The status it has from then on
+    reason: str = ""  # For it
+    properties: str = ""  # The resource's, as JSON
+    token: str = ""  # The caller's
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet(Document):
-    """A change that was looked at and may be carried out.
-
-    Attributes:
-        name: The caller's.
-        id: Unique.
-        stack: The stack's key.
-        kind: `CREATE`, `UPDATE`.
-        created_at: ms.
-        settings: The settings that the change leads to.
-        status: `CREATE_COMPLETE`, `FAILED` …
-        execution: `AVAILABLE` …
-        reason: For the status.
-        description: The caller's.
-        changes: As they are shown.
-        on_failure: As of a stack.
-        nested: It looks into nested stacks.
-        token: The caller's.
-    """
+    """A change that was looked at and may be carried out."""
 
     restored: ClassVar = {"settings": StackSettings.from_document, "changes": tuple}
 
-    name: str
-    id: str
-    stack: str
-    kind: str
-    created_at: int
-    settings: StackSettings
-    status: str = "CREATE_COMPLETE"
-    execution: str = "AVAILABLE"
-    reason: str = ""
-    description: str = ""
-    changes: tuple[Mapping[str, Any], ...] = ()
-    on_failure: str = ""
-    nested: bool = False
-    token: str = ""
+    name: str  # The caller's
+    id: str  # Unique
+    stack: str  # The stack's key
+    kind: str  # `CREATE`, `UPDATE`
+    created_at: int  # ms
+    settings: StackSettings  # The settings that the change leads to
+    status: str = "CREATE_COMPLETE"  # `CREATE_COMPLETE`, `FAILED` …
+    execution: str = "AVAILABLE"  # `AVAILABLE` …
+    reason: str = ""  # For the status
+    description: str = ""  # The caller's
+    changes: tuple[Mapping[str, Any], ...] = ()  # As they are shown
+    on_failure: str = ""  # As of a stack
+    nested: bool = False  # It looks into nested stacks
+    token: str = ""  # The caller's
 
     @property
     def key(self) -> str:
@@ -101,17 +72,11 @@ class Import(Document):
 
 @dataclass(frozen=True, slots=True)
 class Signal(Document):
-    """Somebody's word to a resource that waits: an answer of a custom resource, a signal of a wait condition.
+    """Somebody's word to a resource that waits: an answer of a custom resource, a signal of a wait condition."""
 
-    Attributes:
-        id: Unique of the resource; the same again replaces it.
-        status: `SUCCESS` or `FAILURE`.
-        answer: All that was said.
-    """
-
-    id: str
-    status: str
-    answer: Mapping[str, Any] = field(default_factory=dict)
+    id: str  # Unique of the resource; the same again replaces it
+    status: str  # `SUCCESS` or `FAILURE`
+    answer: Mapping[str, Any] = field(default_factory=dict)  # All that was said
 
 
 DIALECT: Final = "cloudformation"  # of the deliveries that notifications of events are

@@ -16,29 +16,19 @@ from redrive.model.names import ResourceName
 
 @dataclass(frozen=True, slots=True)
 class StackSettings(Document):
-    """All that a caller says of a stack, of which a change brings a new one.
-
-    Attributes:
-        template: The id of the template's text.
-        parameters: Their texts, by name.
-        resolved: The values that parameters of the parameter store had, by name.
-        tags: Of the stack, and so of its resources.
-        capabilities: The capabilities that the caller agreed to.
-        topics: The ARNs of the topics that its events go to.
-        role: The ARN of the role that was given.
-        rollback: As given, with alarms that would roll it back.
-    """
+    """All that a caller says of a stack, of which a change brings a new one."""
 
     restored: ClassVar = {"capabilities": tuple, "topics": tuple}
 
-    template: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    template: str  # The id of the template's text
+    parameters: Mapping[str, str] = field(default_factory=dict)  # Their texts, by name
+    # The values that parameters of the parameter store had, by name.
     resolved: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    capabilities: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    role: str = ""
-    rollback: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)  # Of the stack, and so of its resources
+    capabilities: tuple[str, ...] = ()  # The capabilities that the caller agreed to
+    topics: tuple[str, ...] = ()  # The ARNs of the topics that its events go to
+    role: str = ""  # The ARN of the role that was given
+    rollback: Mapping[str, Any] = field(default_factory=dict)  # As given, with alarms that would roll it back
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,38 +43,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Stack(Document):
-    """A stack.
-
-    Attributes:
-        name: Account, region and name; the name is free again once the stack is deleted.
-        id: Unique.
-        caller: The ARN of the principal that made it, or that made the last change to it.
-        status: `CREATE_COMPLETE` …
-        reason: For the status, as far as there is any to tell.
-        created_at: ms.
-        settings: In force.
-        wanted: Of a change that is under way, or that was cut short by a failure.
-        change: The id of the last change.
-        token: The caller's, of that change, which its events repeat.
-        on_failure: Of a creation or a change: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
-        deadline: The moment at which a creation has failed (ms); 0: none.
-        updated_at: When the last change began (ms); None: none has.
-        deleted_at: ms.
-        description: Of the template.
-        outputs: Of the last change that was completed.
-        protected: It cannot be deleted.
-        policy: Of the stack: which resources may change.
-        policy_during: In its place while the last change is under way; empty: the stack's own.
-        parent: The ARN of the stack that it is nested in.
-        root: The ARN of the outermost of those.
-        change_set: The ARN of the change set that was carried out last.
-        retained: The logical ids that a deletion leaves alone.
-        forced: A deletion leaves alone what it cannot delete.
-        skipped: The logical ids that a rollback leaves as they are.
-        drift: Of the last look: status and moment (ms).
-        session: Of the caller, by which its rights are found again; None: it is the account's root.
-        told_at: The moment of its last event (ms).
-    """
+    """A stack."""
 
     restored: ClassVar = {
         "session": Session.from_claims,
@@ -97,34 +56,35 @@ class Stack(Document):
         "drift": tuple,
     }
 
-    name: ResourceName
-    id: str
-    caller: str
-    status: str
-    created_at: int
-    settings: StackSettings
-    reason: str = ""
-    wanted: StackSettings | None = None
-    change: str = ""
-    token: str = ""
-    on_failure: str = "ROLLBACK"
-    deadline: int = 0
-    updated_at: int | None = None
-    deleted_at: int | None = None
-    description: str = ""
-    outputs: tuple[Shown, ...] = ()
-    protected: bool = False
-    policy: str = ""
-    policy_during: str = ""
-    parent: str = ""
-    root: str = ""
-    change_set: str = ""
-    retained: tuple[str, ...] = ()
-    forced: bool = False
-    skipped: tuple[str, ...] = ()
-    drift: tuple[str, int] | tuple[()] = ()
+    name: ResourceName  # Account, region and name; the name is free again once the stack is deleted
+    id: str  # Unique
+    caller: str  # The ARN of the principal that made it, or that made the last change to it
+    status: str  # `CREATE_COMPLETE` …
+    created_at: int  # ms
+    settings: StackSettings  # In force
+    reason: str = ""  # For the status, as far as there is any to tell
+    wanted: StackSettings | None = None  # Of a change that is under way, or that was cut short by a failure
+    change: str = ""  # The id of the last change
+    token: str = ""  # The caller's, of that change, which its events repeat
+    on_failure: str = "ROLLBACK"  # Of a creation or a change: `ROLLBACK`, `DELETE` or `DO_NOTHING`
+    deadline: int = 0  # The moment at which a creation has failed (ms); 0: none
+    updated_at: int | None = None  # When the last change began (ms); None: none has
+    deleted_at: int | None = None  # ms
+    description: str = ""  # Of the template
+    outputs: tuple[Shown, ...] = ()  # Of the last change that was completed
+    protected: bool = False  # It cannot be deleted
+    policy: str = ""  # Of the stack: which resources may change
+    policy_during: str = ""  # In its place while the last change is under way; empty: the stack's own
+    parent: str = ""  # The ARN of the stack that it is nested in
+    root: str = ""  # The ARN of the outermost of those
+    change_set: str = ""  # The ARN of the change set that was carried out last
+    retained: tuple[str, ...] = ()  # The logical ids that a deletion leaves alone
+    forced: bool = False  # A deletion leaves alone what it cannot delete
+    skipped: tuple[str, ...] = ()  # The logical ids that a rollback leaves as they are
+    drift: tuple[str, int] | tuple[()] = ()  # Of the last look: status and moment (ms)
+    # Of the caller, by which its rights are found again; None: it is the account's root.
     session: Session | None = None
-    told_at: int = 0
+    told_at: int = 0  # The moment of its last event (ms)
 
     @property
     def arn(self) -> str:
@@ -185,28 +145,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class StackResource(Document, Unremembered):
-    """A resource of a stack.
-
-    Attributes:
-        logical_id: Its name in the template.
-        type: `AWS::SQS::Queue`.
-        name: Chosen before it was made; it may never have been.
-        physical_id: Once its service has told it.
-        status: `CREATE_COMPLETE` …
-        reason: For the status.
-        updated_at: ms.
-        properties: With their values.
-        attributes: The values that `Fn::GetAtt` gives.
-        policy: What happens to it when the stack is deleted.
-        replace_policy: What happens to it when it is replaced.
-        depends_on: Those that it needs.
-        change: The change that touched it last.
-        born: The change that made it.
-        before: As it was before that change; None: it was made in it, or not touched.
-        leftovers: Resources that it replaced, or that replaced it and are to go.
-        metadata: As the template has it.
-        drift: Of the last look.
-    """
+    """A resource of a stack."""
 
     restored: ClassVar = {
         "depends_on": tuple,
@@ -214,24 +153,24 @@ class StackResource(Document, Unremembered):
         "leftovers": lambda found: tuple(Leftover(**leftover) for leftover in found),
     }
 
-    logical_id: str
-    type: str
-    name: str
-    status: str
-    updated_at: int
-    properties: Mapping[str, Any]
-    physical_id: str = ""
-    reason: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    policy: str = "Delete"
-    replace_policy: str = "Delete"
-    depends_on: tuple[str, ...] = ()
-    change: str = ""
-    born: str = ""
-    before: Before | None = None
-    leftovers: tuple[Leftover, ...] = ()
-    metadata: Any = None
-    drift: str = ""
+    logical_id: str  # Its name in the template
+    type: str  # `AWS::SQS::Queue`
+    name: str  # Chosen before it was made; it may never have been
+    status: str  # `CREATE_COMPLETE` …
+    updated_at: int  # ms
+    properties: Mapping[str, Any]  # With their values
+    physical_id: str = ""  # Once its service has told it
+    reason: str = ""  # For the status
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # The values that `Fn::GetAtt` gives
+    policy: str = "Delete"  # What happens to it when the stack is deleted
+    replace_policy: str = "Delete"  # What happens to it when it is replaced
+    depends_on: tuple[str, ...] = ()  # Those that it needs
+    change: str = ""  # The change that touched it last
+    born: str = ""  # The change that made it
+    before: Before | None = None  # As it was before that change; None: it was made in it, or not touched
+    leftovers: tuple[Leftover, ...] = ()  # Resources that it replaced, or that replaced it and are to go
+    metadata: Any = None  # As the template has it
+    drift: str = ""  # Of the last look
 
     @property
     def as_it_is(self) -> Before:
@@ -271,24 +210,16 @@ class OperationState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StackOperation(Document):
-    """A change to a stack under way: the work of a node, which another takes up if that one dies.
-
-    Attributes:
-        id: Of the change.
-        stack: The stack's key.
-        node: Which works at it.
-        lease_until: ms.
-        state: See OperationState.
-        starts: How often a node took it up after another, or itself, had neither ended it nor kept at it for 10 s.
-    """
+    """A change to a stack under way: the work of a node, which another takes up if that one dies."""
 
     restored: ClassVar = {"state": OperationState}
 
-    id: str
-    stack: str
-    node: str = ""
-    lease_until: int = 0
-    state: OperationState = OperationState.RUNNING
+    id: str  # Of the change
+    stack: str  # The stack's key
+    node: str = ""  # Which works at it
+    lease_until: int = 0  # ms
+    state: OperationState = OperationState.RUNNING  # See OperationState
+    # How often a node took it up after another, or itself, had neither ended it nor kept at it for 10 s.
     starts: int = 0
 
     @property

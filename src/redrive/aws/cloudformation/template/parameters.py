@@ -23,31 +23,18 @@ _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[
 
 @dataclass(frozen=True, slots=True)
 class ParameterDefinition:
-    """A parameter as its template declares it.
+    """A parameter as its template declares it."""
 
-    Attributes:
-        name: In the template.
-        type: `String`, `Number`, `CommaDelimitedList`, `AWS::SSM::Parameter::Value<…>` …
-        default: None: a value must be given.
-        allowed: The values that may be given; none: any.
-        pattern: All of a value matches it; empty: any does.
-        length: The least and the greatest number of characters.
-        bounds: The least and the greatest number.
-        hidden: `NoEcho`: its value is not shown.
-        description: Free text.
-        constraint: Shown to whoever gives a wrong value.
-    """
-
-    name: str
-    type: str
-    default: str | None = None
-    allowed: tuple[str, ...] = ()
-    pattern: str = ""
-    length: tuple[float, float] = (0, float("inf"))
-    bounds: tuple[float, float] = (float("-inf"), float("inf"))
-    hidden: bool = False
-    description: str = ""
-    constraint: str = ""
+    name: str  # In the template
+    type: str  # `String`, `Number`, `CommaDelimitedList`, `AWS::SSM::Parameter::Value<…>` …
+    default: str | None = None  # None: a value must be given
+    allowed: tuple[str, ...] = ()  # The values that may be given; none: any
+    pattern: str = ""  # All of a value matches it; empty: any does
+    length: tuple[float, float] = (0, float("inf"))  # The least and the greatest number of characters
+    bounds: tuple[float, float] = (float("-inf"), float("inf"))  # The least and the greatest number
+    hidden: bool = False  # `NoEcho`: its value is not shown
+    description: str = ""  # Free text
+    constraint: str = ""  # Shown to whoever gives a wrong value
 
     @property
     def stored_type(self) -> str:

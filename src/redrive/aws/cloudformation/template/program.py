@@ -29,22 +29,14 @@ from redrive.model.budget import Budget
 
 @dataclass(frozen=True, slots=True)
 class TemplateProgram:
-    """A template with all that its functions need but resources.
+    """A template with all that its functions need but resources."""
 
-    Attributes:
-        template: Its loops written out.
-        values: Of parameters and pseudo parameters.
-        conditions: Of the template.
-        resources: Those that are made, by logical id.
-        dependencies: For each of them those that must be there before.
-        budget: What the functions of all of them may still do together.
-    """
-
-    template: Template
-    values: Mapping[str, Any]
-    conditions: Conditions
-    resources: Mapping[str, ResourceDefinition]
-    dependencies: Mapping[str, list[str]]
+    template: Template  # Its loops written out
+    values: Mapping[str, Any]  # Of parameters and pseudo parameters
+    conditions: Conditions  # Of the template
+    resources: Mapping[str, ResourceDefinition]  # Those that are made, by logical id
+    dependencies: Mapping[str, list[str]]  # For each of them those that must be there before
+    # What the functions of all of them may still do together.
     budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX), compare=False)
 
     def scope(

@@ -29,29 +29,17 @@ def _unknown(name: str, *_: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
-    """All that a reference may lead to.
+    """All that a reference may lead to."""
 
-    Attributes:
-        values: Of parameters and pseudo parameters.
-        mappings: Of the template.
-        condition: Whether one holds.
-        resources: The logical ids that can be referred to.
-        ref: Of a resource.
-        attribute: Of a resource.
-        imported: The value of an export.
-        extended: The template asks for `AWS::LanguageExtensions`.
-        budget: What its functions may still do.
-    """
-
-    values: Mapping[str, Any]
-    mappings: Mapping[str, Any]
-    condition: Callable[[str], bool]
-    resources: frozenset[str] = frozenset()
-    ref: Callable[[str], Any] = _unknown
-    attribute: Callable[[str, str], Any] = _unknown
-    imported: Callable[[str], str] = _unknown
-    extended: bool = False
-    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))
+    values: Mapping[str, Any]  # Of parameters and pseudo parameters
+    mappings: Mapping[str, Any]  # Of the template
+    condition: Callable[[str], bool]  # Whether one holds
+    resources: frozenset[str] = frozenset()  # The logical ids that can be referred to
+    ref: Callable[[str], Any] = _unknown  # Of a resource
+    attribute: Callable[[str, str], Any] = _unknown  # Of a resource
+    imported: Callable[[str], str] = _unknown  # The value of an export
+    extended: bool = False  # The template asks for `AWS::LanguageExtensions`
+    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))  # What its functions may still do
 
     def spend(self, steps: int, chars: int = 0) -> None:
         """Pay for what is about to be done.

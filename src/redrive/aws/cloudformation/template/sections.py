@@ -40,28 +40,17 @@ _DELETION_POLICIES: Final = ("Delete", "Retain", "RetainExceptOnCreate", "Snapsh
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """A resource as its template has it.
+    """A resource as its template has it."""
 
-    Attributes:
-        logical_id: Its name in the template.
-        type: `AWS::SQS::Queue`.
-        properties: With functions in them.
-        depends_on: The resources that it names as those it waits for.
-        condition: It is made if this holds; empty: always.
-        metadata: As given.
-        deletion_policy: `Delete`, `Retain`, `RetainExceptOnCreate`.
-        replace_policy: `UpdateReplacePolicy`, of what an update replaces.
-        creation_policy: As given; of it `ResourceSignal` counts.
-    """
-
-    logical_id: str
-    type: str
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    depends_on: tuple[str, ...] = ()
-    condition: str = ""
-    metadata: Any = None
-    deletion_policy: Any = "Delete"
-    replace_policy: Any = "Delete"
+    logical_id: str  # Its name in the template
+    type: str  # `AWS::SQS::Queue`
+    properties: Mapping[str, Any] = field(default_factory=dict)  # With functions in them
+    depends_on: tuple[str, ...] = ()  # The resources that it names as those it waits for
+    condition: str = ""  # It is made if this holds; empty: always
+    metadata: Any = None  # As given
+    deletion_policy: Any = "Delete"  # `Delete`, `Retain`, `RetainExceptOnCreate`
+    replace_policy: Any = "Delete"  # `UpdateReplacePolicy`, of what an update replaces
+    # As given; of it `ResourceSignal` counts.
     creation_policy: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -78,31 +67,18 @@ class OutputDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template whose sections are built as they should be.
+    """A template whose sections are built as they should be."""
 
-    Attributes:
-        source: As it was read.
-        description: Free text.
-        metadata: As given.
-        parameters: By name.
-        rules: By name, as given.
-        mappings: By name: two levels of keys.
-        conditions: By name, as given.
-        transforms: The names of what it asks to be changed by, in order.
-        resources: By logical id, in their order.
-        outputs: By name.
-    """
-
-    source: Mapping[str, Any]
-    description: str
-    metadata: Any
-    parameters: Mapping[str, ParameterDefinition]
-    rules: Mapping[str, Any]
-    mappings: Mapping[str, Any]
-    conditions: Mapping[str, Any]
-    transforms: tuple[str, ...]
-    resources: Mapping[str, ResourceDefinition]
-    outputs: Mapping[str, OutputDefinition]
+    source: Mapping[str, Any]  # As it was read
+    description: str  # Free text
+    metadata: Any  # As given
+    parameters: Mapping[str, ParameterDefinition]  # By name
+    rules: Mapping[str, Any]  # By name, as given
+    mappings: Mapping[str, Any]  # By name: two levels of keys
+    conditions: Mapping[str, Any]  # By name, as given
+    transforms: tuple[str, ...]  # The names of what it asks to be changed by, in order
+    resources: Mapping[str, ResourceDefinition]  # By logical id, in their order
+    outputs: Mapping[str, OutputDefinition]  # By name
 
 
 def transforms_of(source: Mapping[str, Any]) -> tuple[str, ...]:

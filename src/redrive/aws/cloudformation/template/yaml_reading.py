@@ -36,23 +36,14 @@ _FLOAT: Final = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,3}
 
 @dataclass(slots=True)
 class _Open:
-    """An object or a list that has not come to its end.
+    """An object or a list that has not come to its end."""
 
-    Attributes:
-        value: As far as it was read.
-        tag: Before it.
-        anchor: Its name for aliases.
-        keyed: True for an object.
-        key: Of the value that comes next; None: a key comes next.
-        count: The values in it, aliases written out; 64 characters of a text count as one.
-    """
-
-    value: Any
-    tag: str | None
-    anchor: str | None
-    keyed: bool
-    key: str | None = None
-    count: int = 1
+    value: Any  # As far as it was read
+    tag: str | None  # Before it
+    anchor: str | None  # Its name for aliases
+    keyed: bool  # True for an object
+    key: str | None = None  # Of the value that comes next; None: a key comes next
+    count: int = 1  # The values in it, aliases written out; 64 characters of a text count as one
 
 
 @dataclass(slots=True)

@@ -242,21 +242,14 @@ class ApiResourceType(ResourceType):
 
 
 class RestApiPartType(ResourceType):
-    """A type of what an API has under an id that it is given.
-
-    Attributes:
-        noun: The vendor's name of it in operations.
-        parameter: Of the operations that take its id.
-        created: The member of their answer with the id.
-        paths: Properties, and the paths by which they are changed.
-    """
+    """A type of what an API has under an id that it is given."""
 
     service = SERVICE
     name_chars_max = 0
-    noun: ClassVar[str]
-    parameter: ClassVar[str]
-    created: ClassVar[str] = "id"
-    paths: ClassVar[Mapping[str, str]]
+    noun: ClassVar[str]  # The vendor's name of it in operations
+    parameter: ClassVar[str]  # Of the operations that take its id
+    created: ClassVar[str] = "id"  # The member of their answer with the id
+    paths: ClassVar[Mapping[str, str]]  # Properties, and the paths by which they are changed
 
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that it is made by, besides the API's id."""

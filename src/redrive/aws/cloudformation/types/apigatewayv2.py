@@ -115,19 +115,13 @@ class ApiType(ResourceType):
 
 
 class HttpApiPartType(ResourceType):
-    """A type of what an API has under an id that it is given.
-
-    Attributes:
-        noun: The vendor's name of it in operations, and with `Id` that of its id.
-        named_by: The property that tells it from others of its kind; empty: nothing does.
-        needed: Parameters that the API wants and templates may leave out.
-    """
+    """A type of what an API has under an id that it is given."""
 
     service = SERVICE
     name_chars_max = 0
-    noun: ClassVar[str]
-    named_by: ClassVar[str] = ""
-    needed: ClassVar[Mapping[str, Any]] = {}
+    noun: ClassVar[str]  # The vendor's name of it in operations, and with `Id` that of its id
+    named_by: ClassVar[str] = ""  # The property that tells it from others of its kind; empty: nothing does
+    needed: ClassVar[Mapping[str, Any]] = {}  # Parameters that the API wants and templates may leave out
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -28,14 +28,10 @@ _USER_TAGS: Final = TagCalls("iam", "ListUserTags", "TagUser", "UntagUser")
 
 
 class _HolderType(ResourceType):
-    """A holder of policies; its id is its name.
-
-    Attributes:
-        kind: `RoleType`, `UserType`, `GroupType`.
-    """
+    """A holder of policies; its id is its name."""
 
     service = "iam"
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # `RoleType`, `UserType`, `GroupType`
     name_chars_max = 64
 
     async def _create(self, ask: Ask, spec: ResourceSpec, **params: Any) -> Mapping[str, Any]:

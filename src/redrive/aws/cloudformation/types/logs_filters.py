@@ -18,18 +18,13 @@ from redrive.aws.cloudformation.types.resource_type import (
 
 
 class _FilterType(ResourceType):
-    """A filter of a group's events; its id is its name.
-
-    Attributes:
-        kind: `MetricFilterType`, `SubscriptionFilterType`.
-        listed: The member of descriptions that has them.
-    """
+    """A filter of a group's events; its id is its name."""
 
     service = "logs"
     name_property = "FilterName"
     name_chars_max = 512
-    kind: ClassVar[str]
-    listed: ClassVar[str]
+    kind: ClassVar[str]  # `MetricFilterType`, `SubscriptionFilterType`
+    listed: ClassVar[str]  # The member of descriptions that has them
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -48,36 +48,21 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource as a stack wants it.
+    """A resource as a stack wants it."""
 
-    Attributes:
-        stack: Account, region and name of the stack.
-        stack_id: The stack's ARN.
-        logical_id: Its name in the template.
-        type: Of its resource type.
-        name: Chosen before it was made: the caller's, or one that nobody else has.
-        physical_id: The id it has; empty as long as nobody knows.
-        properties: With their values.
-        words: What it may wait for.
-        tags: Of the stack, by key.
-        base_url: What URLs of this server begin with.
-        again: It may be there already, made by this stack before it was cut short.
-        change: The id of the change to the stack.
-        attributes: Those that it has, where it is there already.
-    """
-
-    stack: ResourceName
-    stack_id: str
-    logical_id: str
-    type: str
-    name: str
-    properties: Mapping[str, Any]
-    words: StackSignals
-    physical_id: str = ""
-    tags: Mapping[str, str] | None = None
-    base_url: str = ""
-    again: bool = False
-    change: str = ""
+    stack: ResourceName  # Account, region and name of the stack
+    stack_id: str  # The stack's ARN
+    logical_id: str  # Its name in the template
+    type: str  # Of its resource type
+    name: str  # Chosen before it was made: the caller's, or one that nobody else has
+    properties: Mapping[str, Any]  # With their values
+    words: StackSignals  # What it may wait for
+    physical_id: str = ""  # The id it has; empty as long as nobody knows
+    tags: Mapping[str, str] | None = None  # Of the stack, by key
+    base_url: str = ""  # What URLs of this server begin with
+    again: bool = False  # It may be there already, made by this stack before it was cut short
+    change: str = ""  # The id of the change to the stack
+    # Those that it has, where it is there already.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def arn(self, service: str, resource: str) -> str:
@@ -111,25 +96,17 @@ class FailedAfterCreation(TemplateInvalid):
 
 
 class ResourceType:
-    """A type of resources.
+    """A type of resources."""
 
-    Attributes:
-        service: Botocore's name of the service that has it; empty: CloudFormation itself.
-        name_property: The property that callers may name it by.
-        name_chars_max: The longest name; 0: its service chooses its id.
-        lower_case: Names have small letters only.
-        name_beginning: What generated names begin with, in the place of the stack's name; empty: with that.
-        unread: The properties that nobody reads back, of which drift says nothing.
-        waits: It may take long to make, until somebody says that it is done.
-    """
-
-    service: str = ""
-    name_property: str = ""
-    name_chars_max: int = 255
-    lower_case: ClassVar[bool] = False
+    service: str = ""  # Botocore's name of the service that has it; empty: CloudFormation itself
+    name_property: str = ""  # The property that callers may name it by
+    name_chars_max: int = 255  # The longest name; 0: its service chooses its id
+    lower_case: ClassVar[bool] = False  # Names have small letters only
+    # What generated names begin with, in the place of the stack's name; empty: with that.
     name_beginning: ClassVar[str] = ""
+    # The properties that nobody reads back, of which drift says nothing.
     unread: ClassVar[frozenset[str]] = frozenset()
-    waits: ClassVar[bool] = False
+    waits: ClassVar[bool] = False  # It may take long to make, until somebody says that it is done
 
     def __init__(self, name: str) -> None:
         """Be the type of this name: `AWS::SQS::Queue`."""

@@ -25,35 +25,21 @@ Members = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A type of resources, as operations and parameters.
+    """A type of resources, as operations and parameters."""
 
-    Attributes:
-        service: See `ResourceType`.
-        create: The operation that makes one.
-        delete: The operation that removes one.
-        keys: The parameters of both, by which a resource is known, each with the property that it has.
-        rest: The further ones of `create`; properties that a template leaves out are left out.
-        texts: The parameters that take JSON as text.
-        puts: Whether `create` changes what is there, too; otherwise no property changes in place.
-        existing: The code with which `create` refuses what is there.
-        id: The physical id, of properties in braces; empty: the name.
-        attributes: Those of `Fn::GetAtt`, each the physical id.
-        name_property: See `ResourceType`.
-        name_chars_max: See `ResourceType`.
-    """
-
-    service: str
-    create: str
-    delete: str
-    keys: Members
+    service: str  # See `ResourceType`
+    create: str  # The operation that makes one
+    delete: str  # The operation that removes one
+    keys: Members  # The parameters of both, by which a resource is known, each with the property that it has
+    # The further ones of `create`; properties that a template leaves out are left out.
     rest: Members = field(default_factory=dict)
-    texts: frozenset[str] = frozenset()
-    puts: bool = False
-    existing: str = ""
-    id: str = ""
-    attributes: tuple[str, ...] = ()
-    name_property: str = ""
-    name_chars_max: int = 255
+    texts: frozenset[str] = frozenset()  # The parameters that take JSON as text
+    puts: bool = False  # Whether `create` changes what is there, too; otherwise no property changes in place
+    existing: str = ""  # The code with which `create` refuses what is there
+    id: str = ""  # The physical id, of properties in braces; empty: the name
+    attributes: tuple[str, ...] = ()  # Those of `Fn::GetAtt`, each the physical id
+    name_property: str = ""  # See `ResourceType`
+    name_chars_max: int = 255  # See `ResourceType`
 
 
 class RowType(ResourceType):

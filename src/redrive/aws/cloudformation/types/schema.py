@@ -30,23 +30,14 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TypeSchema:
-    """The schema of a type.
+    """The schema of a type."""
 
-    Attributes:
-        properties: The schema of each property.
-        required: Those that must be given.
-        create_only: Those whose change replaces the resource.
-        read_only: Those that only the service gives, as paths: attributes, for the most part.
-        definitions: Schemas that others refer to.
-        is_open: Properties beside these may be given.
-    """
-
-    properties: Mapping[str, Any]
-    required: tuple[str, ...]
-    create_only: frozenset[str]
-    read_only: frozenset[str]
-    definitions: Mapping[str, Any]
-    is_open: bool = False
+    properties: Mapping[str, Any]  # The schema of each property
+    required: tuple[str, ...]  # Those that must be given
+    create_only: frozenset[str]  # Those whose change replaces the resource
+    read_only: frozenset[str]  # Those that only the service gives, as paths: attributes, for the most part
+    definitions: Mapping[str, Any]  # Schemas that others refer to
+    is_open: bool = False  # Properties beside these may be given
 
     def typed(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         """Returns properties with each value of its type: templates have numbers and truths as texts, too.

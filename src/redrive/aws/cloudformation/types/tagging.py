@@ -23,26 +23,16 @@ def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
 
 
 class TagCalls(NamedTuple):
-    """A service's operations on the tags of a resource, and its spelling of them.
+    """A service's operations on the tags of a resource, and its spelling of them."""
 
-    Attributes:
-        service: Its endpoint prefix.
-        list: The operation that answers with a resource's tags.
-        add: The operation that sets some, and leaves the others.
-        remove: The operation that takes some away.
-        tags: The parameter of `add` that has the tags.
-        keys: The parameter of `remove` that has their keys.
-        listed: The member of the answer of `list` that has the tags; empty: it is called as `tags` is.
-        pair: The members of a tag, where tags are a list of structures; empty: they are an object by key.
-    """
-
-    service: str
-    list: str
-    add: str
-    remove: str
-    tags: str = "Tags"
-    keys: str = "TagKeys"
-    listed: str = ""
+    service: str  # Its endpoint prefix
+    list: str  # The operation that answers with a resource's tags
+    add: str  # The operation that sets some, and leaves the others
+    remove: str  # The operation that takes some away
+    tags: str = "Tags"  # The parameter of `add` that has the tags
+    keys: str = "TagKeys"  # The parameter of `remove` that has their keys
+    listed: str = ""  # The member of the answer of `list` that has the tags; empty: it is called as `tags` is
+    # The members of a tag, where tags are a list of structures; empty: they are an object by key.
     pair: tuple[str, ...] = ("Key", "Value")
 
     async def set(self, ask: Ask, spec: Mapping[str, str], **identifiers: str) -> None:

@@ -21,23 +21,14 @@ _SERVICES: Final = 2  # the place of the service in an ARN
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action that is owed.
+    """One action that is owed."""
 
-    Attributes:
-        alarm: The alarm's name.
-        kind: METRIC or COMPOSITE.
-        arn: What is called.
-        params: Of `Publish`, or the event of a function.
-        history: The key of the item that tells how it went.
-        at: When the alarm came to its state (ms).
-    """
-
-    alarm: str
-    kind: str
-    arn: str
-    params: Mapping[str, Any]
-    history: str
-    at: int
+    alarm: str  # The alarm's name
+    kind: str  # METRIC or COMPOSITE
+    arn: str  # What is called
+    params: Mapping[str, Any]  # Of `Publish`, or the event of a function
+    history: str  # The key of the item that tells how it went
+    at: int  # When the alarm came to its state (ms)
 
     @property
     def service(self) -> str:

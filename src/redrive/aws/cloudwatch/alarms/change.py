@@ -12,15 +12,10 @@ from redrive.aws.cloudwatch.alarms.records import Alarm, State
 
 
 class StateChange(NamedTuple):
-    """An alarm that came to another state.
+    """An alarm that came to another state."""
 
-    Attributes:
-        alarm: As it is now.
-        before: The state that it left.
-    """
-
-    alarm: Alarm
-    before: State
+    alarm: Alarm  # As it is now
+    before: State  # The state that it left
 
 
 @cache

@@ -23,17 +23,11 @@ from redrive.engine.ports import TelemetryStore
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """The parts.
+    """The parts."""
 
-    Attributes:
-        operations: Those whose methods are operations of CloudWatch.
-        evaluator: Evaluates.
-        endpoint: What actions are pushed to.
-    """
-
-    operations: tuple[object, ...]
-    evaluator: Evaluator
-    endpoint: ActionEndpoint
+    operations: tuple[object, ...]  # Those whose methods are operations of CloudWatch
+    evaluator: Evaluator  # Evaluates
+    endpoint: ActionEndpoint  # What actions are pushed to
 
     @classmethod
     def of(

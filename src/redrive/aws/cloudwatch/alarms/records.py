@@ -33,47 +33,30 @@ TO_ACTION: Final = "alarms.action"  # what they are pushed to
 
 
 class State(NamedTuple):
-    """The state of an alarm.
+    """The state of an alarm."""
 
-    Attributes:
-        value: `OK`, `ALARM` or `INSUFFICIENT_DATA`.
-        reason: For people.
-        data: For programs, JSON; None where whoever set the state gave none.
-        updated_at: When it was last said (ms).
-        transitioned_at: When it last became another (ms).
-    """
-
-    value: str
-    reason: str
-    data: str | None
-    updated_at: int
-    transitioned_at: int
+    value: str  # `OK`, `ALARM` or `INSUFFICIENT_DATA`
+    reason: str  # For people
+    data: str | None  # For programs, JSON; None where whoever set the state gave none
+    updated_at: int  # When it was last said (ms)
+    transitioned_at: int  # When it last became another (ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm(Document):
-    """One alarm.
-
-    Attributes:
-        name: Account, region and name; the name may hold slashes.
-        kind: METRIC or COMPOSITE.
-        given: Its definition: the parameters that it was put with, those that were given.
-        state: Its state.
-        defined_at: When it was last put (ms).
-        changes: How often it was put or changed its state: of two changes at one moment it tells which was later.
-        tags: Free labels.
-        suppression: Of a composite alarm, why its actions wait or are kept back; None: they do not.
-    """
+    """One alarm."""
 
     restored: ClassVar = {"name": ResourceName._make, "state": State._make}
 
-    name: ResourceName
-    kind: str
-    given: Mapping[str, Any]
+    name: ResourceName  # Account, region and name; the name may hold slashes
+    kind: str  # METRIC or COMPOSITE
+    given: Mapping[str, Any]  # Its definition: the parameters that it was put with, those that were given
     state: State
-    defined_at: int
+    defined_at: int  # When it was last put (ms)
+    # How often it was put or changed its state: of two changes at one moment it tells which was later.
     changes: int = 0
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+    # Of a composite alarm, why its actions wait or are kept back; None: they do not.
     suppression: Mapping[str, Any] | None = None
 
     @property
@@ -102,23 +85,14 @@ def arn_of(name: ResourceName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HistoryItem(Document, Unremembered):
-    """One thing that happened to an alarm.
+    """One thing that happened to an alarm."""
 
-    Attributes:
-        alarm: The name.
-        kind: METRIC or COMPOSITE.
-        at: When (ms).
-        type: `ConfigurationUpdate`, `StateUpdate` or `Action`.
-        summary: For people.
-        data: JSON.
-    """
-
-    alarm: str
-    kind: str
-    at: int
-    type: str
-    summary: str
-    data: str
+    alarm: str  # The name
+    kind: str  # METRIC or COMPOSITE
+    at: int  # When (ms)
+    type: str  # `ConfigurationUpdate`, `StateUpdate` or `Action`
+    summary: str  # For people
+    data: str  # JSON
 
 
 def history_prefix(name: ResourceName) -> str:

@@ -27,17 +27,11 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InState:
-    """True while an alarm is in a state.
+    """True while an alarm is in a state."""
 
-    Attributes:
-        state: Which.
-        alarm: Its name.
-        named: As the rule names it: by name or ARN.
-    """
-
-    state: str
-    alarm: str
-    named: str
+    state: str  # Which
+    alarm: str  # Its name
+    named: str  # As the rule names it: by name or ARN
 
 
 @dataclass(frozen=True, slots=True)

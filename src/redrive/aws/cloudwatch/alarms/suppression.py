@@ -15,31 +15,19 @@ BY_EXTENSION: Final = "ExtensionPeriod"
 
 
 class Suppression(NamedTuple):
-    """The reason why a composite alarm keeps its actions back.
+    """The reason why a composite alarm keeps its actions back."""
 
-    Attributes:
-        by: BY_ALARM, BY_WAIT or BY_EXTENSION.
-        told: The state that was told last.
-        until: When the period ends (ms); None: with the other alarm.
-    """
-
-    by: str
-    told: str
-    until: int | None = None
+    by: str  # BY_ALARM, BY_WAIT or BY_EXTENSION
+    told: str  # The state that was told last
+    until: int | None = None  # When the period ends (ms); None: with the other alarm
 
 
 class Suppressor(NamedTuple):
-    """The other alarm.
+    """The other alarm."""
 
-    Attributes:
-        on: It is in ALARM.
-        wait_ms: How long it is waited for.
-        extension_ms: How long after it.
-    """
-
-    on: bool
-    wait_ms: int
-    extension_ms: int
+    on: bool  # It is in ALARM
+    wait_ms: int  # How long it is waited for
+    extension_ms: int  # How long after it
 
 
 class Next(NamedTuple):

@@ -17,15 +17,10 @@ _KEY: Final = "turn"
 
 @dataclass(frozen=True, slots=True)
 class Turn(Document):
-    """The node that evaluates.
+    """The node that evaluates."""
 
-    Attributes:
-        node: Its name.
-        until: How long others leave it to that node (ms).
-    """
-
-    node: str
-    until: int
+    node: str  # Its name
+    until: int  # How long others leave it to that node (ms)
 
 
 TURN: Final = DocumentKind.of("alarm_turn", Turn)

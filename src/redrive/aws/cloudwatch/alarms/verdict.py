@@ -29,36 +29,22 @@ COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 
 class Datapoint(NamedTuple):
-    """One period of an alarm's metric.
+    """One period of an alarm's metric."""
 
-    Attributes:
-        at: When it begins (ms).
-        value: Of the alarm's statistic; None: there is none.
-        samples: How many samples it is of.
-    """
-
-    at: int
-    value: float | None = None
-    samples: float = 0.0
+    at: int  # When it begins (ms)
+    value: float | None = None  # Of the alarm's statistic; None: there is none
+    samples: float = 0.0  # How many samples it is of
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The rule by which an alarm judges its metric.
+    """The rule by which an alarm judges its metric."""
 
-    Attributes:
-        comparison: `GreaterThanThreshold` …
-        threshold: What points are compared with.
-        periods: How many of the newest periods count: N.
-        datapoints: How many of those have to breach: M.
-        missing: What a missing point is taken for.
-    """
-
-    comparison: str
-    threshold: float
-    periods: int
-    datapoints: int
-    missing: str = MISSING
+    comparison: str  # `GreaterThanThreshold` …
+    threshold: float  # What points are compared with
+    periods: int  # How many of the newest periods count: N
+    datapoints: int  # How many of those have to breach: M
+    missing: str = MISSING  # What a missing point is taken for
 
     def breaches(self, datapoint: Datapoint) -> bool:
         """True if a point breaches the threshold."""
@@ -66,19 +52,12 @@ class Rule:
 
 
 class AlarmVerdict(NamedTuple):
-    """A state, and what decided it.
+    """A state, and what decided it."""
 
-    Attributes:
-        state: `OK`, `ALARM` or `INSUFFICIENT_DATA`.
-        decisive: The points that decided, newest first; none where missing ones did.
-        missing: How many periods had no point and were taken for one.
-        judged: All periods that were looked at, newest first.
-    """
-
-    state: str
-    decisive: Sequence[Datapoint]
-    missing: int
-    judged: Sequence[Datapoint]
+    state: str  # `OK`, `ALARM` or `INSUFFICIENT_DATA`
+    decisive: Sequence[Datapoint]  # The points that decided, newest first; none where missing ones did
+    missing: int  # How many periods had no point and were taken for one
+    judged: Sequence[Datapoint]  # All periods that were looked at, newest first
 
 
 def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:

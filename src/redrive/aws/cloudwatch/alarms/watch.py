@@ -19,23 +19,14 @@ _HALF: Final = 50
 
 @dataclass(frozen=True)
 class WatchedMetric:
-    """One metric that an alarm looks at.
+    """One metric that an alarm looks at."""
 
-    Attributes:
-        id: In expressions; empty where the alarm has none.
-        account: Whose.
-        region: Where.
-        metric: Which.
-        statistic: What of its points.
-        unit: Only points of that unit; None: of any.
-    """
-
-    id: str
-    account: str
-    region: str
-    metric: MetricName
-    statistic: Statistic
-    unit: str | None
+    id: str  # In expressions; empty where the alarm has none
+    account: str  # Whose
+    region: str  # Where
+    metric: MetricName  # Which
+    statistic: Statistic  # What of its points
+    unit: str | None  # Only points of that unit; None: of any
 
     @cached_property
     def series(self) -> Sequence[Series]:
@@ -50,29 +41,17 @@ class WatchedMetric:
 
 @dataclass(frozen=True)
 class AlarmWatch:
-    """A metric alarm as evaluations need it.
-
-    Attributes:
-        alarm: The alarm.
-        rule: What it asks of its points.
-        period_seconds: How long each period is.
-        sources: The metrics.
-        expressions: On them, by their ids.
-        returned: The id of what is compared with the threshold.
-        samples_min: With fewer samples a point decides nothing.
-        statistic: As CloudWatch words it in reasons; None for expressions.
-        unit: As the definition has it.
-    """
+    """A metric alarm as evaluations need it."""
 
     alarm: Alarm
-    rule: Rule
-    period_seconds: int
+    rule: Rule  # What it asks of its points
+    period_seconds: int  # How long each period is
     sources: Sequence[WatchedMetric]
-    expressions: Mapping[str, Node]
-    returned: str
-    samples_min: float
-    statistic: str | None
-    unit: str | None
+    expressions: Mapping[str, Node]  # On them, by their ids
+    returned: str  # The id of what is compared with the threshold
+    samples_min: float  # With fewer samples a point decides nothing
+    statistic: str | None  # As CloudWatch words it in reasons; None for expressions
+    unit: str | None  # As the definition has it
 
     @property
     def periods(self) -> int:

@@ -33,21 +33,13 @@ _MS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """The known values that expressions are computed from.
+    """The known values that expressions are computed from."""
 
-    Attributes:
-        known: By the ids of queries.
-        metrics: The ids of those that are metrics, for `METRICS`.
-        moments: When the periods begin (ms), in order.
-        period_seconds: How long each is.
-        budget: Of points, each spent before it is computed.
-    """
-
-    known: Mapping[str, Value]
-    metrics: Sequence[str]
-    moments: Sequence[int]
-    period_seconds: int
-    budget: Budget = field(default_factory=Budget)
+    known: Mapping[str, Value]  # By the ids of queries
+    metrics: Sequence[str]  # The ids of those that are metrics, for `METRICS`
+    moments: Sequence[int]  # When the periods begin (ms), in order
+    period_seconds: int  # How long each is
+    budget: Budget = field(default_factory=Budget)  # Of points, each spent before it is computed
 
     def value(self, node: Node) -> Value:
         """The value of an expression.

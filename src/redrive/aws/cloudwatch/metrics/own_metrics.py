@@ -36,15 +36,10 @@ class MetricSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """One metric of AWS's.
+    """One metric of AWS's."""
 
-    Attributes:
-        unit: Of all its points.
-        sources: The series that it is the sum of.
-    """
-
-    unit: str
-    sources: tuple[MetricSource, ...]
+    unit: str  # Of all its points
+    sources: tuple[MetricSource, ...]  # The series that it is the sum of
 
 
 def _count(*sources: str | MetricSource) -> OwnMetric:
@@ -106,21 +101,13 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
 
 @dataclass(frozen=True, slots=True)
 class OwnNamespace:
-    """One of AWS's namespaces.
+    """One of AWS's namespaces."""
 
-    Attributes:
-        name: AWS's.
-        series: Telemetry's.
-        dimension: What AWS calls the thing that is measured.
-        thing: What telemetry calls it.
-        metrics: By AWS's names.
-    """
-
-    name: str
-    series: str
-    dimension: str
-    thing: str
-    metrics: Mapping[str, OwnMetric]
+    name: str  # AWS's
+    series: str  # Telemetry's
+    dimension: str  # What AWS calls the thing that is measured
+    thing: str  # What telemetry calls it
+    metrics: Mapping[str, OwnMetric]  # By AWS's names
 
 
 NAMESPACES: Final = {

@@ -69,32 +69,20 @@ class _Math:
 
 @dataclass(frozen=True, slots=True)
 class _DataRequest:
-    """All that is asked for.
+    """All that is asked for."""
 
-    Attributes:
-        metrics: The rows of metrics, those included that only expressions need.
-        expressions: The rows that are computed.
-        shown: The ids of those that are answered, in their order.
-    """
-
-    metrics: Sequence[_Query]
-    expressions: Sequence[_Math]
-    shown: Sequence[str]
+    metrics: Sequence[_Query]  # The rows of metrics, those included that only expressions need
+    expressions: Sequence[_Math]  # The rows that are computed
+    shown: Sequence[str]  # The ids of those that are answered, in their order
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The answer to one row, before it is cut into pages.
+    """The answer to one row, before it is cut into pages."""
 
-    Attributes:
-        query: Which.
-        points: Moments (ms) and values; of one that stands before the page a range, as long.
-        units: Of the points.
-    """
-
-    query: _Query | _Math
-    points: Sequence[Any]
-    units: Sequence[str]
+    query: _Query | _Math  # Which
+    points: Sequence[Any]  # Moments (ms) and values; of one that stands before the page a range, as long
+    units: Sequence[str]  # Of the points
 
 
 class Queries:

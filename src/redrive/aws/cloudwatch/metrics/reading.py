@@ -20,17 +20,11 @@ FINE_PERIODS = (1, 5, 10, 20, 30)  # seconds; all others are whole minutes
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """A time range in periods.
+    """A time range in periods."""
 
-    Attributes:
-        since: When the first period begins (ms).
-        until: Before when the last one does (ms).
-        period_ms: How long each is.
-    """
-
-    since: int
-    until: int
-    period_ms: int
+    since: int  # When the first period begins (ms)
+    until: int  # Before when the last one does (ms)
+    period_ms: int  # How long each is
 
     @classmethod
     def of(cls, start: int, end: int, period_seconds: int) -> "TimeSpan":

@@ -11,19 +11,12 @@ from redrive.model.metric import Statistics, ValueCount
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One period of one metric.
+    """One period of one metric."""
 
-    Attributes:
-        at: When it begins (ms).
-        unit: CloudWatch's.
-        statistics: Of all its samples.
-        values: The values of the samples whose senders gave values, smallest first.
-    """
-
-    at: int
-    unit: str
-    statistics: Statistics
-    values: Sequence[ValueCount] = ()
+    at: int  # When it begins (ms)
+    unit: str  # CloudWatch's
+    statistics: Statistics  # Of all its samples
+    values: Sequence[ValueCount] = ()  # The values of the samples whose senders gave values, smallest first
 
 
 BASIC: Final[dict[str, Callable[[Statistics], float]]] = {
@@ -38,17 +31,11 @@ _PERCENTILE: Final = re.compile(r"p(100(\.0*)?|[0-9]{1,2}(\.[0-9]{0,10})?)", re.
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One statistic.
+    """One statistic."""
 
-    Attributes:
-        name: As it was asked for.
-        percent: Which percentile; None for any other statistic.
-        trim: Which part of the values it is of; None for the basic ones and percentiles.
-    """
-
-    name: str
-    percent: float | None = None
-    trim: Trim | None = None
+    name: str  # As it was asked for
+    percent: float | None = None  # Which percentile; None for any other statistic
+    trim: Trim | None = None  # Which part of the values it is of; None for the basic ones and percentiles
 
     @property
     def needs_values(self) -> bool:

@@ -21,19 +21,12 @@ _WHOLE: Final = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """A statistic of the values inside two bounds.
+    """A statistic of the values inside two bounds."""
 
-    Attributes:
-        kind: `TM`, `WM`, `TC`, `TS` or `PR`.
-        low: The lower bound, not itself inside; None: there is none.
-        high: The upper bound; None: there is none.
-        percent: The bounds are percentages of the samples, smallest first; else values.
-    """
-
-    kind: str
-    low: float | None
-    high: float | None
-    percent: bool
+    kind: str  # `TM`, `WM`, `TC`, `TS` or `PR`
+    low: float | None  # The lower bound, not itself inside; None: there is none
+    high: float | None  # The upper bound; None: there is none
+    percent: bool  # The bounds are percentages of the samples, smallest first; else values
 
     def of(self, values: Sequence[ValueCount]) -> float | None:
         """The statistic of all values of a period, smallest first; None where nothing is inside."""

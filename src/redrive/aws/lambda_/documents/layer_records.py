@@ -16,15 +16,10 @@ _DIGITS: Final = 10  # so that keys are in the order of the numbers
 
 
 class LayerNamed(NamedTuple):
-    """A layer that a caller named, or one of its versions.
+    """A layer that a caller named, or one of its versions."""
 
-    Attributes:
-        name: Account, region and name.
-        number: The version; None: the layer as a whole.
-    """
-
-    name: ResourceName
-    number: int | None = None
+    name: ResourceName  # Account, region and name
+    number: int | None = None  # The version; None: the layer as a whole
 
     @property
     def arn(self) -> str:
@@ -35,17 +30,12 @@ class LayerNamed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord(Document):
-    """A layer: its name, and how many versions it ever had.
-
-    Attributes:
-        name: Account, region and name.
-        versions: How many were published; their numbers are never used again.
-    """
+    """A layer: its name, and how many versions it ever had."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
-    name: ResourceName
-    versions: int = 0
+    name: ResourceName  # Account, region and name
+    versions: int = 0  # How many were published; their numbers are never used again
 
 
 def _policy(stored: Mapping[str, Any]) -> FunctionPolicy:
@@ -54,37 +44,22 @@ def _policy(stored: Mapping[str, Any]) -> FunctionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LayerVersion(Document):
-    """One version of a layer.
-
-    Attributes:
-        name: The layer's account, region and name.
-        number: From 1.
-        kept_as: The name that its archive is kept under, which no other version has.
-        code: SHA-256 of the archive, in base64.
-        code_bytes: The size of the archive.
-        unpacked_bytes: The size of what is in it.
-        created_at: ms.
-        policy: Who may use it, besides the layer's account.
-        description: Free text.
-        license: Free text; None: none was given.
-        runtimes: Those that it says it is for; None: it does not say.
-        architectures: Likewise.
-    """
+    """One version of a layer."""
 
     restored: ClassVar = {"name": ResourceName._make, "policy": _policy}
 
-    name: ResourceName
-    number: int
-    kept_as: str
-    code: str
-    code_bytes: int
-    unpacked_bytes: int
-    created_at: int
-    policy: FunctionPolicy
-    description: str = ""
-    license: str | None = None
-    runtimes: Sequence[str] | None = None
-    architectures: Sequence[str] | None = None
+    name: ResourceName  # The layer's account, region and name
+    number: int  # From 1
+    kept_as: str  # The name that its archive is kept under, which no other version has
+    code: str  # SHA-256 of the archive, in base64
+    code_bytes: int  # The size of the archive
+    unpacked_bytes: int  # The size of what is in it
+    created_at: int  # ms
+    policy: FunctionPolicy  # Who may use it, besides the layer's account
+    description: str = ""  # Free text
+    license: str | None = None  # Free text; None: none was given
+    runtimes: Sequence[str] | None = None  # Those that it says it is for; None: it does not say
+    architectures: Sequence[str] | None = None  # Likewise
 
     @property
     def named(self) -> LayerNamed:

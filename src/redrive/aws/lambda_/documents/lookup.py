@@ -30,17 +30,11 @@ _ARN_PARTS: Final = 6
 
 
 class FunctionTarget(NamedTuple):
-    """The meaning of a function's name with its qualifier.
-
-    Attributes:
-        function: The function.
-        configuration: The version.
-        alias: The alias that was named; None: it was a version, or nothing.
-    """
+    """The meaning of a function's name with its qualifier."""
 
     function: FunctionRecord
-    configuration: Configuration
-    alias: FunctionAlias | None = None
+    configuration: Configuration  # The version
+    alias: FunctionAlias | None = None  # The alias that was named; None: it was a version, or nothing
 
 
 class Lookup:

@@ -12,39 +12,24 @@ from redrive.model.names import ResourceName
 
 @dataclass(frozen=True, slots=True)
 class EventSourceMapping(Document):
-    """One queue that feeds one function.
-
-    Attributes:
-        id: A UUID.
-        queue: Whose messages.
-        function: Which function, or which of its versions or aliases.
-        qualifier: As it was named; None: it was not.
-        enabled: Whether messages are taken.
-        batch_size: The largest number of messages of an invocation.
-        window_seconds: How long messages are gathered for one.
-        concurrency_max: How many invocations a node makes at once; None: as many as usual.
-        partial: The function answers which messages of a batch failed.
-        filters: Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
-        modified_at: ms.
-        counted: Whether its messages are counted in metrics of its own.
-        tags: Free labels.
-    """
+    """One queue that feeds one function."""
 
     restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
 
-    id: str
-    queue: ResourceName
-    function: ResourceName
-    qualifier: str | None = None
-    enabled: bool = True
-    batch_size: int = 10
-    window_seconds: int = 0
-    concurrency_max: int | None = None
-    partial: bool = False
+    id: str  # A UUID
+    queue: ResourceName  # Whose messages
+    function: ResourceName  # Which function, or which of its versions or aliases
+    qualifier: str | None = None  # As it was named; None: it was not
+    enabled: bool = True  # Whether messages are taken
+    batch_size: int = 10  # The largest number of messages of an invocation
+    window_seconds: int = 0  # How long messages are gathered for one
+    concurrency_max: int | None = None  # How many invocations a node makes at once; None: as many as usual
+    partial: bool = False  # The function answers which messages of a batch failed
+    # Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
     filters: tuple[str, ...] = ()
-    modified_at: int = 0
-    counted: bool = False
-    tags: Mapping[str, str] = field(default_factory=dict)
+    modified_at: int = 0  # ms
+    counted: bool = False  # Whether its messages are counted in metrics of its own
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
 
     @property
     def arn(self) -> str:

@@ -22,15 +22,10 @@ _FORM: Final = re.compile(
 
 
 class FunctionReference(NamedTuple):
-    """A function that a caller named.
+    """A function that a caller named."""
 
-    Attributes:
-        name: Account, region and name.
-        qualifier: The version or the alias; None where the caller gave none.
-    """
-
-    name: ResourceName
-    qualifier: str | None = None
+    name: ResourceName  # Account, region and name
+    qualifier: str | None = None  # The version or the alias; None where the caller gave none
 
     @property
     def arn(self) -> str:

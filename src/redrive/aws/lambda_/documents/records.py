@@ -14,21 +14,13 @@ REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024  # of an invocation that is answered
 
 @dataclass(frozen=True, slots=True)
 class LayerUse:
-    """A layer's version that a function uses, which may be deleted meanwhile.
+    """A layer's version that a function uses, which may be deleted meanwhile."""
 
-    Attributes:
-        arn: Of the version.
-        kept_as: The name that its archive is kept under.
-        code: SHA-256 of the archive, in base64.
-        code_bytes: The size of the archive.
-        unpacked_bytes: The size of what is in it.
-    """
-
-    arn: str
-    kept_as: str
-    code: str
-    code_bytes: int
-    unpacked_bytes: int
+    arn: str  # Of the version
+    kept_as: str  # The name that its archive is kept under
+    code: str  # SHA-256 of the archive, in base64
+    code_bytes: int  # The size of the archive
+    unpacked_bytes: int  # The size of what is in it
 
     @property
     def archive(self) -> ResourceName:
@@ -43,59 +35,35 @@ def _layers(stored: Iterable[Mapping[str, Any]]) -> tuple[LayerUse, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Configuration(Document):
-    """One version of a function: all that running it takes, but its code.
-
-    Attributes:
-        name: Account, region and name.
-        version: `$LATEST` or a number.
-        revision: Another one with every change.
-        modified_at: ms.
-        role: The ARN of the execution role.
-        runtime: As the caller named it.
-        handler: In the runtime's own notation.
-        code: SHA-256 of the archive, in base64.
-        code_bytes: The size of the archive.
-        description: Free text.
-        timeout_seconds: An invocation is ended after this.
-        memory_mb: A process that holds more is ended.
-        storage_mb: Of its /tmp.
-        variables: Its environment variables; None: it never had any, which answers tell from an empty map.
-        dead_letter: The ARN that events go to which failed for good; empty: none.
-        architecture: `x86_64` or `arm64`, as declared; what runs is this machine's.
-        tracing: `PassThrough` or `Active`, handed back as given.
-        logging: `LogFormat`, `LogGroup`, and with JSON `ApplicationLogLevel` and `SystemLogLevel`.
-        network: `VpcConfig` as given, which changes nothing here.
-        unpacked_bytes: The size of what is in the archive.
-        layers: Those it is run with, later ones over earlier ones.
-        kms_key: The ARN of the key that its variables are encrypted by; empty: the server's own.
-        sealed_variables: They, as KMS encrypted them, in base64; `variables` is None then.
-    """
+    """One version of a function: all that running it takes, but its code."""
 
     restored: ClassVar = {"name": ResourceName._make, "layers": _layers}
 
-    name: ResourceName
-    version: str
-    revision: str
-    modified_at: int
-    role: str
-    runtime: str
-    handler: str
-    code: str
-    code_bytes: int
-    description: str = ""
-    timeout_seconds: int = 3
-    memory_mb: int = 128
-    storage_mb: int = 512
+    name: ResourceName  # Account, region and name
+    version: str  # `$LATEST` or a number
+    revision: str  # Another one with every change
+    modified_at: int  # ms
+    role: str  # The ARN of the execution role
+    runtime: str  # As the caller named it
+    handler: str  # In the runtime's own notation
+    code: str  # SHA-256 of the archive, in base64
+    code_bytes: int  # The size of the archive
+    description: str = ""  # Free text
+    timeout_seconds: int = 3  # An invocation is ended after this
+    memory_mb: int = 128  # A process that holds more is ended
+    storage_mb: int = 512  # Of its /tmp
+    # Its environment variables; None: it never had any, which answers tell from an empty map.
     variables: Mapping[str, str] | None = None
-    dead_letter: str = ""
-    architecture: str = "x86_64"
-    tracing: str = "PassThrough"
+    dead_letter: str = ""  # The ARN that events go to which failed for good; empty: none
+    architecture: str = "x86_64"  # `x86_64` or `arm64`, as declared; what runs is this machine's
+    tracing: str = "PassThrough"  # `PassThrough` or `Active`, handed back as given
+    # `LogFormat`, `LogGroup`, and with JSON `ApplicationLogLevel` and `SystemLogLevel`.
     logging: Mapping[str, str] = field(default_factory=dict)
-    network: Mapping[str, Any] | None = None
-    unpacked_bytes: int = 0
-    layers: tuple[LayerUse, ...] = ()
-    kms_key: str = ""
-    sealed_variables: str = ""
+    network: Mapping[str, Any] | None = None  # `VpcConfig` as given, which changes nothing here
+    unpacked_bytes: int = 0  # The size of what is in the archive
+    layers: tuple[LayerUse, ...] = ()  # Those it is run with, later ones over earlier ones
+    kms_key: str = ""  # The ARN of the key that its variables are encrypted by; empty: the server's own
+    sealed_variables: str = ""  # They, as KMS encrypted them, in base64; `variables` is None then
 
     @property
     def arn(self) -> str:
@@ -105,59 +73,37 @@ class Configuration(Document):
 
 @dataclass(frozen=True, slots=True)
 class FunctionPolicy:
-    """The resource policy of a function, or of one of its versions or aliases.
+    """The resource policy of a function, or of one of its versions or aliases."""
 
-    Attributes:
-        revision: Another one with every change.
-        statements: As `AddPermission` made them.
-    """
-
-    revision: str
-    statements: tuple[Mapping[str, Any], ...] = ()
+    revision: str  # Another one with every change
+    statements: tuple[Mapping[str, Any], ...] = ()  # As `AddPermission` made them
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionUrl:
-    """The URL of a function, or of one of its aliases.
+    """The URL of a function, or of one of its aliases."""
 
-    Attributes:
-        id: The 32 characters that its host begins with.
-        auth: `NONE` or `AWS_IAM`.
-        created_at: ms.
-        modified_at: ms.
-        mode: `BUFFERED` or `RESPONSE_STREAM`.
-        cors: Which pages' scripts may ask, as given; None: the function says so itself.
-    """
-
-    id: str
-    auth: str
-    created_at: int
-    modified_at: int
-    mode: str = "BUFFERED"
+    id: str  # The 32 characters that its host begins with
+    auth: str  # `NONE` or `AWS_IAM`
+    created_at: int  # ms
+    modified_at: int  # ms
+    mode: str = "BUFFERED"  # `BUFFERED` or `RESPONSE_STREAM`
+    # Which pages' scripts may ask, as given; None: the function says so itself.
     cors: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionRecord:
-    """A function, but for its published versions and its aliases.
+    """A function, but for its published versions and its aliases."""
 
-    Attributes:
-        latest: Its version `$LATEST`.
-        versions: How many were published; their numbers are never used again.
-        configured: Its configuration was updated since, be it to what it was.
-        reserved: How many invocations may run at once; None: as many as the account may.
-        tags: Free labels.
-        policies: By qualifier; the unqualified function's under the empty one.
-        urls: Likewise.
-    """
-
-    latest: Configuration
-    versions: int = 0
-    configured: bool = False
-    reserved: int | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    latest: Configuration  # Its version `$LATEST`
+    versions: int = 0  # How many were published; their numbers are never used again
+    configured: bool = False  # Its configuration was updated since, be it to what it was
+    reserved: int | None = None  # How many invocations may run at once; None: as many as the account may
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+    # By qualifier; the unqualified function's under the empty one.
     policies: Mapping[str, FunctionPolicy] = field(default_factory=dict)
-    urls: Mapping[str, FunctionUrl] = field(default_factory=dict)
+    urls: Mapping[str, FunctionUrl] = field(default_factory=dict)  # Likewise
 
     @property
     def name(self) -> ResourceName:
@@ -182,24 +128,16 @@ class FunctionRecord:
 
 @dataclass(frozen=True, slots=True)
 class FunctionAlias(Document):
-    """A name for a version of a function, or for two of them.
-
-    Attributes:
-        function: Whose.
-        name: Of the alias.
-        version: The version that it means.
-        revision: Another one with every change.
-        description: Free text.
-        weights: The share of another version's invocations, by its number: one entry at most.
-    """
+    """A name for a version of a function, or for two of them."""
 
     restored: ClassVar = {"function": ResourceName._make}
 
-    function: ResourceName
-    name: str
-    version: str
-    revision: str
-    description: str = ""
+    function: ResourceName  # Whose
+    name: str  # Of the alias
+    version: str  # The version that it means
+    revision: str  # Another one with every change
+    description: str = ""  # Free text
+    # The share of another version's invocations, by its number: one entry at most.
     weights: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -208,45 +146,29 @@ class EventSettings(Document):
     """The settings of the asynchronous invocations of a function, by what of it is named.
 
     They are there from the first such invocation on, whether a caller gave any or not.
-
-    Attributes:
-        function: Whose.
-        qualifier: `$LATEST`, a version or an alias.
-        retries: How often a failed event is tried again; None: as often as usual.
-        age_seconds: How old an event may become; None: as old as usual.
-        on_success: The ARN that records of successes go to; empty: none.
-        on_failure: The same of failures.
-        modified_at: When a caller gave them (ms); None: nobody did.
     """
 
     restored: ClassVar = {"function": ResourceName._make}
 
-    function: ResourceName
-    qualifier: str
-    retries: int | None = None
-    age_seconds: int | None = None
-    on_success: str = ""
-    on_failure: str = ""
-    modified_at: int | None = None
+    function: ResourceName  # Whose
+    qualifier: str  # `$LATEST`, a version or an alias
+    retries: int | None = None  # How often a failed event is tried again; None: as often as usual
+    age_seconds: int | None = None  # How old an event may become; None: as old as usual
+    on_success: str = ""  # The ARN that records of successes go to; empty: none
+    on_failure: str = ""  # The same of failures
+    modified_at: int | None = None  # When a caller gave them (ms); None: nobody did
 
 
 @dataclass(frozen=True, slots=True)
 class Provisioned(Document):
-    """The environments that are kept ready of a version or an alias.
-
-    Attributes:
-        function: Whose.
-        qualifier: The version or the alias.
-        wanted: How many each node keeps.
-        modified_at: ms.
-    """
+    """The environments that are kept ready of a version or an alias."""
 
     restored: ClassVar = {"function": ResourceName._make}
 
-    function: ResourceName
-    qualifier: str
-    wanted: int
-    modified_at: int
+    function: ResourceName  # Whose
+    qualifier: str  # The version or the alias
+    wanted: int  # How many each node keeps
+    modified_at: int  # ms
 
     @property
     def key(self) -> str:

@@ -20,34 +20,23 @@ _HOST_CHARS_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class UrlPlace(Document):
-    """The place that a URL's id leads to.
-
-    Attributes:
-        function: Whose URL it is.
-        qualifier: The alias; empty: the function itself.
-    """
+    """The place that a URL's id leads to."""
 
     restored: ClassVar = {"function": ResourceName._make}
 
-    function: ResourceName
-    qualifier: str = ""
+    function: ResourceName  # Whose URL it is
+    qualifier: str = ""  # The alias; empty: the function itself
 
 
 FUNCTION_URL: Final = DocumentKind.of("function_url", UrlPlace)
 
 
 class UrlTarget(NamedTuple):
-    """The target of a request to a function URL.
+    """The target of a request to a function URL."""
 
-    Attributes:
-        id: Of the URL.
-        path: As the function is told it.
-        domain: The host that the function is told.
-    """
-
-    id: str
-    path: str
-    domain: str
+    id: str  # Of the URL
+    path: str  # As the function is told it
+    domain: str  # The host that the function is told
 
 
 def is_for_url(request: Request) -> bool:

@@ -32,15 +32,10 @@ _Tree: TypeAlias = "dict[str, _Tree | None]"
 
 
 class Archive(NamedTuple):
-    """An archive that can be unpacked.
+    """An archive that can be unpacked."""
 
-    Attributes:
-        content: As it was given.
-        unpacked_bytes: The size of what is in it, as it says itself.
-    """
-
-    content: bytes
-    unpacked_bytes: int
+    content: bytes  # As it was given
+    unpacked_bytes: int  # The size of what is in it, as it says itself
 
 
 class Archives:

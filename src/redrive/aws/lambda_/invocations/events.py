@@ -36,17 +36,11 @@ _REQUEST_ID: Final = "RequestID"  # an attribute of letters
 
 @dataclass(frozen=True, slots=True)
 class InvocationEvent:
-    """The part of an asynchronous invocation that is kept beside its payload.
+    """The part of an asynchronous invocation that is kept beside its payload."""
 
-    Attributes:
-        request_id: The id of the request that it came with, and of each attempt.
-        arn: The function as the caller named it, with the qualifier.
-        trace: The trace header that it came with, if any.
-    """
-
-    request_id: str
-    arn: str
-    trace: str | None = None
+    request_id: str  # The id of the request that it came with, and of each attempt
+    arn: str  # The function as the caller named it, with the qualifier
+    trace: str | None = None  # The trace header that it came with, if any
 
     def pack(self) -> bytes:
         """The event as a delivery's headers."""

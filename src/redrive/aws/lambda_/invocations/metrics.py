@@ -46,13 +46,9 @@ Dimensions = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class InvocationCount:
-    """An invocation that is being counted.
+    """An invocation that is being counted."""
 
-    Attributes:
-        result: Its result; None: there is none yet.
-    """
-
-    result: InvocationResult | None = None
+    result: InvocationResult | None = None  # Its result; None: there is none yet
 
 
 class InvocationMetrics:

@@ -21,17 +21,11 @@ _ATTRIBUTES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One message of a batch.
+    """One message of a batch."""
 
-    Attributes:
-        delivery: As it was claimed.
-        record: As the function sees it.
-        size: Of the record in JSON (bytes).
-    """
-
-    delivery: Delivery
-    record: Mapping[str, Any]
-    size: int
+    delivery: Delivery  # As it was claimed
+    record: Mapping[str, Any]  # As the function sees it
+    size: int  # Of the record in JSON (bytes)
 
     @property
     def claim(self) -> tuple[int, int]:

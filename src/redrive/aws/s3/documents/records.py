@@ -20,26 +20,17 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket: its name is unique on a server.
+    """A bucket: its name is unique on a server."""
 
-    Attributes:
-        name: As it was given.
-        account: Its owner.
-        region: Where it was made.
-        created_at: ms.
-        policy: Its text; empty: it has none.
-        tags: By their keys.
-        public_access_block: Its four settings by their names; empty: it has none.
-        notifications: Of its events: see `redrive.aws.s3.notifications.rules`.
-    """
-
-    name: str
-    account: str
-    region: str
-    created_at: int
-    policy: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
+    name: str  # As it was given
+    account: str  # Its owner
+    region: str  # Where it was made
+    created_at: int  # ms
+    policy: str = ""  # Its text; empty: it has none
+    tags: Mapping[str, str] = field(default_factory=dict)  # By their keys
+    # Its four settings by their names; empty: it has none.
     public_access_block: Mapping[str, bool] = field(default_factory=dict)
+    # Of its events: see `redrive.aws.s3.notifications.rules`.
     notifications: Mapping[str, Any] = field(default_factory=dict)
 
     def blocks(self, what: str) -> bool:
@@ -54,40 +45,26 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Described(Unremembered):
-    """The headers that an object keeps beside its content.
+    """The headers that an object keeps beside its content."""
 
-    Attributes:
-        headers: Those that the API has members for, by the members' names: `ContentType`, `CacheControl` …
-        metadata: The caller's own.
-    """
-
+    # Those that the API has members for, by the members' names: `ContentType`, `CacheControl` …
     headers: Mapping[str, str]
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str]  # The caller's own
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord(Described):
-    """An object, but for its content.
+    """An object, but for its content."""
 
-    Attributes:
-        key: Within its bucket.
-        etag: Without quotes: the MD5 of the content, or of its parts' MD5s and their number.
-        modified_at: ms.
-        segments: Of its content, in order.
-        parts: How many it was uploaded in; 0: it was not.
-        checksums: In base64, by the names of the API: `ChecksumCRC32` …
-        checksum_type: `FULL_OBJECT` or `COMPOSITE`.
-        tags: By their keys.
-    """
-
-    key: str
-    etag: str
-    modified_at: int
-    segments: tuple[Segment, ...]
-    parts: int = 0
+    key: str  # Within its bucket
+    etag: str  # Without quotes: the MD5 of the content, or of its parts' MD5s and their number
+    modified_at: int  # ms
+    segments: tuple[Segment, ...]  # Of its content, in order
+    parts: int = 0  # How many it was uploaded in; 0: it was not
+    # In base64, by the names of the API: `ChecksumCRC32` …
     checksums: Mapping[str, str] = field(default_factory=dict)
-    checksum_type: str = "FULL_OBJECT"
-    tags: Mapping[str, str] = field(default_factory=dict)
+    checksum_type: str = "FULL_OBJECT"  # `FULL_OBJECT` or `COMPOSITE`
+    tags: Mapping[str, str] = field(default_factory=dict)  # By their keys
 
     @property
     def size(self) -> int:
@@ -112,25 +89,15 @@ class ObjectRecord(Described):
 
 @dataclass(frozen=True, slots=True)
 class Upload(Described):
-    """An upload in parts that is under way.
+    """An upload in parts that is under way."""
 
-    Attributes:
-        bucket: Where to.
-        key: Of the object that it will be.
-        id: Of the upload.
-        begun_at: ms.
-        algorithm: Of the checksums that its parts have: `CRC32` …; empty: none.
-        checksum_type: Of the object's checksum.
-        replaced: How many times a part took the place of another.
-    """
-
-    bucket: str
-    key: str
-    id: str
-    begun_at: int
-    algorithm: str = ""
-    checksum_type: str = "COMPOSITE"
-    replaced: int = 0
+    bucket: str  # Where to
+    key: str  # Of the object that it will be
+    id: str  # Of the upload
+    begun_at: int  # ms
+    algorithm: str = ""  # Of the checksums that its parts have: `CRC32` …; empty: none
+    checksum_type: str = "COMPOSITE"  # Of the object's checksum
+    replaced: int = 0  # How many times a part took the place of another
 
 
 @dataclass(frozen=True, slots=True)

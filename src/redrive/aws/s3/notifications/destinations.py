@@ -32,19 +32,12 @@ _DENIED: Final = ("AccessDenied", "AuthorizationError", "KMS")
 
 @dataclass(frozen=True, slots=True)
 class OwedNotification:
-    """One notification that is owed.
+    """One notification that is owed."""
 
-    Attributes:
-        bucket: The bucket's name.
-        arn: Of the destination.
-        message: See `event_message`.
-        trace: The trace header of the request that caused it; empty: it had none.
-    """
-
-    bucket: str
-    arn: str
-    message: Mapping[str, Any]
-    trace: str
+    bucket: str  # The bucket's name
+    arn: str  # Of the destination
+    message: Mapping[str, Any]  # See `event_message`
+    trace: str  # The trace header of the request that caused it; empty: it had none
 
     def pack(self) -> str:
         """The notification as the body of a delivery."""

@@ -52,21 +52,13 @@ _EVENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NotificationRule:
-    """One rule.
+    """One rule."""
 
-    Attributes:
-        id: Within the bucket's.
-        arn: Of the queue, the topic or the function.
-        events: Those that it is for; one that ends with `*` is for all of its kind.
-        prefix: Of the keys that it is for.
-        suffix: Of the keys that it is for.
-    """
-
-    id: str
-    arn: str
-    events: Sequence[str]
-    prefix: str
-    suffix: str
+    id: str  # Within the bucket's
+    arn: str  # Of the queue, the topic or the function
+    events: Sequence[str]  # Those that it is for; one that ends with `*` is for all of its kind
+    prefix: str  # Of the keys that it is for
+    suffix: str  # Of the keys that it is for
 
     @property
     def has_filter(self) -> bool:

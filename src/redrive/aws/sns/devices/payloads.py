@@ -71,23 +71,14 @@ class Unsendable(Exception):  # noqa: N818 - an answer, named as a caller says i
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A message to a device.
+    """A message to a device."""
 
-    Attributes:
-        platform: The device's.
-        text: The message.
-        own: Whether the text is for this platform alone.
-        attributes: Those of the message that are for push services.
-        sent_at: When it was published (ms).
-        now: ms.
-    """
-
-    platform: str
-    text: str
-    own: bool
-    attributes: Mapping[str, str]
-    sent_at: int
-    now: int
+    platform: str  # The device's
+    text: str  # The message
+    own: bool  # Whether the text is for this platform alone
+    attributes: Mapping[str, str]  # Those of the message that are for push services
+    sent_at: int  # When it was published (ms)
+    now: int  # ms
 
 
 @dataclass(frozen=True, slots=True)

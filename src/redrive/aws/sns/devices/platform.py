@@ -60,33 +60,23 @@ class ApplicationName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Application(Document):
-    """A platform application.
-
-    Attributes:
-        name: See ApplicationName.
-        attributes: As SNS spells them, credentials included.
-    """
+    """A platform application."""
 
     restored: ClassVar = {"name": ApplicationName._make}
 
-    name: ApplicationName
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    name: ApplicationName  # See ApplicationName
+    attributes: Mapping[str, str] = field(default_factory=dict)  # As SNS spells them, credentials included
 
 
 @dataclass(frozen=True, slots=True)
 class Device(Document):
-    """A platform endpoint: one installation of an application.
-
-    Attributes:
-        application: Whose.
-        id: Unique within the application.
-        attributes: `Token`, `Enabled` and, where given, `CustomUserData`.
-    """
+    """A platform endpoint: one installation of an application."""
 
     restored: ClassVar = {"application": ApplicationName._make}
 
-    application: ApplicationName
-    id: str
+    application: ApplicationName  # Whose
+    id: str  # Unique within the application
+    # `Token`, `Enabled` and, where given, `CustomUserData`.
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -31,26 +31,18 @@ RETRY_ATTRIBUTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The seven attributes of a retry policy, completed with the published defaults.
+    """The seven attributes of a retry policy, completed with the published defaults."""
 
-    Attributes:
-        delay_seconds_min: minDelayTarget: the pre-backoff's delay and the backoff's first.
-        delay_seconds_max: maxDelayTarget: the backoff's last delay and the post-backoff's.
-        retries: numRetries: retries of all phases; what no phase claims is the backoff.
-        max_delay_retries: numMaxDelayRetries: the post-backoff.
-        no_delay_retries: numNoDelayRetries: the immediate retries.
-        min_delay_retries: numMinDelayRetries: the pre-backoff.
-        curve: backoffFunction.
-        given: The attributes that the policy named itself, by their names on the wire.
-    """
-
+    # minDelayTarget: the pre-backoff's delay and the backoff's first.
     delay_seconds_min: int = _DEFAULT.first_ms // _SECOND_MS
+    # maxDelayTarget: the backoff's last delay and the post-backoff's.
     delay_seconds_max: int = _DEFAULT.last_ms // _SECOND_MS
-    retries: int = _DEFAULT.retries
-    max_delay_retries: int = 0
-    no_delay_retries: int = 0
-    min_delay_retries: int = 0
-    curve: RetryCurve = _DEFAULT.curve
+    retries: int = _DEFAULT.retries  # numRetries: retries of all phases; what no phase claims is the backoff
+    max_delay_retries: int = 0  # numMaxDelayRetries: the post-backoff
+    no_delay_retries: int = 0  # numNoDelayRetries: the immediate retries
+    min_delay_retries: int = 0  # numMinDelayRetries: the pre-backoff
+    curve: RetryCurve = _DEFAULT.curve  # backoffFunction
+    # The attributes that the policy named itself, by their names on the wire.
     given: frozenset[str] = frozenset()
 
     @property
@@ -80,18 +72,12 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeliveryPolicy:
-    """The delivery policy of a topic for HTTP/S; None for a member that it leaves out.
+    """The delivery policy of a topic for HTTP/S; None for a member that it leaves out."""
 
-    Attributes:
-        retry: defaultHealthyRetryPolicy.
-        receives_per_second_max: Of defaultThrottlePolicy, for each subscription.
-        content_type: Of defaultRequestPolicy.
-        disables_overrides: disableSubscriptionOverrides: the subscriptions' own policies do not count.
-    """
-
-    retry: RetryPolicy | None = None
-    receives_per_second_max: int | None = None
-    content_type: str | None = None
+    retry: RetryPolicy | None = None  # defaultHealthyRetryPolicy
+    receives_per_second_max: int | None = None  # Of defaultThrottlePolicy, for each subscription
+    content_type: str | None = None  # Of defaultRequestPolicy
+    # disableSubscriptionOverrides: the subscriptions' own policies do not count.
     disables_overrides: bool = False
 
     def to_json(self) -> str:
@@ -106,21 +92,14 @@ class TopicDeliveryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionDeliveryPolicy:
-    """The delivery policy of an HTTP/S subscription, its own or the effective one; None for a member left out.
+    """The delivery policy of an HTTP/S subscription, its own or the effective one; None for a member left out."""
 
-    Attributes:
-        retry: healthyRetryPolicy.
-        receives_per_second_max: Of throttlePolicy.
-        content_type: Of requestPolicy.
-        sickly_retry: sicklyRetryPolicy: written back, otherwise without effect; deprecated.
-        guaranteed: Written back, otherwise without effect; deprecated.
-    """
-
-    retry: RetryPolicy | None = None
-    receives_per_second_max: int | None = None
-    content_type: str | None = None
+    retry: RetryPolicy | None = None  # healthyRetryPolicy
+    receives_per_second_max: int | None = None  # Of throttlePolicy
+    content_type: str | None = None  # Of requestPolicy
+    # sicklyRetryPolicy: written back, otherwise without effect; deprecated.
     sickly_retry: RetryPolicy | None = None
-    guaranteed: bool = False
+    guaranteed: bool = False  # Written back, otherwise without effect; deprecated
 
     def to_json(self) -> str:
         """The subscription's (Effective)DeliveryPolicy attribute: every member, null or whole."""

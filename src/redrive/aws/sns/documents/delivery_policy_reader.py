@@ -54,13 +54,9 @@ class DeliveryPolicyInvalid(RedriveError):  # noqa: N818 - an answer, named as a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPlan(RetryPlan):
-    """The plan that a delivery policy asks for.
+    """The plan that a delivery policy asks for."""
 
-    Attributes:
-        policy: Its retry policy, completed.
-    """
-
-    policy: RetryPolicy
+    policy: RetryPolicy  # Its retry policy, completed
 
 
 def read_plan(title: str, text: str) -> PolicyPlan:

@@ -27,28 +27,21 @@ _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnsProtocol:
-    """A protocol of subscriptions.
+    """A protocol of subscriptions."""
 
-    Attributes:
-        check: Refuses an endpoint that it cannot reach, by the protocol and the endpoint.
-        asks: An endpoint has to agree first, and may leave by a link: what it gets is seen by people, as what a queue, a
-            function or a telephone gets never is.
-        raw: It can deliver the message alone.
-        of_service: Endpoints are those of Amazon's services: they take large messages, and give their requests ids.
-        own_text: A message may have a text of its own for it; mobile platforms have one each.
-        needs_role: A subscription names the role that messages are handed over by.
-        feedback: Beginning of the attributes by which a topic asks for a log of deliveries; empty: there is no log.
-        set_up_by: The option that lets this server push to its endpoints; empty: it needs none.
-    """
-
+    # Refuses an endpoint that it cannot reach, by the protocol and the endpoint.
     check: Callable[[str, str], None]
+    # An endpoint has to agree first, and may leave by a link: what it gets is seen by people, as what a
+    # queue, a function or a telephone gets never is.
     asks: bool = False
-    raw: bool = False
+    raw: bool = False  # It can deliver the message alone
+    # Endpoints are those of Amazon's services: they take large messages, and give their requests ids.
     of_service: bool = False
-    own_text: bool = True
-    needs_role: bool = False
+    own_text: bool = True  # A message may have a text of its own for it; mobile platforms have one each
+    needs_role: bool = False  # A subscription names the role that messages are handed over by
+    # Beginning of the attributes by which a topic asks for a log of deliveries; empty: there is no log.
     feedback: str = ""
-    set_up_by: str = ""
+    set_up_by: str = ""  # The option that lets this server push to its endpoints; empty: it needs none
 
 
 def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:

@@ -82,17 +82,12 @@ def _check_value(name: str, attribute: Mapping[str, Any]) -> None:
 
 
 class Carried(NamedTuple):
-    """Attributes as a message carries them.
+    """Attributes as a message carries them."""
 
-    Attributes:
-        packed: Names to types and values; a binary value, told by its type, in base 64.
-        seen: As filters see them; binary ones do not show.
-        weight: What they add to the bytes of a message.
-    """
-
+    # Names to types and values; a binary value, told by its type, in base 64.
     packed: Mapping[str, tuple[str, str]]
-    seen: Mapping[str, Attribute]
-    weight: int
+    seen: Mapping[str, Attribute]  # As filters see them; binary ones do not show
+    weight: int  # What they add to the bytes of a message
 
 
 _NOTHING: Final = Carried({}, {}, 0)

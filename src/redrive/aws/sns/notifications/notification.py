@@ -39,17 +39,11 @@ _ASKS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The URLs that messages carry.
+    """The URLs that messages carry."""
 
-    Attributes:
-        base_url: Where subscribers reach this server, without a slash at the end.
-        certificate_path: Where it serves the certificate that signatures are checked with.
-        tokens: Those of links that unsubscribe.
-    """
-
-    base_url: str
-    certificate_path: str
-    tokens: UnsubscribeTokens
+    base_url: str  # Where subscribers reach this server, without a slash at the end
+    certificate_path: str  # Where it serves the certificate that signatures are checked with
+    tokens: UnsubscribeTokens  # Those of links that unsubscribe
 
     @property
     def certificate(self) -> str:

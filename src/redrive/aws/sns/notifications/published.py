@@ -28,13 +28,7 @@ CONFIRMATION_ENVELOPE: Final = "sns-confirmation"
 
 @dataclass(slots=True)  # frozen, it would take four times as long to make, and each publication makes one
 class PublishedMessage:
-    """A message as one subscriber gets it, without its text; see the module for its fields.
-
-    Attributes:
-        sequence: Its place among what was published to a FIFO topic; None on any other.
-        subscription: The subscriber's ARN; empty in what all share.
-        raw: The subscriber wants the text alone.
-    """
+    """A message as one subscriber gets it, without its text; see the module for its fields."""
 
     id: str
     topic: str
@@ -43,9 +37,9 @@ class PublishedMessage:
     subject: str | None = None
     attributes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     trace: str | None = None
-    sequence: int | None = None
-    subscription: str = ""
-    raw: bool = False
+    sequence: int | None = None  # Its place among what was published to a FIFO topic; None on any other
+    subscription: str = ""  # The subscriber's ARN; empty in what all share
+    raw: bool = False  # The subscriber wants the text alone
 
     def envelope(self) -> bytes:
         """The headers that all subscribers share."""
@@ -95,25 +89,15 @@ def opening(subscription: str, *, raw: bool) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A message that asks an endpoint whether it wants what it gets, or no longer gets.
+    """A message that asks an endpoint whether it wants what it gets, or no longer gets."""
 
-    Attributes:
-        kind: `SubscriptionConfirmation` or `UnsubscribeConfirmation`.
-        id: The message's id.
-        topic: ARN.
-        subscription: ARN.
-        token: What the endpoint answers with.
-        sent_at: ms.
-        version: Of its signature.
-    """
-
-    kind: str
-    id: str
-    topic: str
-    subscription: str
-    token: str
-    sent_at: int
-    version: str = "1"
+    kind: str  # `SubscriptionConfirmation` or `UnsubscribeConfirmation`
+    id: str  # The message's id
+    topic: str  # ARN
+    subscription: str  # ARN
+    token: str  # What the endpoint answers with
+    sent_at: int  # ms
+    version: str = "1"  # Of its signature
 
     def pack(self) -> bytes:
         """The headers of its delivery, whose body nobody reads."""

@@ -25,23 +25,14 @@ Inspected = Sequence[tuple[Text, Found]]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The sample of one publication that is logged.
+    """The sample of one publication that is logged."""
 
-    Attributes:
-        topic: Where it was published, or was to be.
-        message_id: As publishers see it.
-        caller: The publisher's ARN.
-        at: When (ms).
-        identifiers: What was looked for.
-        inspected: Where, and what was found.
-    """
-
-    topic: Topic
-    message_id: str
-    caller: str
-    at: int
-    identifiers: Sequence[str]
-    inspected: Inspected
+    topic: Topic  # Where it was published, or was to be
+    message_id: str  # As publishers see it
+    caller: str  # The publisher's ARN
+    at: int  # When (ms)
+    identifiers: Sequence[str]  # What was looked for
+    inspected: Inspected  # Where, and what was found
 
 
 class AuditLog:

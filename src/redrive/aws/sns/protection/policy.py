@@ -25,34 +25,21 @@ class Deidentify:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Logs what is found.
+    """Logs what is found."""
 
-    Attributes:
-        sample_rate: Of how many publications in a hundred.
-        findings: Where to, if anything is found; empty: it is counted only; None: neither.
-        no_findings: The same if nothing is.
-    """
-
-    sample_rate: int
-    findings: str | None
-    no_findings: str | None
+    sample_rate: int  # Of how many publications in a hundred
+    findings: str | None  # Where to, if anything is found; empty: it is counted only; None: neither
+    no_findings: str | None  # The same if nothing is
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectionStatement:
-    """One statement.
+    """One statement."""
 
-    Attributes:
-        direction: INBOUND or OUTBOUND.
-        principals: ARNs, accounts (twelve digits), or EVERYBODY.
-        identifiers: What it looks for, by name.
-        operation: What it does about it.
-    """
-
-    direction: str
-    principals: frozenset[str]
-    identifiers: tuple[str, ...]
-    operation: Audit | Deidentify | Deny
+    direction: str  # INBOUND or OUTBOUND
+    principals: frozenset[str]  # ARNs, accounts (twelve digits), or EVERYBODY
+    identifiers: tuple[str, ...]  # What it looks for, by name
+    operation: Audit | Deidentify | Deny  # What it does about it
 
     def concerns(self, arn: str) -> bool:
         """True if this is about the principal of that ARN."""

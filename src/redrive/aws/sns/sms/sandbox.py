@@ -23,17 +23,11 @@ _VERIFIED: Final = "Verified"
 
 @dataclass(frozen=True, slots=True)
 class SandboxNumber(Document):
-    """A telephone number on its way to being verified, or there.
+    """A telephone number on its way to being verified, or there."""
 
-    Attributes:
-        number: As given.
-        code: What its owner was sent.
-        status: `Pending` or `Verified`.
-    """
-
-    number: str
-    code: str
-    status: str = _PENDING
+    number: str  # As given
+    code: str  # What its owner was sent
+    status: str = _PENDING  # `Pending` or `Verified`
 
 
 SANDBOX_NUMBER: Final = DocumentKind.of("sns_sandbox_number", SandboxNumber)

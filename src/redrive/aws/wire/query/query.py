@@ -73,23 +73,14 @@ def _message(text: str) -> str:
 
 
 class _Frame(NamedTuple):
-    """The XML around an operation's result and the request's id.
+    """The XML around an operation's result and the request's id."""
 
-    Attributes:
-        before: Before the result.
-        start: Opens the result's element.
-        end: Closes it.
-        empty: In the place of all three for a result with nothing in it; recorded for SQS.
-        between: Before the request's id.
-        after: Behind it.
-    """
-
-    before: str
-    start: str
-    end: str
-    empty: str
-    between: str
-    after: str
+    before: str  # Before the result
+    start: str  # Opens the result's element
+    end: str  # Closes it
+    empty: str  # In the place of all three for a result with nothing in it; recorded for SQS
+    between: str  # Before the request's id
+    after: str  # Behind it
 
 
 @cache

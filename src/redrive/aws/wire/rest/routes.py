@@ -17,19 +17,12 @@ _NAME: Final = re.compile(r"\{([\w-]+)(\+?)\}")
 
 @dataclass(frozen=True, slots=True)
 class RestRoute:
-    """One operation's path.
+    """One operation's path."""
 
-    Attributes:
-        operation: Its name.
-        path: Matches paths, with a group for each parameter.
-        names: The model's names of the parameters, in order.
-        query: What the query must hold to mean this operation.
-    """
-
-    operation: str
-    path: re.Pattern[str]
-    names: tuple[str, ...]
-    query: Mapping[str, list[str]]
+    operation: str  # Its name
+    path: re.Pattern[str]  # Matches paths, with a group for each parameter
+    names: tuple[str, ...]  # The model's names of the parameters, in order
+    query: Mapping[str, list[str]]  # What the query must hold to mean this operation
 
 
 def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:

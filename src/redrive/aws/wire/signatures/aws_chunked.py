@@ -28,17 +28,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Chunked:
-    """A body that came in chunks.
+    """A body that came in chunks."""
 
-    Attributes:
-        chunks: With the empty one at the end.
-        trailers: By their names in lower case.
-        trailer_signature: Theirs, if they are signed.
-    """
-
-    chunks: tuple[Chunk, ...]
-    trailers: Mapping[str, str]
-    trailer_signature: str | None
+    chunks: tuple[Chunk, ...]  # With the empty one at the end
+    trailers: Mapping[str, str]  # By their names in lower case
+    trailer_signature: str | None  # Theirs, if they are signed
 
     @property
     def content(self) -> bytes:

@@ -64,19 +64,12 @@ _UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 
 @dataclass(frozen=True, slots=True)
 class CredentialScope:
-    """The scope that a credential claims; only a verified signature makes it true.
+    """The scope that a credential claims; only a verified signature makes it true."""
 
-    Attributes:
-        access_key_id: Whose.
-        date: The day it was signed, `YYYYMMDD`, UTC.
-        region: Where it may be used.
-        service: The signing name of the service it may be used with.
-    """
-
-    access_key_id: str
-    date: str
-    region: str
-    service: str
+    access_key_id: str  # Whose
+    date: str  # The day it was signed, `YYYYMMDD`, UTC
+    region: str  # Where it may be used
+    service: str  # The signing name of the service it may be used with
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,14 +342,10 @@ def payload_hash(request: Request) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The parts of the form that is hashed which are not the same for every service.
+    """The parts of the form that is hashed which are not the same for every service."""
 
-    Attributes:
-        path: Puts a path in that form.
-        payload: The hash of the body that the signer must have used, or the word in its place.
-    """
-
-    path: Callable[[str], str]
+    path: Callable[[str], str]  # Puts a path in that form
+    # The hash of the body that the signer must have used, or the word in its place.
     payload: Callable[[Request], str]
 
 

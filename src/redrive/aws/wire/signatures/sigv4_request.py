@@ -107,29 +107,17 @@ class SignatureMismatch(SignatureRefused):
 
 
 class PresentedSignature(NamedTuple):
-    """The claims of a request about its signature.
+    """The claims of a request about its signature."""
 
-    Attributes:
-        algorithm: As named.
-        credential: `key id/date/region/service/aws4_request`, if it is well-formed.
-        signed_headers: Header names, separated by semicolons.
-        signature: Hexadecimal, if it is well-formed.
-        timestamp: When it was signed: ISO 8601's basic format, UTC.
-        signed_at: The same in milliseconds since the epoch.
-        life_ms: How long it may be used from then on.
-        query: The request's query without the signature.
-        presigned: It stands in the query.
-    """
-
-    algorithm: str
-    credential: str
-    signed_headers: str
-    signature: str
-    timestamp: str
-    signed_at: int
-    life_ms: int
-    query: str
-    presigned: bool
+    algorithm: str  # As named
+    credential: str  # `key id/date/region/service/aws4_request`, if it is well-formed
+    signed_headers: str  # Header names, separated by semicolons
+    signature: str  # Hexadecimal, if it is well-formed
+    timestamp: str  # When it was signed: ISO 8601's basic format, UTC
+    signed_at: int  # The same in milliseconds since the epoch
+    life_ms: int  # How long it may be used from then on
+    query: str  # The request's query without the signature
+    presigned: bool  # It stands in the query
 
 
 def read_signature(request: Request) -> PresentedSignature:

@@ -13,15 +13,10 @@ _BUDGET: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class CustomFinder:
-    """Finds what a compiled expression of RE2's matches.
+    """Finds what a compiled expression of RE2's matches."""
 
-    Attributes:
-        pattern: The expression.
-        reach: How many bytes behind a find it may have looked at; None: all.
-    """
-
-    pattern: Any
-    reach: int | None
+    pattern: Any  # The expression
+    reach: int | None  # How many bytes behind a find it may have looked at; None: all
 
     def find(self, text: bytes) -> list[Span]:
         """See `Finder.find`."""

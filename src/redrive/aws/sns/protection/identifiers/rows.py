@@ -18,23 +18,14 @@ AFTER: Final = "(?:[^A-Za-z0-9.]|[.](?:[^0-9]|$)|$)"
 
 @dataclass(frozen=True, slots=True)
 class IdentifierRow:
-    """One identifier.
+    """One identifier."""
 
-    Attributes:
-        pattern: As RE2 has it: nothing looks ahead or back.
-        keywords: Separated by commas; empty: none has to be near.
-        check: What a find must satisfy besides.
-        before: What must stand before it, and is none of it.
-        after: The same behind it.
-        any_case: Capitals do not matter.
-    """
-
-    pattern: str
-    keywords: str = ""
-    check: Check | None = None
-    before: str = BEFORE
-    after: str = AFTER
-    any_case: bool = True
+    pattern: str  # As RE2 has it: nothing looks ahead or back
+    keywords: str = ""  # Separated by commas; empty: none has to be near
+    check: Check | None = None  # What a find must satisfy besides
+    before: str = BEFORE  # What must stand before it, and is none of it
+    after: str = AFTER  # The same behind it
+    any_case: bool = True  # Capitals do not matter
 
     def finder(self) -> Finder:
         """The finder of the identifier."""
