@@ -16,6 +16,7 @@ from typing_extensions import override
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.service import AwsService, UnopenedService, offered, service_of
 from redrive.aws.services import FOLDERS
+from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.aws.wire.service import Service
 from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
@@ -115,11 +116,7 @@ class DeferredServices(Deferred):
 
     def _stand_in(self) -> Extension:
         outlines = [service.outline for service in self.services]
-        hosted = [
-            _DeferredHosted(self, each.hosted, each.body_bytes_max)
-            for each in outlines
-            if each.hosted is not None
-        ]
+        hosted = [_DeferredHosted(self, each.hosted) for each in outlines if each.hosted is not None]
         return Extension(
             interface=Interface(
                 services={service.name: UnopenedService(self._opener(service)) for service in self.services},
@@ -169,14 +166,9 @@ class _DeferredEndpoint:
 class _DeferredHosted:
     """The hosted protocol of an extension (`redrive.server.app.Hosted`)."""
 
-    def __init__(self, deferred: Deferred, handles: Callable[[Request], bool], body_bytes_max: int) -> None:
+    def __init__(self, deferred: Deferred, urls: HostedUrls) -> None:
         self._deferred = deferred
-        self.handles = handles
-        self._body_bytes_max = body_bytes_max
-
-    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
-        """See `Hosted.body_bytes_max`."""
-        return self._body_bytes_max
+        self.urls = urls
 
     async def answer(self, request: Request, refusal: Callable[[Request], Response | None]) -> Response:
         """See `Hosted.answer`."""

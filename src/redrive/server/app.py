@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from redrive.aws.gateway.recognise import recognise
+from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.model.http import Request, Response
 from redrive.server.control import Control
 from redrive.server.guard import BrowserGuard
@@ -30,18 +31,15 @@ class Fallback(Protocol):
 
 
 class Hosted(Protocol):
-    """A protocol whose requests are told by their host, whatever their path and whoever sends them."""
+    """A protocol whose requests are told by their host, or a path that stands for it, whoever sends them."""
 
-    def handles(self, request: Request) -> bool:
-        """True if a request is of this protocol."""
+    @property
+    def urls(self) -> HostedUrls:
+        """The marks of its requests."""
         ...
 
     def answer(self, request: Request, refusal: Callable[[Request], Response | None]) -> Awaitable[Response]:
         """Answer one request; `refusal` is the guard's, for what the protocol does not open to web pages."""
-        ...
-
-    def body_bytes_max(self, request: Request) -> int:
-        """The largest body of a request, by its head alone."""
         ...
 
 
@@ -78,7 +76,7 @@ class Router:
             otherwise: Who takes the rest.
             needs_credential: Whether who shows none is sent away, except from what takes little.
             guard: Refuses what web pages cause, where nobody shows a credential.
-            hosted: Asked in turn, before all others.
+            hosted: Come before all others.
             console: The path of the web console; empty: there is none.
             services: Those of AWS that are offered.
         """
@@ -94,9 +92,9 @@ class Router:
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
-        for protocol in self._hosted:
-            if protocol.handles(request):
-                return protocol.answer(request, self._refusal)
+        hosted = self._hosted_for(request)
+        if hosted is not None:
+            return hosted.answer(request, self._refusal)
         if self._guard is not None and (refused := self._guard.refusal(request)) is not None:
             return refused
         path = request.path
@@ -106,6 +104,14 @@ class Router:
         if way is not None:
             return way
         return self._by_path(request, path)
+
+    def _hosted_for(self, request: Request) -> Hosted | None:
+        host, path = request.headers.get("host", ""), request.path
+        for protocol in self._hosted:
+            urls = protocol.urls
+            if urls.label in host or (len(path) > 1 and urls.path.match(path)):
+                return protocol
+        return None
 
     def _by_path(self, request: Request, path: str) -> Response | Awaitable[Response]:
         for beginning, answer in self._paths.items():
@@ -126,9 +132,9 @@ class Router:
         """The largest body of a request beyond the general bound, by its head alone (`BodyBound`)."""
         if self._needs_credential and not _shows_credential(request):
             return _LITTLE
-        for hosted in self._hosted:
-            if hosted.handles(request):
-                return hosted.body_bytes_max(request)
+        hosted = self._hosted_for(request)
+        if hosted is not None:
+            return hosted.urls.body_bytes_max
         if any(request.path.startswith(each) for each in self._paths) or self._control.handles(request.path):
             return _LITTLE
         for protocol in self._recognising:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import API_PLACE, REST, REST_API, ApiPlace, RestApi, api_key
-from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX, InvokeTarget, is_for_api, target_of
+from redrive.aws.apigateway.control.targets import URLS, InvokeTarget, target_of
 from redrive.aws.apigateway.http import front as http_front
 from redrive.aws.apigateway.http.front import HttpApiFront
 from redrive.aws.apigateway.http.records import HTTP_API
@@ -26,6 +26,8 @@ _UNKNOWN: Final = "INVALID_API_KEY"  # 403 Forbidden, as of a stage or an API th
 
 class ApiFront:
     """Answers requests to APIs (`redrive.server.app.Hosted`)."""
+
+    urls = URLS
 
     def __init__(
         self,
@@ -50,14 +52,6 @@ class ApiFront:
         self._http = http
         self._metrics = metrics
         self._log = log
-
-    def handles(self, request: Request) -> bool:
-        """True if a request is sent to an API."""
-        return is_for_api(request)
-
-    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
-        """The largest body."""
-        return BODY_BYTES_MAX
 
     async def answer(self, request: Request, refusal: Refuse) -> Response:  # noqa: ARG002 - APIs are for pages, too
         """Answer one request. An API is opened to everybody by its owner, method by method, and so to pages."""

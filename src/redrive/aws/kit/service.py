@@ -9,12 +9,12 @@ from redrive.aws.kit.call import Call, Facade, Verb
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.services import FOLDERS
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.aws.wire.profiles import Profile
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DeliveryProfile, DocumentKind
 from redrive.model.errors import RedriveError
-from redrive.model.http import Request
 
 Scopes = Callable[[Engine, Call, str, Structure], Awaitable[Iterable[ResourceScope]]]
 
@@ -28,9 +28,7 @@ class Outline:
     """A service besides its operations: what it answers to and does by itself, told before any of it is imported."""
 
     paths: tuple[str, ...] = ()  # Beginnings of paths that it has to itself
-    # Tells requests that are its by their host, whoever sends them; None: there are none.
-    hosted: Callable[[Request], bool] | None = None
-    body_bytes_max: int = 0  # The largest body of those
+    hosted: HostedUrls | None = None  # The URLs of what has a host of its own
     endpoints: tuple[str, ...] = ()  # What deliveries are pushed to, by the protocol that subscriptions carry
     # Makes the profiles of its deliveries, by the dialect that topics carry, of the `Host`.
     profiles: Callable[[Any], Mapping[str, DeliveryProfile]] = _no_profiles

@@ -17,10 +17,9 @@ from redrive.aws.lambda_.documents.records import (
     EVENTS,
     FUNCTION,
     PROVISIONED,
-    REQUEST_BYTES_MAX,
     VERSION,
 )
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, is_for_url
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, URLS
 from redrive.aws.lambda_.functions.downloads import PATH
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
 from redrive.aws.wire.shapes import Raw, Structure
@@ -131,8 +130,7 @@ SERVICE: Final = AwsService(
     scopes=_scopes,
     outline=Outline(
         paths=(PATH, RUNTIMES_PATH),
-        hosted=is_for_url,
-        body_bytes_max=REQUEST_BYTES_MAX,
+        hosted=URLS,
         endpoints=("lambda", TO_FUNCTION, TO_TARGET),
         profiles=_profiles,
         wakes=(FUNCTION, MAPPING),

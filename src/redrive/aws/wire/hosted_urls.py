@@ -1,10 +1,21 @@
 """URLs of what has a host of its own on AWS: functions' and APIs'."""
 
+import re
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 _HERE: Final = "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class HostedUrls:
+    """The marks of requests to such a URL, whoever sends them."""
+
+    label: str  # Stands in the name of the host: `.lambda-url.`
+    path: re.Pattern[str]  # Matches the beginning of a path that stands for the host
+    body_bytes_max: int
 
 
 def hosted_url(base_url: str, name: str, path: str) -> str:

@@ -3,16 +3,15 @@
 import re
 from typing import Final, NamedTuple
 
+from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.model.http import Request
 
-_IN_HOST: Final = ".execute-api."
 _HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.execute-api\.([a-z0-9-]+)\..+", re.IGNORECASE)
 _HOST_CHARS_MAX: Final = 300
 BODY_BYTES_MAX: Final = 10 * 1024 * 1024
 PATH: Final = "/_aws/execute-api/"
-_OLD_PATH: Final = "/restapis/"
-_OLD_MARK: Final = "/_user_request_"
 _OLD: Final = re.compile(r"/restapis/([^/]+)/([^/]+)/_user_request_(/.*)?")
+URLS: Final = HostedUrls(".execute-api.", re.compile(rf"{PATH}|/restapis/.*/_user_request_"), BODY_BYTES_MAX)
 
 
 class InvokeTarget(NamedTuple):
@@ -23,14 +22,6 @@ class InvokeTarget(NamedTuple):
     domain: str  # The host that the caller came to
     # Named apart from the path; empty: it is the path's first part, or the one without a name.
     stage: str = ""
-
-
-def is_for_api(request: Request) -> bool:
-    """True if a request is sent to an API, by its host or by its path."""
-    if _IN_HOST in request.headers.get("host", ""):
-        return True
-    path = request.path
-    return len(path) > 1 and (path.startswith(PATH) or (path.startswith(_OLD_PATH) and _OLD_MARK in path))
 
 
 def target_of(request: Request) -> InvokeTarget | None:

@@ -15,7 +15,7 @@ from redrive.aws.apigateway.control.records import (
     USAGE_PLAN,
 )
 from redrive.aws.apigateway.control.scopes import path_scopes
-from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX, is_for_api
+from redrive.aws.apigateway.control.targets import URLS
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
@@ -57,5 +57,5 @@ SERVICE: Final = AwsService(
     translated=translated,
     scopes=_scopes,
     action=lambda call, _: f"apigateway:{call.request.method}",
-    outline=Outline(hosted=is_for_api, body_bytes_max=BODY_BYTES_MAX),
+    outline=Outline(hosted=URLS),
 )

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
 
-from redrive.aws.lambda_.documents.records import FunctionRecord
-from redrive.aws.wire.hosted_urls import hosted_url
+from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX, FunctionRecord
+from redrive.aws.wire.hosted_urls import HostedUrls, hosted_url
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 from redrive.model.document import Document
@@ -16,6 +16,7 @@ PATH: Final = "/_redrive/function-url/"
 _HOST: Final = re.compile(r"([a-z0-9]{32})\.lambda-url\.[a-z0-9-]+\..+")
 _IN_HOST: Final = ".lambda-url."
 _HOST_CHARS_MAX: Final = 300
+URLS: Final = HostedUrls(_IN_HOST, re.compile(PATH), REQUEST_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,6 @@ class UrlTarget(NamedTuple):
     id: str  # Of the URL
     path: str  # As the function is told it
     domain: str  # The host that the function is told
-
-
-def is_for_url(request: Request) -> bool:
-    """True if a request is sent to a function URL, by its host or by its path."""
-    return _IN_HOST in request.host or request.path.startswith(PATH)
 
 
 def target_of(request: Request) -> UrlTarget | None:

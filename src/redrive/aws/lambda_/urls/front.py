@@ -11,7 +11,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, policy_of
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX, FunctionUrl
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, URLS, UrlPlace, UrlTarget, target_of
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import TRACE
@@ -39,7 +39,9 @@ STREAMED: Final = "RESPONSE_STREAM"
 
 
 class FunctionUrls:
-    """Answers requests to function URLs."""
+    """Answers requests to function URLs (`redrive.server.app.Hosted`)."""
+
+    urls = URLS
 
     def __init__(
         self,
@@ -63,14 +65,6 @@ class FunctionUrls:
         self._executor = executor
         self._authentication = authentication
         self._metrics = metrics
-
-    def handles(self, request: Request) -> bool:
-        """True if a request is sent to a function URL."""
-        return is_for_url(request)
-
-    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
-        """The largest body: an event has 6 MB."""
-        return REQUEST_BYTES_MAX
 
     async def answer(self, request: Request, refusal: Refusal) -> Response:
         """Answer one request.
