@@ -17,7 +17,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
-from redrive.runtime.chance import real_runtime
+from redrive.runtime.machine import real_runtime
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings
 

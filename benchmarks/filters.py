@@ -22,8 +22,7 @@ from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock, real_runtime
 from redrive.settings import Settings
 
 FILTERED_MIN: Final = 0.5

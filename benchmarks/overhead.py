@@ -41,8 +41,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.publish import archive
 from redrive.model.http import Request
 from redrive.model.ids import id_text
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock, real_runtime
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry

@@ -10,7 +10,7 @@ from tests.services.postgres import end_run, own_server
 
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure, under
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores import steps
 from redrive.stores.postgres.store import PostgresStore
 

@@ -114,7 +114,7 @@ def test_a_rule_bites(rule: Rule, path: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("src/redrive/runtime/clock.py", "import time\nnow = time.time_ns()"),
+        ("src/redrive/runtime/machine.py", "import time\nnow = time.time_ns()"),
         ("src/redrive/server/connection.py", "deadline = self._loop.time() + 5"),
         (_CORE, "import random\ndef settle(chance: random.Random): ...\nsettle(random.Random(7))"),
         (

@@ -49,14 +49,13 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
 from redrive.provisioning import Provisioner, check_keys
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps, watch_loop
+from redrive.runtime.machine import SystemClock, monotonic, real_runtime, warn_of_jumps, watch_loop
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.exposition import Exposition
 from redrive.server.http import HttpFront, bound, url_of
-from redrive.server.init_scripts import InitScripts
 from redrive.server.limits import HttpLimits
+from redrive.server.localstack import InitScripts
 from redrive.server.request_log import RequestLog
 from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, risks, summary

@@ -2,9 +2,8 @@
 
 import pytest
 
-from redrive.access.conditions import parse_conditions
-from redrive.access.errors import PolicyInvalid
-from redrive.access.patterns import Values
+from redrive.access.patterns import PolicyInvalid, Values
+from redrive.access.statements import parse_conditions
 
 _TOPIC = "arn:aws:sns:us-east-1:111111111111:rentals"
 

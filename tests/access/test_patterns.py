@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.access.errors import PolicyInvalid
-from redrive.access.patterns import Values, WildcardReach, compile_patterns
+from redrive.access.patterns import PolicyInvalid, Values, WildcardReach, compile_patterns
 
 _NO_KEYS: dict[str, Values] = {}
 _patterns = st.text(alphabet="ab*?:", max_size=10)

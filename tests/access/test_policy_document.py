@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy import Decision, evaluate
 from redrive.access.policy_document import parse_policy
 from redrive.model.errors import RedriveError

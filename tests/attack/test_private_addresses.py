@@ -13,7 +13,7 @@ import pytest
 from redrive.composition.core import web_endpoint
 from redrive.engine.ports import Endpoint, PushRequest, Runtime
 from redrive.model.attempt import AttemptResult, Reason
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.settings import Settings
 
 INSIDE = (

@@ -10,7 +10,7 @@ import pytest
 from redrive.cli.main import main
 from redrive.engine.ports import NodeStore, Put, Resource
 from redrive.model.errors import StoreUnavailable
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.seal import UNSEALED, KeysUnusable, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore

@@ -303,9 +303,7 @@ def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webh
 def test_dead_letters_are_listed_page_by_page(
     sns: Sns, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "redrive.cli.listing.PAGE_MAX", 2
-    )  # so that one listing takes several of the server's
+    monkeypatch.setattr("redrive.cli.client.PAGE_MAX", 2)  # so that one listing takes several of the server's
     queue = sns.sqs.queue()
     for number in range(5):
         queue.send(f"m{number}")

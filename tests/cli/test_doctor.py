@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from redrive.cli import doctor
+from redrive.cli import settings as doctor
 from redrive.cli.main import main
-from redrive.runtime.clock import SystemClock, monotonic
+from redrive.runtime.machine import SystemClock, monotonic
 from redrive.settings import Settings
 from redrive.settings.hardening import findings
 from redrive.stores.postgres import examining as postgres_examining

@@ -8,8 +8,7 @@ from redrive.access.identities import USER, User
 from redrive.cli.main import main
 from redrive.composition.store import open_store
 from redrive.engine.ports import Put
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock, real_runtime
 from redrive.settings import Settings
 
 

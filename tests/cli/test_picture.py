@@ -3,9 +3,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from redrive.cli.drawing import draw
 from redrive.cli.main import main
-from redrive.cli.picture import DrawnOutage, picture
+from redrive.cli.picture import DrawnOutage, draw, picture
 from redrive.model.outage import outage
 from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 from redrive.model.retry_plans import PLANS

@@ -6,7 +6,7 @@ from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from tests.console.world import PLACE, ROOM, ROOT, Visitor, make_world, visiting
 
 SECRET = "a-secret-of-forty-characters,or-nearly-so"

@@ -10,7 +10,7 @@ from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, TOKE
 from redrive.azure.eventgrid import names
 from redrive.azure.namespaces.places import NAMESPACE
 from redrive.engine.ports import DocumentKind, Resource, Store
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
 from tests.simulation.documents import Configuration, read_configuration

@@ -18,7 +18,7 @@ from redrive.functions.pool import FunctionPool
 from redrive.functions.setting import Setting
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation
 from redrive.model.names import ResourceName
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 CODE = Path(__file__).with_name("code")
 HOSTILE = Path(__file__).with_name("hostile")

@@ -14,7 +14,7 @@ from typing_extensions import override
 from redrive.functions.environment import Environment
 from redrive.functions.pool import STARTS_MAX
 from redrive.model.function import AnswerParts, InvocationResult, Isolation, Throttled
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from tests.functions.conftest import NAME, Workshop, make
 
 

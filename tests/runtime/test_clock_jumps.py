@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from redrive.runtime.clock import warn_of_jumps
+from redrive.runtime.machine import warn_of_jumps
 from redrive.testing.virtual import VirtualClock, run_virtual
 
 

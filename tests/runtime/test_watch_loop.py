@@ -2,7 +2,7 @@
 
 import asyncio
 
-from redrive.runtime.clock import monotonic, watch_loop
+from redrive.runtime.machine import monotonic, watch_loop
 
 
 async def test_a_loop_that_was_held_up_is_late_by_as_long() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redrive.model.http import Request, Response
-from redrive.server.documentation import DocumentationSite
+from redrive.server.landing import DocumentationSite
 from redrive.settings import SettingsInvalid
 
 _PAGE = b"<html><style>a{}</style><script>go()</script><script src='a.js'></script></html>"

@@ -17,7 +17,7 @@ from redrive.engine.ports import Counts
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.names import ResourceName
-from redrive.runtime.chance import real_runtime
+from redrive.runtime.machine import real_runtime
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.exposition import Exposition
 from redrive.stores.sqlite.store import SqliteStore

@@ -6,8 +6,7 @@ import orjson
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.guard import BrowserGuard
-from redrive.server.hosts import KnownHosts
+from redrive.server.guard import BrowserGuard, KnownHosts
 
 HERE: Final = "127.0.0.1:4566"
 CHROME: Final = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0"

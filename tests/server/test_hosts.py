@@ -4,7 +4,7 @@ import pytest
 from botocore.session import get_session
 
 from redrive.aws.services import FOLDERS
-from redrive.server.hosts import KnownHosts
+from redrive.server.guard import KnownHosts
 
 SESSION = get_session()
 LOCAL = [

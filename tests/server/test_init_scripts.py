@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive.server.init_scripts import InitScripts
+from redrive.server.localstack import InitScripts
 from redrive.settings import SettingsInvalid
 
 _URL = "http://127.0.0.1:1"

@@ -3,8 +3,7 @@
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.guard import BrowserGuard, Scrapers
-from redrive.server.hosts import KnownHosts
+from redrive.server.guard import BrowserGuard, KnownHosts, Scrapers
 from tests.server.test_guard import Refused
 
 TOKEN = "a-token-of-a-scraper"

@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.signposts import lost, signpost
+from redrive.server.landing import lost, signpost
 
 _BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "host": "localhost:4566"}
 

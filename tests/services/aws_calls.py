@@ -10,7 +10,7 @@ import orjson
 
 from redrive.aws.wire.signatures.sigv4 import Signed, verify
 from redrive.model.http import Request
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 KEY_ID: Final = "AKIDEXAMPLE"
 SECRET: Final = "se/cret+with every=thing"

@@ -36,11 +36,14 @@ class Supervised:
     def __init__(self, directory: Path) -> None:
         self.fit = directory / "fit"
         self.fit.touch()
+        self.fit_from = 0  # the start with which workers are fit again
         self.started: list[int] = []
         self.supervisor = Supervisor(2, [], self._command)
 
     def _command(self, channel: int, sockets: Sequence[int]) -> list[str]:
         self.started.append(channel)
+        if len(self.started) == self.fit_from:
+            self.fit.touch()
         return [sys.executable, "-S", "-c", SCRIPT, str(channel), str(self.fit)]
 
     @property
@@ -78,7 +81,7 @@ async def test_a_worker_that_ends_is_replaced_after_failures_too(supervised: Sup
         before = supervised.pids
         supervised.fit.unlink()
         supervised.supervisor.members[0]._process.kill()
-        asyncio.get_running_loop().call_later(0.2, supervised.fit.touch)
+        supervised.fit_from = 4  # after the replacement's failure
         await until(supervised, lambda: len(supervised.pids) == 2 and supervised.pids != before)
         assert before[1] in supervised.pids
         assert len(supervised.started) > 3

@@ -14,8 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
-from redrive.access.errors import PolicyInvalid
-from redrive.access.patterns import Lookup, WildcardReach, compile_patterns
+from redrive.access.patterns import Lookup, PolicyInvalid, WildcardReach, compile_patterns
 
 Test = Callable[[str, Lookup], bool]
 # From the policy's values, and whether they may hold variables.

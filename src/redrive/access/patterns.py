@@ -12,7 +12,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.access.errors import PolicyInvalid
+from redrive.model.errors import RedriveError
+
+
+class PolicyInvalid(RedriveError):  # noqa: N818 - this is an answer, named as a caller says it
+    """A policy document cannot be read; nothing of it may be obeyed.
+
+    Attributes:
+        reason: What is wrong, and where in the document.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
 
 Values = str | tuple[str, ...]
 # From a condition key's name in lower case to what the request has there.

@@ -14,11 +14,17 @@ from functools import lru_cache
 from typing import Final, NoReturn
 
 from redrive.access.condition_keys import is_known
-from redrive.access.conditions import PolicyCondition, Undecidable, parse_conditions
-from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
-from redrive.access.patterns import Patterns, WildcardReach, compile_patterns, variable_keys
-from redrive.access.statements import Identity, Policy, Principals, Statement
+from redrive.access.patterns import Patterns, PolicyInvalid, WildcardReach, compile_patterns, variable_keys
+from redrive.access.statements import (
+    Identity,
+    Policy,
+    PolicyCondition,
+    Principals,
+    Statement,
+    Undecidable,
+    parse_conditions,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -1,10 +1,180 @@
-"""Statements of policies, read and ready to be asked."""
+"""Statements of policies, read and ready to be asked.
 
+All conditions of a statement must hold, and each says what it makes of a key that the request does not have.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from redrive.access.conditions import PolicyCondition
-from redrive.access.patterns import Lookup, Patterns
+from redrive.access.operators import OPERATORS, Test, truth
+from redrive.access.patterns import Lookup, Patterns, PolicyInvalid, variable_keys
+
+_IF_EXISTS: Final = "ifexists"
+_NULL: Final = "null"
+
+
+class Quantifier(enum.Enum):
+    """The share of a key's several values that must pass."""
+
+    NONE = ""
+    ANY = "foranyvalue"
+    ALL = "forallvalues"
+
+
+class PolicyCondition(Protocol):
+    """Something that must be so for a statement to apply."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The condition keys that it asks about, in lower case, those of variables included."""
+        ...
+
+    def holds(self, lookup: Lookup) -> bool:
+        """True if it is so for the request whose keys `lookup` finds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyComparison:
+    """A key compared with the policy's values."""
+
+    key: str  # In lower case
+    variables: frozenset[str]  # The keys of variables in the policy's values
+    test: Test  # Whether a value fits any of the policy's
+    negated: bool  # A value passes where it fits none of them
+    # How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
+    quantifier: Quantifier
+    when_missing: bool  # What holds for a request without the key
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """See `PolicyCondition.keys`."""
+        return self.variables | {self.key}
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Compare."""
+        values = lookup(self.key)
+        if isinstance(values, str):
+            return self.test(values, lookup) is not self.negated
+        if not values:
+            return self.when_missing
+        passes = (self.test(value, lookup) is not self.negated for value in values)
+        every = self.quantifier is Quantifier.ALL or (self.quantifier is Quantifier.NONE and self.negated)
+        return all(passes) if every else any(passes)
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """`Null`: whether a key is there at all."""
+
+    key: str  # In lower case
+    wanted: frozenset[bool]  # The answers that satisfy; True is "it is missing"
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """See `PolicyCondition.keys`."""
+        return frozenset({self.key})
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Look."""
+        return (not lookup(self.key)) in self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """A condition about a key that nobody here knows the value of."""
+
+    keys: frozenset[str]  # Which
+    assumed: bool  # True for a statement that denies
+
+    def holds(self, lookup: Lookup) -> bool:  # noqa: ARG002 - as Condition
+        """Assume the answer that keeps the resource closed."""
+        return self.assumed
+
+
+def parse_conditions(block: object, *, variables: bool) -> tuple[PolicyCondition, ...]:
+    """Read a Condition element: `{operator: {key: value or values}}`.
+
+    Raises:
+        PolicyInvalid: It is not of that form, or an operator is unknown.
+    """
+    if not isinstance(block, Mapping):
+        raise PolicyInvalid("Condition must be an object")
+    conditions: list[PolicyCondition] = []
+    for name, keys in block.items():
+        if not isinstance(keys, Mapping) or not keys:
+            raise PolicyInvalid(f"Condition operator '{name}' must hold an object of condition keys")
+        for key, values in keys.items():
+            try:
+                conditions.append(
+                    _condition(str(name), str(key).lower(), _texts(values), variables=variables)
+                )
+            except PolicyInvalid as invalid:
+                raise PolicyInvalid(f"Condition {name} of '{key}': {invalid.reason}") from invalid
+    return tuple(conditions)
+
+
+def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -> PolicyCondition:
+    if not key:
+        raise PolicyInvalid("a condition key must have a name")
+    if name.lower() == _NULL:
+        return Presence(key, _truths(values))
+    quantifier, operator_name, if_exists = _taken_apart(name)
+    operator = OPERATORS.get(operator_name)
+    if operator is None:
+        raise PolicyInvalid("no such operator")
+    return KeyComparison(
+        key=key,
+        variables=frozenset().union(*map(variable_keys, values)) if variables else frozenset(),
+        test=operator.build(values, variables),
+        negated=operator.negated,
+        quantifier=quantifier,
+        when_missing=_when_missing(quantifier, lenient=if_exists or operator.negated),
+    )
+
+
+def _truths(values: Sequence[str]) -> frozenset[bool]:
+    try:
+        return frozenset(truth(value) for value in values)
+    except ValueError as error:
+        raise PolicyInvalid(f"'{error}' must be true or false") from None
+
+
+def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
+    prefix, colon, rest = name.lower().rpartition(":")
+    try:
+        quantifier = Quantifier(prefix) if colon else Quantifier.NONE
+    except ValueError:
+        raise PolicyInvalid("no such set operator") from None
+    operator_name = rest.removesuffix(_IF_EXISTS)
+    return quantifier, operator_name, operator_name != rest
+
+
+def _when_missing(quantifier: Quantifier, *, lenient: bool) -> bool:
+    """The answer where the key is missing; ForAnyValue wants a value even of an …IfExists operator (seen at IAM)."""
+    if quantifier is Quantifier.NONE:
+        return lenient
+    return quantifier is Quantifier.ALL
+
+
+def _texts(values: object) -> list[str]:
+    """The values of a key: JSON's strings, numbers and booleans mean their text."""
+    listed = values if isinstance(values, list) else [values]
+    if not listed:
+        raise PolicyInvalid("needs a value")
+    return [_text(value) for value in listed]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise PolicyInvalid("a value must be a string, a number or a boolean")
 
 
 class Identity(NamedTuple):

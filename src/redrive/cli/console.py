@@ -6,7 +6,7 @@ import os
 from redrive.cli.client import add_url
 from redrive.console import PATH
 from redrive.console.session import LINK, LINK_SECONDS, token_of
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 
 def register(command: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from redrive.cli.demo_server import ACCOUNT, Billing, DemoServer
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 PLACE: Final = f"{ACCOUNT}/us-east-1"
 ORDERS: Final = 40_000

@@ -1,12 +1,14 @@
-"""`redrive dlq`: see what is in dead-letter queues and why; `redriving` has the commands that send it back."""
+"""`redrive dlq`: what is in dead-letter queues and why, and changes of single messages; `redriving` sends them back."""
 
 import argparse
-from typing import Final
+import sys
+from pathlib import Path
+from typing import Any, Final
 
-from redrive.cli import mending, redriving
-from redrive.cli.client import Client, add_server, asking
-from redrive.cli.listing import Entry, Listing, add_json, add_listing
-from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
+from redrive.cli import redriving
+from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
+from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_wished, origin
+from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
 _QUEUE_HELP: Final = "its name, ARN or URL"
@@ -28,7 +30,7 @@ def register(command: argparse.ArgumentParser) -> None:
     show.add_argument("id", type=int, nargs="?", help="its id (default: the oldest)")
     add_json(show)
     show.set_defaults(run=asking(_show))
-    for action in (queues, listing, show, *redriving.register(actions), *mending.register(actions)):
+    for action in (queues, listing, show, *redriving.register(actions), *register_changes(actions)):
         add_server(action)
 
 
@@ -100,3 +102,125 @@ def _letter(client: Client, queue: str, letter_id: int | None) -> Entry:
     if letter_id is not None and (not letters or letters[0]["id"] != letter_id):
         raise CommandFailed(f"there is no dead letter {letter_id} in {queue}")
     return letters[0]
+
+
+_CAUSES: Final = "/_redrive/dead-letter-causes"
+_PLANS: Final = "/_redrive/dead-letter-plans"
+_EDITS: Final = "/_redrive/dead-letter-edits"
+_FAILURE_WIDTH: Final = 22  # of the longest, name_not_resolved with a status
+
+
+def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
+    """Add the commands to those of `redrive dlq`; the commands."""
+    causes = actions.add_parser(
+        "causes", aliases=["groups"], help="list the causes of failure in a dead-letter queue, with counts"
+    )
+    causes.add_argument("queue", help="its name, ARN or URL")
+    add_json(causes)
+    causes.set_defaults(run=asking(_causes))
+    plan = actions.add_parser("plan", help="show what a redrive would move, without moving it")
+    plan.add_argument("queue", help="its name, ARN or URL")
+    plan.add_argument("--cause", help="only dead letters with this cause, as shown by `redrive dlq causes`")
+    plan.add_argument("--search", help=SEARCH_HELP)
+    add_json(plan)
+    plan.set_defaults(run=asking(_plan), excepted=None)
+    edit = actions.add_parser("edit", help="replace the body of one dead letter and send it back")
+    edit.add_argument("queue", help="its name, ARN or URL")
+    edit.add_argument("id", type=int, help="its id")
+    edit.add_argument(
+        "--body-file", required=True, metavar="FILE", help="file with the new body; - for standard input"
+    )
+    edit.add_argument("--to", metavar="QUEUE", help="send it to this queue instead of its origin")
+    edit.set_defaults(run=asking(_edit))
+    aside = actions.add_parser("set-aside", help="move dead letters unchanged to the queue redrive-set-aside")
+    aside.add_argument("queue", help="its name, ARN or URL")
+    aside.add_argument("id", type=int, nargs="+", help="ids of dead letters, moved in one transaction")
+    aside.set_defaults(run=asking(_set_aside))
+    back = actions.add_parser(
+        "bring-back", help="move messages that were set aside back to their dead-letter queues"
+    )
+    back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
+    back.set_defaults(run=asking(_bring_back))
+    return causes, plan, edit, aside, back
+
+
+def _causes(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.get(_CAUSES, queue=parsed.queue)
+    if parsed.json:
+        print_json(answer)
+        return 0
+    for cause in answer["causes"]:
+        _print_cause(cause)
+    others = answer["available"] - sum(cause["dead_letters"] for cause in answer["causes"])
+    if others > 0:
+        print(f"{others:>10}  no reason is known: sent here by hand, or dead before reasons were kept")
+    if not answer["causes"] and others <= 0:
+        note(f"there are no dead letters in {parsed.queue}")
+    return 0
+
+
+def _print_cause(cause: Entry) -> None:
+    number = f"{cause['dead_letters']}{'+' if cause['capped'] else ''}"
+    sent = f"{_moment(cause['first_sent_at'])} to {_moment(cause['last_sent_at'])}"
+    print(f"{number:>10}  {cause['failure']:{_FAILURE_WIDTH}} {origin(cause['from'])}  sent {sent}")
+    if cause["last_response"]:
+        print(f"{'':12}last said: {shortened(cause['last_response'])}")
+    print(f"{'':12}--cause '{cause['cause']}'")
+
+
+def _moment(at: int | None) -> str:
+    return "?" if at is None else moment(at)
+
+
+def _plan(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.get(_PLANS, queue=parsed.queue, **cause_wished(parsed))
+    if parsed.json:
+        print_json(answer)
+        return 0
+    print(
+        f"{answer['to_move']} {many(answer['to_move'], 'dead letter')} would move, up to id {answer['last_id']}"
+    )
+    if answer["looked_at"]:
+        print(f"they are among the oldest {answer['looked_at']}; the redrive looks at the others as it goes")
+    if answer["in_flight"]:
+        stay, they = ("stays", "it is") if answer["in_flight"] == 1 else ("stay", "they are")
+        print(f"{answer['in_flight']} of the queue {stay}: {they} in flight")
+    if answer["without_origin"]:
+        stay, their = ("stays", "its") if answer["without_origin"] == 1 else ("stay", "their")
+        print(
+            f"{answer['without_origin']} of them {stay} unless --to names a queue: {their} origin is unknown, or"
+            " was deleted"
+        )
+    return 0
+
+
+def _edit(client: Client, parsed: argparse.Namespace) -> int:
+    wish = {"queue": parsed.queue, "id": parsed.id, "body": _text(parsed.body_file)}
+    moved = client.post(_EDITS, wish | ({"to": parsed.to} if parsed.to else {}))["moved"]
+    if not moved:
+        raise CommandFailed(
+            f"{parsed.id} was not sent: it is in flight, does not exist, or has no known origin"
+        )
+    print(f"{parsed.id} was sent with the new body")
+    return 0
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CommandFailed(f"cannot read {file}: {error}") from None
+
+
+def _set_aside(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.post(f"{LETTERS}-set-aside", {"queue": parsed.queue, "ids": parsed.id})
+    print(f"{answer['moved']} of {len(parsed.id)} put into {answer['to']}, where they are kept for 14 days")
+    return 0 if answer["moved"] == len(parsed.id) else 1
+
+
+def _bring_back(client: Client, parsed: argparse.Namespace) -> int:
+    moved = client.post(f"{LETTERS}-brought-back", {"ids": parsed.id})["moved"]
+    print(f"{moved} of {len(parsed.id)} brought back")
+    return 0 if moved == len(parsed.id) else 1

@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from redrive.cli.client import Client, add_server, asking
-from redrive.cli.listing import Entry, Listing, add_listing
+from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
 from redrive.cli.terminal import moment
 
 

@@ -7,13 +7,11 @@ from dataclasses import replace
 
 from redrive.access.identities import USER_KEYS_MAX, stored_user
 from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, Keyring, chosen_access_key, new_access_key
-from redrive.cli.listing import add_json
-from redrive.cli.options import add_settings, settings_of
-from redrive.cli.terminal import CommandFailed, note, print_json
+from redrive.cli.settings import add_settings, settings_of
+from redrive.cli.terminal import CommandFailed, add_json, note, print_json
 from redrive.engine.ports import Runtime, Store
 from redrive.model.errors import Conflict
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock, real_runtime
 
 _STORE = frozenset({"store", "store_key_file"})
 

@@ -1,4 +1,4 @@
-"""`redrive`: one file a command, each with `register` and `run`."""
+"""`redrive`: the command line, whose commands have their options and their work in the modules beside this one."""
 
 import argparse
 import difflib
@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from typing_extensions import override
 
@@ -55,23 +55,43 @@ class CommandLine(argparse.ArgumentParser):
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-#: The help of each command; its module has the same name, and `register`.
+
+class Command(NamedTuple):
+    """A command: its help, and the function that adds its options."""
+
+    module: str  # Of this package
+    help: str
+    register: str = "register"
+
+
 COMMANDS: Final = {
-    "serve": "start the server",
-    "demo": "run the demo: orders are published, fail, are retried, dead-lettered and redriven",
-    "console": "print the address of the web console, or a link that signs in",
-    "queues": "list queues and their message counts",
-    "topics": "list topics, their subscriptions and how many deliveries wait for each",
-    "trace": "show where the deliveries of a message are, and how their attempts ended",
-    "dlq": "list, show and redrive dead letters",
-    "endpoints": "show the state of endpoints, and close circuit breakers",
-    "schedule": "show when failed deliveries are retried",
-    "keys": "create, list and delete access keys",
-    "store": "back up, verify or migrate a store, or spread it over a cluster",
-    "env": "print lines that point a shell at a server, and keep its commands from the real AWS",
-    "config": "print the settings and the origin of each",
-    "doctor": "check for settings that expose the server, and whether the store is healthy",
-    "completion": "print a script that lets a shell complete commands and options",
+    "serve": Command("serve", "start the server"),
+    "demo": Command(
+        "demo", "run the demo: orders are published, fail, are retried, dead-lettered and redriven"
+    ),
+    "console": Command("console", "print the address of the web console, or a link that signs in"),
+    "queues": Command("resources", "list queues and their message counts", "register_queues"),
+    "topics": Command(
+        "resources",
+        "list topics, their subscriptions and how many deliveries wait for each",
+        "register_topics",
+    ),
+    "trace": Command("trace", "show where the deliveries of a message are, and how their attempts ended"),
+    "dlq": Command("dlq", "list, show and redrive dead letters"),
+    "endpoints": Command("endpoints", "show the state of endpoints, and close circuit breakers"),
+    "schedule": Command("schedule", "show when failed deliveries are retried"),
+    "keys": Command("keys", "create, list and delete access keys"),
+    "store": Command("store", "back up, verify or migrate a store, or spread it over a cluster"),
+    "env": Command(
+        "env", "print lines that point a shell at a server, and keep its commands from the real AWS"
+    ),
+    "config": Command("settings", "print the settings and the origin of each", "register_config"),
+    "doctor": Command(
+        "settings",
+        "check for settings that expose the server, and whether the store is healthy",
+        "register_doctor",
+    ),
+    "completion": Command("completion", "print a script that lets a shell complete commands and options"),
 }
 
 
@@ -88,10 +108,10 @@ def parser(command: str | None = None) -> CommandLine:
     )
     top.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, help_text in COMMANDS.items():
+    for name, (module, help_text, register) in COMMANDS.items():
         below = commands.add_parser(name, help=help_text)
         if command in (name, None):
-            importlib.import_module(f"redrive.cli.{name}").register(below)
+            getattr(importlib.import_module(f"redrive.cli.{module}"), register)(below)
     return top
 
 

@@ -9,11 +9,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from redrive.cli.client import Client, asking
-from redrive.cli.listing import PAGE_MAX, Entry, add_json
-from redrive.cli.terminal import many, moment, note, print_json
+from redrive.cli.client import PAGE_MAX, Client, Entry, asking
+from redrive.cli.terminal import add_json, many, moment, note, print_json
 from redrive.engine.ports import Clock
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 LETTERS: Final = "/_redrive/dead-letters"
 SEARCH_HELP: Final = "only those that this search finds: 'body.currency:EUR attempts:>3'"

@@ -17,8 +17,7 @@ from botocore.parsers import ResponseParserError
 from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 from redrive.aws.wire.arn import parse_arn
 from redrive.cli.client import add_url
-from redrive.cli.drawing import WIDE, draw, table
-from redrive.cli.picture import DrawnOutage, picture
+from redrive.cli.picture import WIDE, DrawnOutage, draw, picture, table
 from redrive.cli.terminal import CommandFailed
 from redrive.model.durations import read_duration
 from redrive.model.outage import forecast, outage

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from redrive.cli import log_format
-from redrive.cli.options import add_settings, settings_of
+from redrive.cli.settings import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed
 from redrive.settings import CertificateUnusable, Origin, Settings
 

@@ -5,9 +5,8 @@ import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-from redrive.cli.listing import add_json
-from redrive.cli.options import add_settings, settings_of
-from redrive.cli.terminal import CommandFailed, many, print_json
+from redrive.cli.settings import add_settings, settings_of
+from redrive.cli.terminal import CommandFailed, add_json, many, print_json
 
 
 def register(command: argparse.ArgumentParser) -> None:

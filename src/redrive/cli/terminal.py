@@ -1,5 +1,6 @@
 """Output of commands on a terminal: moments, counts, notes beside a list, and failures."""
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,11 @@ class CommandFailed(Exception):  # noqa: N818 - an answer for whoever runs the c
 def note(text: str) -> None:
     """Say something beside the output, so that a program that reads the output does not read it."""
     print(f"redrive: {text}", file=sys.stderr)
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Let a command's output be printed for programs."""
+    command.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def print_json(document: Mapping[str, Any]) -> None:

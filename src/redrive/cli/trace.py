@@ -10,11 +10,10 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from redrive.cli.client import Client, add_server, asking
+from redrive.cli.client import Client, Entry, add_server, asking
 from redrive.cli.dlq import print_attempts
-from redrive.cli.listing import Entry, add_json
 from redrive.cli.redriving import origin
-from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
+from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
 
 _LOG_GROUPS: Final = "sns/"  # SNS's delivery-status logs: sns/REGION/ACCOUNT/TOPIC
 

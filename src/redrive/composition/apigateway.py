@@ -20,7 +20,7 @@ from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.aws.kit.service import offered, service_of
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Interface
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 
 
 def extension(core: Core) -> Extension:

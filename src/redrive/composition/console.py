@@ -15,7 +15,7 @@ from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.model.http import Request, Response
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import origins_of
 

@@ -18,8 +18,8 @@ from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.operations import TASK
-from redrive.runtime.clock import SystemClock, monotonic
-from redrive.server.hosts import known_hosts
+from redrive.runtime.machine import SystemClock, monotonic
+from redrive.server.guard import known_hosts
 from redrive.settings.hardening import findings
 
 

@@ -22,7 +22,7 @@ from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.engine.resources import Documents
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, SettingsInvalid, read_networks
 from redrive.telemetry.audit import AuditTrail

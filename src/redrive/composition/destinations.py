@@ -9,7 +9,7 @@ from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension
 from redrive.endpoints.on_use import EndpointOnUse
 from redrive.engine.ports import Endpoint
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.settings import address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
 
 logger = logging.getLogger(__name__)

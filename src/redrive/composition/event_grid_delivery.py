@@ -12,7 +12,7 @@ from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import Presenter
 from redrive.endpoints.storage_accounts import read_connection_string, read_container
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.settings import address_of, read_addresses
 
 

@@ -25,7 +25,7 @@ from redrive.composition.event_grid_delivery import EventGridDelivery
 from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import DocumentKind
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.settings import address_of, read_addresses
 
 #: Documents that callers make through them.

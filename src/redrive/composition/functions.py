@@ -10,7 +10,7 @@ from redrive.functions.gateway import ServerAddress
 from redrive.functions.setting import Setting
 from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import SettingsInvalid
 

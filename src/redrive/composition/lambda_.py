@@ -45,7 +45,7 @@ from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.owned import json_answer, parameters
 from redrive.settings import aws_endpoint_of, read_aws_endpoints

@@ -10,7 +10,7 @@ from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.endpoints.on_use import EndpointOnUse
 from redrive.engine.ports import Endpoint
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.settings import read_push_endpoints
 
 

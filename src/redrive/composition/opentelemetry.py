@@ -6,7 +6,7 @@ from redrive import __version__
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.engine.operations import METRIC_NAMES
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.server.connection import Handler
 from redrive.settings import SettingsInvalid
 

@@ -13,20 +13,17 @@ from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.auditing import audit_of
 from redrive.server.control import Control, Reset
-from redrive.server.dead_letters import DeadLetterRoutes
-from redrive.server.documentation import PATH as DOCUMENTATION_PATH
-from redrive.server.documentation import DocumentationSite
-from redrive.server.emulator import PREFIXES as EMULATOR_PREFIXES
-from redrive.server.emulator import EmulatorRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.exposition import Exposition
-from redrive.server.guard import BrowserGuard, Scrapers
-from redrive.server.hosts import known_hosts
-from redrive.server.init_scripts import InitScripts
+from redrive.server.guard import BrowserGuard, Scrapers, known_hosts
+from redrive.server.landing import PATH as DOCUMENTATION_PATH
+from redrive.server.landing import DocumentationSite
+from redrive.server.localstack import PREFIXES as EMULATOR_PREFIXES
+from redrive.server.localstack import EmulatorRoutes, InitScripts
 from redrive.server.redriving import PATH as DEAD_LETTER_PATH
 from redrive.server.resources import PATHS as RESOURCE_PATHS
-from redrive.server.resources import ResourceRoutes
+from redrive.server.resources import DeadLetterRoutes, ResourceRoutes
 
 
 def make_router(

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from redrive.composition.store import IN_MEMORY, SQLITE, file_of, open_store
-from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock, monotonic
+from redrive.runtime.machine import SystemClock, monotonic, real_runtime
 from redrive.settings import Settings
 from redrive.stores.contents import StoreContents, TableDigest
 from redrive.stores.examined import Examined

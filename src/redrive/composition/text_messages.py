@@ -16,7 +16,7 @@ from redrive.endpoints.sms.gateway import MEMORY, read_gateway
 from redrive.endpoints.sms.outbox import Outbox, Text
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.server.owned import OwnedRoutes, json_answer, parameters
 
 if TYPE_CHECKING:  # for servers with a message centre alone

@@ -8,7 +8,7 @@ from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.model.http import Request, Response
 from redrive.server.control import Control
 from redrive.server.guard import BrowserGuard
-from redrive.server.signposts import lost, signpost
+from redrive.server.landing import lost, signpost
 
 Answer = Callable[[Request], Awaitable[Response]]
 

@@ -11,7 +11,6 @@ from redrive.model.circuit import OpenCircuit
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.server.naming import subscription_named
 from redrive.server.owned import (
     Audit,
     ControlRefusal,
@@ -21,6 +20,7 @@ from redrive.server.owned import (
     json_answer,
     page_of,
     parameters,
+    subscription_named,
 )
 
 PATH: Final = "/_redrive/endpoints"

@@ -13,8 +13,15 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError, read_search
 from redrive.model.task import MoveChoice, MoveTask
-from redrive.server.naming import queue_named
-from redrive.server.owned import ControlRefusal, OwnedRoute, document_of, json_answer, number, parameters
+from redrive.server.owned import (
+    ControlRefusal,
+    OwnedRoute,
+    document_of,
+    json_answer,
+    number,
+    parameters,
+    queue_named,
+)
 
 PATH: Final = "/_redrive/dead-letter"
 LETTERS: Final = f"{PATH}s"

@@ -1,21 +1,24 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
 from redrive.settings.hardening import risks
-from redrive.settings.invalid import CertificateUnusable, SettingsInvalid
-from redrive.settings.networks import is_loopback, read_hosts, read_networks
-from redrive.settings.pairs import (
-    AWS_ITSELF,
-    AWS_SERVICES,
-    PUSH_SERVICES,
-    address_of,
-    aws_endpoint_of,
-    read_addresses,
-    read_aws_endpoints,
-    read_push_endpoints,
-)
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, origins_of, read_settings, variable_of
 from redrive.settings.summary import summary
 from redrive.settings.table import SettingRow, Settings, row_of
+from redrive.settings.values import (
+    AWS_ITSELF,
+    AWS_SERVICES,
+    PUSH_SERVICES,
+    CertificateUnusable,
+    SettingsInvalid,
+    address_of,
+    aws_endpoint_of,
+    is_loopback,
+    read_addresses,
+    read_aws_endpoints,
+    read_hosts,
+    read_networks,
+    read_push_endpoints,
+)
 
 __all__ = [
     "AWS_ITSELF",

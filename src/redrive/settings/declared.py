@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.values import SettingsInvalid
 
 T = TypeVar("T")
 

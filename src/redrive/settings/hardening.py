@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
-from redrive.settings.networks import ANY_HOST, hosts_of, is_loopback, options_of, read_hosts, read_networks
-from redrive.settings.pairs import AWS_SERVICES, read_addresses, read_aws_endpoints
 from redrive.settings.table import Settings
+from redrive.settings.values import (
+    ANY_HOST,
+    AWS_SERVICES,
+    hosts_of,
+    is_loopback,
+    options_of,
+    read_addresses,
+    read_aws_endpoints,
+    read_hosts,
+    read_networks,
+)
 
 _EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _CLOSED_ADDRESSES: Final = tuple(map(ip_address, ("127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254")))

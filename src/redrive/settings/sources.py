@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from redrive.settings.declared import SEPARATOR, TABLES
-from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.table import Settings, row_of
+from redrive.settings.values import SettingsInvalid
 
 ENVIRONMENT_PREFIX: Final = "REDRIVE_"
 

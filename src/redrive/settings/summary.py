@@ -5,8 +5,8 @@ from dataclasses import fields
 from typing import Any, Final
 
 import redrive
-from redrive.settings.pairs import read_aws_endpoints
 from redrive.settings.table import Settings, row_of
+from redrive.settings.values import read_aws_endpoints
 
 _ROWS: Final = {field.name: row_of(field) for field in fields(Settings)}
 _ARN_SERVICE: Final = 2  # arn:partition:service:…

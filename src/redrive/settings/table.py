@@ -7,9 +7,16 @@ from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import MEMORY, read_gateway
-from redrive.settings.invalid import SettingsInvalid
-from redrive.settings.networks import hosts_of, is_loopback, read_hosts, read_networks
-from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
+from redrive.settings.values import (
+    SettingsInvalid,
+    hosts_of,
+    is_loopback,
+    read_addresses,
+    read_aws_endpoints,
+    read_hosts,
+    read_networks,
+    read_push_endpoints,
+)
 
 T = TypeVar("T", str, int, bool)
 

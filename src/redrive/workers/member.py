@@ -8,8 +8,8 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from redrive.runtime.clock import monotonic
-from redrive.workers.channel import Message, WorkerChannel
+from redrive.runtime.machine import monotonic
+from redrive.workers.worker import Message, WorkerChannel
 
 #: How long (s) a worker may take to end: to retire, to answer what is under way, and to close its store.
 END_SECONDS: Final = 40.0

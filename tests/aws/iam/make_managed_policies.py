@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from samtranslator.internal import managed_policies
 
-from redrive.access.aws_managed import POLICIES_FILE
-from redrive.access.errors import PolicyInvalid
+from redrive.access.identities import POLICIES_FILE
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import Form, parse_policy
 
 _PATHS: Final = Path(managed_policies.__file__).with_name("data") / "aws_managed_policies.json"

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from redrive.access.aws_managed import aws_managed
+from redrive.access.identities import aws_managed
 from redrive.access.policy_document import Form, parse_policy
 from tests.aws.iam.stage import ACCOUNT, OTHER, Stage, allow, on_stage, policy
 

@@ -13,7 +13,7 @@ from redrive.endpoints import kept_connection
 from redrive.endpoints.azure import amqp_connection
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints import broker as brokers
 from tests.contracts.endpoints.broker import Broker, Settle, broker

@@ -14,7 +14,7 @@ from redrive.endpoints.sms import connection as sms_connection
 from redrive.endpoints.sms import endpoint as sms
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.model.attempt import AttemptResult, Reason
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
 from tests.contracts.endpoints.telephones import QUEUE_RECORD, gateway_url, sms_endpoint, sms_push

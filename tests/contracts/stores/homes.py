@@ -11,7 +11,7 @@ import asyncpg
 
 from redrive.engine.ports import NodeStore
 from redrive.model.delivery import LinePosition
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
 

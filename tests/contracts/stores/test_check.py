@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.ports import Store
 from redrive.model.errors import StoreUnavailable
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres.connecting import connect
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redrive.engine.ports import ClaimRequest
 from redrive.model.claiming import ClaimShare, offer, order_of_due, plan_fair
 from redrive.model.delivery import Delivery, Limits, LinePosition, Outcome
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres import claiming
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench

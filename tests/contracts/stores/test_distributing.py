@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from redrive.model.errors import StoreUnavailable
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres import distributing
 from redrive.stores.postgres.connections import PLANNER
 from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, distribute

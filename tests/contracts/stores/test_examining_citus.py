@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
-from redrive.runtime.clock import SystemClock, monotonic
+from redrive.runtime.machine import SystemClock, monotonic
 from redrive.stores.postgres.distributing import distribute
 from redrive.stores.postgres.examining import examine
 from tests.services.citus import CitusCluster

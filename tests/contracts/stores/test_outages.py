@@ -11,7 +11,7 @@ from redrive.composition.store import open_store
 from redrive.engine.ports import Put, Remove, Runtime, Store
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, StoreUnavailable
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings
 from redrive.stores.postgres import connecting, listening

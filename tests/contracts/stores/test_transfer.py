@@ -13,7 +13,7 @@ from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent, LogQuery
 from redrive.model.metric import MetricPoint, Series, Statistics
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.contents import TABLES, ContentsTally, StoreContents
 from redrive.stores.postgres import contents as postgres_contents
 from redrive.stores.postgres.store import PostgresStore

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from redrive.model.errors import StoreUnavailable
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres import connecting
 from redrive.stores.postgres.connecting import connect, describe, each_host
 from redrive.stores.postgres.store import PostgresStore

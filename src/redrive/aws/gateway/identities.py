@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final
 
-from redrive.access.aws_managed import aws_managed
 from redrive.access.identities import (
     GROUP,
     MANAGED_POLICY,
@@ -15,6 +14,7 @@ from redrive.access.identities import (
     PolicyHolder,
     Role,
     User,
+    aws_managed,
     key_of,
 )
 from redrive.access.policy import AccessRequest, evaluate, moment_text, request_keys, resource_keys

@@ -2,8 +2,15 @@
 
 from typing import Final
 
-from redrive.access.aws_managed import aws_managed
-from redrive.access.identities import USER_KEYS_MAX, Group, ManagedPolicy, PolicyHolder, Role, User
+from redrive.access.identities import (
+    USER_KEYS_MAX,
+    Group,
+    ManagedPolicy,
+    PolicyHolder,
+    Role,
+    User,
+    aws_managed,
+)
 from redrive.aws.iam.attachments import ATTACHED_MAX, shown_attached
 from redrive.aws.iam.documents import handed_back
 from redrive.aws.iam.entities import (

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from redrive.access.aws_managed import AMAZON, aws_managed
-from redrive.access.identities import ManagedPolicy, PolicyHolder, key_of
+from redrive.access.identities import AMAZON, ManagedPolicy, PolicyHolder, aws_managed, key_of
 from redrive.aws.iam.entities import POLICIES, Entity
 from redrive.aws.iam.errors import PAGES, absent, invalid, too_many
 from redrive.aws.kit.call import Call, Verb

@@ -4,7 +4,7 @@ import json
 from typing import Final
 from urllib.parse import quote
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import Form, new_policy
 from redrive.aws.iam.errors import malformed, too_many
 from redrive.aws.iam.policy_faults import fault_of

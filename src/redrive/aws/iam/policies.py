@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from redrive.access.aws_managed import AMAZON, aws_managed
-from redrive.access.identities import ManagedPolicy, PolicyHolder, PolicyVersion
+from redrive.access.identities import AMAZON, ManagedPolicy, PolicyHolder, PolicyVersion, aws_managed
 from redrive.access.policy_document import Form
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.documents import check_document, handed_back

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from redrive.access.errors import PolicyInvalid
 from redrive.access.operators import OPERATORS
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import Form
 
 _SYNTAX: Final = "Syntax errors in policy."

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from redrive.access.errors import PolicyInvalid
 from redrive.access.identities import PolicyHolder
-from redrive.access.patterns import Values
+from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy import AccessRequest, Decision, denial, evaluate, request_keys
 from redrive.access.policy_document import Form, parse_policy
 from redrive.access.principals import (

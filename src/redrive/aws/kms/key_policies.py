@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess, may_set_policy

@@ -4,7 +4,7 @@ from typing import Final
 
 import orjson
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.logs.errors import PAGES, error, invalid

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.aws.encryption.encryption import SQS_SSE
 from redrive.aws.encryption.sealer import KEY, KEY_REUSE
 from redrive.aws.kit.attributes import (

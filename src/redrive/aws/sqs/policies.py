@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 
 # "Quotas related to policies", SQS developer guide.

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from redrive.access.errors import PolicyInvalid
 from redrive.access.identities import MAX_SESSION_SECONDS, Role
-from redrive.access.patterns import Values
+from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import Form, new_policy
 from redrive.access.session_tokens import TOKEN_CHARS_MAX, Credentials, Session
 from redrive.aws.gateway.sessions import Sessions

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy import Decision
 from redrive.access.policy_document import Form, parse_policy
 from redrive.access.principals import Principal, permissions_of

@@ -11,7 +11,7 @@ from typing import Any, Final
 from samtranslator.model.exceptions import InvalidDocumentException
 from samtranslator.translator.transform import transform
 
-from redrive.access.aws_managed import aws_managed
+from redrive.access.identities import aws_managed
 
 _CPU_SECONDS_MAX: Final = 30
 _MEMORY_BYTES_MAX: Final = 2**30

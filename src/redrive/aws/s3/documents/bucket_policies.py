@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy, stored_policy
 from redrive.access.statements import Statement
 from redrive.aws.s3.documents.errors import error

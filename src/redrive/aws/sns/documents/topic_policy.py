@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
+from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.errors import AttributeRefused, invalid

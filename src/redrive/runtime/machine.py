@@ -1,12 +1,17 @@
-"""The system's clock, as `redrive.engine.ports.Clock`."""
+"""The machine's clock and randomness, as the engine's ports have them."""
 
 import asyncio
 import logging
+import os
+import random
+import socket
 import time
 from collections.abc import Callable
 from typing import Final
 
-from redrive.engine.ports import Timer
+from typing_extensions import override
+
+from redrive.engine.ports import Clock, Runtime, Timer
 
 logger = logging.getLogger(__name__)
 
@@ -74,3 +79,42 @@ async def warn_of_jumps(now: Callable[[], int]) -> None:
             else "what was in flight or delayed comes back that much earlier"
         )
         logger.warning("clock.jumped seconds=%+.1f: %s", jump_ms / 1000, effect)
+
+
+# A message takes 16 bytes for its id, a claim 8 for its token. Asking the kernel costs about as much for 4 KiB as
+# for 16 bytes (0.5 µs), so it is asked for 256 messages at a time.
+_POOL_BYTES = 4096
+
+
+class PooledSystemRandom(random.SystemRandom):
+    """The kernel's randomness, fetched a pool at a time; nobody can guess what comes next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pool = b""
+        self._at = 0
+
+    @override
+    def randbytes(self, n: int) -> bytes:
+        """Return `n` random bytes."""
+        if n > _POOL_BYTES:
+            return os.urandom(n)
+        if self._at + n > len(self._pool):
+            self._pool = os.urandom(_POOL_BYTES)
+            self._at = 0
+        begin = self._at
+        self._at = end = begin + n
+        return self._pool[begin:end]
+
+    @override
+    def getrandbits(self, k: int) -> int:
+        """Return an integer of `k` random bits."""
+        n = (k + 7) // 8
+        return int.from_bytes(self.randbytes(n)) >> (n * 8 - k)
+
+
+def real_runtime(clock: Clock) -> Runtime:
+    """The machine's chance (ids and claim tokens that nobody can guess) and a name for this process."""
+    chance = PooledSystemRandom()
+    node = f"{socket.gethostname()}-{os.getpid()}-{chance.getrandbits(32):08x}"
+    return Runtime(clock, chance, node)
