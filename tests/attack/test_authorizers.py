@@ -13,12 +13,14 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer
-from redrive.aws.apigateway.authorizers.issuers import Issuers, TokenRefusal, read_token
+from redrive.aws.apigateway.authorizers.functions import (
+    AuthorizerFunctions,
+    AuthorizerVerdict,
+    FunctionAuthorizer,
+)
+from redrive.aws.apigateway.authorizers.http import Issuers, TokenRefusal, read_token
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.authorizers.verdicts import AuthorizerVerdict
-from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.http.definitions import defined_tree
 from redrive.aws.wire.errors import AwsError

@@ -10,13 +10,12 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.roles import integration_roles
+from redrive.aws.apigateway.control.apis import integration_roles
+from redrive.aws.apigateway.control.exchange import Refusal
+from redrive.aws.apigateway.requests.admission import Callers
 from redrive.aws.apigateway.requests.answers import ApiAnswer
-from redrive.aws.apigateway.requests.callers import Callers
 from redrive.aws.apigateway.rest.facade import ApiGateway
-from redrive.aws.apigateway.rest.integrations import Integrations
-from redrive.aws.apigateway.rest.services import ServiceIntegration
+from redrive.aws.apigateway.rest.integrations import Integrations, ServiceIntegration
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities

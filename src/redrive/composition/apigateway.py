@@ -1,21 +1,18 @@
 """Amazon API Gateway: APIs, and what is behind them."""
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
-from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
-from redrive.aws.apigateway.authorizers.issuers import Issuers
+from redrive.aws.apigateway.authorizers.http import HttpAuthorizers, Issuers
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.roles import integration_roles
+from redrive.aws.apigateway.control.apis import integration_roles
 from redrive.aws.apigateway.front import ApiFront
 from redrive.aws.apigateway.http.front import HttpApiFront
-from redrive.aws.apigateway.requests.access_log import AccessLog
-from redrive.aws.apigateway.requests.callers import Callers
-from redrive.aws.apigateway.requests.metrics import ApiMetrics
-from redrive.aws.apigateway.requests.outgoing import OutgoingCalls
+from redrive.aws.apigateway.requests.admission import Callers
+from redrive.aws.apigateway.requests.answers import OutgoingCalls
+from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
 from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
-from redrive.aws.apigateway.rest.integrations import Integrations
-from redrive.aws.apigateway.rest.services import ServiceIntegration
+from redrive.aws.apigateway.rest.integrations import Integrations, ServiceIntegration
 from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.aws.kit.service import offered, service_of
 from redrive.composition.core import Core

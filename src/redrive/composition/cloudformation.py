@@ -1,10 +1,10 @@
 """AWS CloudFormation: stacks of the resources of all the other services."""
 
-from redrive.aws.cloudformation.changes.notifying import StackTopicEndpoint
+from redrive.aws.cloudformation.changes.journal import StackTopicEndpoint
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.changes.programs import Services
 from redrive.aws.cloudformation.documents.history import TO_TOPIC
-from redrive.aws.cloudformation.documents.names import PATH
+from redrive.aws.cloudformation.documents.records import PATH
 from redrive.aws.cloudformation.facade import CloudFormation
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.composition.core import Core

@@ -4,15 +4,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import METHODS, REST_API, STAGES, EditedApi, RestApi
+from redrive.aws.apigateway.control.exchange import Refusal
+from redrive.aws.apigateway.control.records import (
+    DEFAULT_STAGE,
+    HTTP_API,
+    METHODS,
+    REST_API,
+    STAGES,
+    EditedApi,
+    RestApi,
+)
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
-from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API
 from redrive.aws.apigateway.requests.function_proxy import function_arn
 from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS, route_series
+from redrive.aws.apigateway.rest.integrations import read_uri
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES
-from redrive.aws.apigateway.rest.services import read_uri
 from redrive.console import links
 from redrive.console.visit import Visit
 from redrive.engine.resources import Documents

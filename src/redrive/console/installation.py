@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.access.keys import Keyring
-from redrive.aws.apigateway.requests.outgoing import Web
+from redrive.aws.apigateway.requests.answers import Web
 from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.apigateway.requests.access_log import AccessLog, refusal_of
+from redrive.aws.apigateway.requests.metrics import AccessLog, refusal_of
 from redrive.engine.ports import LogSink
 from redrive.model.http import Request
 from redrive.model.names import ResourceName

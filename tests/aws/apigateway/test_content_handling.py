@@ -4,8 +4,8 @@ from base64 import b64encode
 
 import pytest
 
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.mapping.content_handling import TO_BINARY, TO_TEXT, decoded, encoded, is_binary
+from redrive.aws.apigateway.control.exchange import Refusal
+from redrive.aws.apigateway.mapping.parameters import TO_BINARY, TO_TEXT, decoded, encoded, is_binary
 
 BYTES = b"\x89PNG\x00\xff"
 TEXT = b64encode(BYTES)

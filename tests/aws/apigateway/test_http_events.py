@@ -8,14 +8,14 @@ import pytest
 from redrive.access.principals import account_root
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.apigateway.requests.http_events import event_of
+from redrive.aws.apigateway.requests.function_proxy import event_v2_of
 from redrive.model.http import Request
 
 ACCOUNT = "123456789012"
 
 
 def _event(exchange: Exchange) -> dict[str, Any]:
-    event: dict[str, Any] = orjson.loads(event_of(exchange))
+    event: dict[str, Any] = orjson.loads(event_v2_of(exchange))
     return event
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.cloudformation.template.capabilities import lacking
+from redrive.aws.cloudformation.stacks.requests import lacking
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import read_sections

@@ -5,8 +5,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render_within

@@ -4,16 +4,21 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import API_PLACE, REST, REST_API, ApiPlace, RestApi, api_key
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
+from redrive.aws.apigateway.control.records import (
+    API_PLACE,
+    HTTP_API,
+    REST,
+    REST_API,
+    ApiPlace,
+    RestApi,
+    api_key,
+)
 from redrive.aws.apigateway.control.targets import URLS, InvokeTarget, target_of
 from redrive.aws.apigateway.http import front as http_front
 from redrive.aws.apigateway.http.front import HttpApiFront
-from redrive.aws.apigateway.http.records import HTTP_API
-from redrive.aws.apigateway.requests.access_log import AccessLog
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused, response_of
-from redrive.aws.apigateway.requests.metrics import ApiMetrics
+from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.wire.cors import preflight, shared
 from redrive.engine.engine import Engine

@@ -2,14 +2,13 @@
 
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.policies import StackPolicyOperations
-from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.changes.programs import Services
+from redrive.aws.cloudformation.documents.signals import SignalOperations
 from redrive.aws.cloudformation.service import SERVICE
 from redrive.aws.cloudformation.stacks.change_sets import ChangeSetOperations
-from redrive.aws.cloudformation.stacks.describing import StackViews
+from redrive.aws.cloudformation.stacks.describing import ExportOperations, StackViews
 from redrive.aws.cloudformation.stacks.drift import DriftOperations
-from redrive.aws.cloudformation.stacks.exports import ExportOperations
 from redrive.aws.cloudformation.stacks.operations import StackChanges
-from redrive.aws.cloudformation.stacks.signals import SignalOperations
 from redrive.aws.cloudformation.stacks.templates import TemplateOperations
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.service import OfferedService

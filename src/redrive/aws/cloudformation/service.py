@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import Final
 
 from redrive.aws.cloudformation.documents.errors import translated
-from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, place
 from redrive.aws.cloudformation.documents.history import (
     CHANGE_SET,
     DIALECT,
@@ -15,8 +14,16 @@ from redrive.aws.cloudformation.documents.history import (
     SIGNAL,
     TO_TOPIC,
 )
-from redrive.aws.cloudformation.documents.names import PATH, stack_arn
-from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
+from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, place
+from redrive.aws.cloudformation.documents.records import (
+    OPERATION,
+    PATH,
+    RESOURCE,
+    STACK,
+    STACK_NAME,
+    TEMPLATE,
+    stack_arn,
+)
 from redrive.aws.gateway.owed_calls import owed_profiles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of

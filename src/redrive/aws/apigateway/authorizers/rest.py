@@ -10,17 +10,18 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
-from redrive.aws.apigateway.authorizers.verdicts import (
+from redrive.aws.apigateway.authorizers.functions import (
+    AuthorizerFunctions,
     AuthorizerVerdict,
+    FunctionAuthorizer,
+    check_ttl,
     decide,
     misconfigured,
     policy_verdict,
     scalars,
 )
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
-from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.parameters import request_value
 from redrive.aws.apigateway.requests import function_proxy as functions

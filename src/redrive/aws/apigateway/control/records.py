@@ -1,9 +1,12 @@
-"""Documents of API Gateway: APIs, deployments, keys, plans, and the places that ids lead to."""
+"""Documents of API Gateway: APIs and the trees in them, deployments, keys, plans; ids, and the places they lead to."""
 
-from collections.abc import Mapping
+import random
+import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from redrive.aws.apigateway.control.errors import bad_request
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 
@@ -124,3 +127,75 @@ API_KEY: Final = DocumentKind.of("apigateway_key", ApiKey)
 KEY_VALUE: Final = DocumentKind.of("apigateway_key_value", KeyValue)
 USAGE_PLAN: Final = DocumentKind.of("apigateway_plan", UsagePlan)
 ACCOUNT: Final = DocumentKind.of("apigateway_account", GatewayAccount)
+
+
+_LETTERS: Final = string.ascii_lowercase + string.digits
+_CHOSEN: Final = frozenset(string.ascii_lowercase + string.digits + "-")
+_CHOSEN_CHARS_MAX: Final = 63
+API_CHARS: Final = 10
+PART_CHARS: Final = 6
+KEY_CHARS: Final = 40
+CHOSEN_TAG: Final = "_custom_id_"
+"""The tag by which callers choose the id of an API that they make, as LocalStack has it."""
+
+
+def new_id(chance: random.Random, chars: int = PART_CHARS) -> str:
+    """An id of so many small letters and digits; it begins with a letter, as names of hosts do."""
+    rest = (chance.choice(_LETTERS) for _ in range(chars - 1))
+    return chance.choice(string.ascii_lowercase) + "".join(rest)
+
+
+def chosen_id(tags: dict[str, str]) -> str:
+    """The id that a caller wants for an API; empty: any.
+
+    Raises:
+        AwsError: `BadRequestException`: it is no part of a host's name.
+    """
+    chosen = tags.get(CHOSEN_TAG, "")
+    fits = len(chosen) <= _CHOSEN_CHARS_MAX and _CHOSEN.issuperset(chosen) and chosen.strip("-") == chosen
+    if not fits:
+        raise bad_request(f"Invalid API identifier chosen by the tag {CHOSEN_TAG}: {chosen}")
+    return chosen
+
+
+Path = Sequence[str]
+"""The keys that lead to a place."""
+
+
+def value_at(tree: Tree, path: Path) -> Any:
+    """The value at a place; None: nothing stands there."""
+    at: Any = tree
+    for key in path:
+        at = at.get(key) if isinstance(at, Mapping) else None
+        if at is None:
+            return None
+    return at
+
+
+def with_value(tree: Tree, path: Path, value: Any) -> dict[str, Any]:
+    """The tree with a value at a place; what leads there is made where it is missing."""
+    key, *rest = path
+    if not rest:
+        return {**tree, key: value}
+    return {**tree, key: with_value(tree.get(key) or {}, rest, value)}
+
+
+def without(tree: Tree, path: Path) -> dict[str, Any]:
+    """The tree without what stands at a place."""
+    key, *rest = path
+    if key not in tree:
+        return dict(tree)
+    if not rest:
+        return {name: value for name, value in tree.items() if name != key}
+    return {**tree, key: without(tree[key], rest)}
+
+
+DEFAULT_STAGE: Final = "$default"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpApi(EditedApi):
+    """An HTTP API: its tree has routes, integrations and stages; stages that deploy by themselves show it as it is."""
+
+
+HTTP_API: Final = DocumentKind.of("apigateway_http_api", HttpApi)

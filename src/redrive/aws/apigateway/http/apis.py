@@ -1,4 +1,4 @@
-"""HTTP APIs: made, imported, shown, changed and deleted, with all that they consist of."""
+"""Operations on HTTP APIs, their deployments and tags."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,19 +6,23 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
 from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, not_found, unoffered
-from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
 from redrive.aws.apigateway.control.records import (
+    API_CHARS,
+    DEFAULT_STAGE,
     DEPLOYMENT,
     HTTP,
+    HTTP_API,
     STAGES,
     ApiDeployment,
+    HttpApi,
     Tree,
+    chosen_id,
     deployment_key,
+    new_id,
 )
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.definitions import defined_tree
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
-from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.aws.apigateway.rest.definitions import read_definition
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, CUSTOM, JWT, check_authorizer
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
-from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import Tree, new_id
 from redrive.aws.apigateway.http.kinds import (
     INTEGRATIONS,
     ROUTES,

@@ -10,18 +10,20 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
-from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, Tree, deployment_key
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal
+from redrive.aws.apigateway.control.records import (
+    DEFAULT_STAGE,
+    DEPLOYMENT,
+    STAGES,
+    HttpApi,
+    Tree,
+    deployment_key,
+)
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, SUBTYPES, TARGET, TIMEOUT_MS
-from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
 from redrive.aws.apigateway.mapping.parameters import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions
-from redrive.aws.apigateway.requests import http_events
-from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, signer
-from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
-from redrive.aws.apigateway.requests.callers import Callers
-from redrive.aws.apigateway.requests.outgoing import OutgoingCalls, http_headers, url_with
+from redrive.aws.apigateway.requests.admission import SIGNED, Callers, check_policies, signer
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with
 from redrive.aws.apigateway.requests.routing import RememberedRoutes
 from redrive.aws.apigateway.requests.usage import Throttles
 from redrive.aws.gateway.authentication import Authentication
@@ -186,11 +188,11 @@ class HttpApiFront:
         event = (
             functions.event_of(exchange, coded=is_coded(exchange.request), version="1.0")
             if is_first
-            else http_events.event_of(exchange)
+            else functions.event_v2_of(exchange)
         )
         arn = functions.function_arn(integration["IntegrationUri"])
         payload = await functions.invoked(self._calls, arn, event, caller, exchange)
-        return functions.answer_of(payload, coded=True) if is_first else http_events.answer_of(payload)
+        return functions.answer_of(payload, coded=True) if is_first else functions.answer_v2_of(payload)
 
     async def _service_answer(
         self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any

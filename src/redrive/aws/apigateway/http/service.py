@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.aws.apigateway.control.errors import translated
+from redrive.aws.apigateway.control.records import HTTP_API
 from redrive.aws.apigateway.control.scopes import path_scopes
-from redrive.aws.apigateway.http.records import HTTP_API
 from redrive.aws.gateway.host import Host
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
@@ -21,10 +21,9 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:
-    from redrive.aws.apigateway.control.apis import Apis
-    from redrive.aws.apigateway.control.roles import integration_roles
+    from redrive.aws.apigateway.control.apis import Apis, integration_roles
     from redrive.aws.apigateway.http.apis import HTTP_APIS, TAGS, HttpApiOperations
-    from redrive.aws.apigateway.http.parts import operations_alike
+    from redrive.aws.apigateway.http.kinds import operations_alike
 
     apis = Apis(host.engine, HTTP_APIS, integration_roles(host.sessions.identities))
     operations = HttpApiOperations(host.engine, apis)

@@ -1,15 +1,18 @@
-"""Parameter mappings: where the parameters of what is behind a method, and the headers of an answer, come from.
+"""Parameter mappings of integrations and answers, and conversions of their bodies between bytes and base64.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/request-response-data-mappings.html
+https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings-workflow.html
 """
 
-from collections.abc import Mapping
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
-from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.mapping.json_paths import looked_up
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal
+from redrive.aws.apigateway.mapping.template_objects import looked_up
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.model.budget import Budget, OverBudgetError
 
@@ -109,3 +112,40 @@ def as_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return orjson.dumps(value).decode()
+
+
+TO_BINARY: Final = "CONVERT_TO_BINARY"
+TO_TEXT: Final = "CONVERT_TO_TEXT"
+HANDLINGS: Final = (TO_BINARY, TO_TEXT)
+_ANY_TYPE: Final = "*/*"
+
+
+def is_binary(types: Sequence[str], kind: str) -> bool:
+    """True if a media type is among an API's binary ones."""
+    family = f"{kind.partition('/')[0]}/*"
+    return any(each in (_ANY_TYPE, kind, family) for each in types)
+
+
+def encoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
+    """A body with its bytes as base64, where they shall be text.
+
+    Args:
+        body: As it came.
+        handling: `contentHandling`; None: the body is passed on as it is.
+        is_binary: Whether its type is among the API's binary ones: what is text stays text.
+    """
+    return base64.b64encode(body) if handling == TO_TEXT and is_binary else body
+
+
+def decoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
+    """A body of base64 as the bytes that it stands for, where it shall be binary; arguments as of `encoded`.
+
+    Raises:
+        Refusal: The text is not base64.
+    """
+    if handling != TO_BINARY or is_binary:
+        return body
+    try:
+        return base64.b64decode(body.strip(), validate=True)
+    except binascii.Error:
+        raise Refusal("API_CONFIGURATION_ERROR", reason="Unable to base64 decode the body.") from None

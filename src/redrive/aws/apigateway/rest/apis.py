@@ -1,4 +1,4 @@
-"""REST APIs as wholes: made, imported, shown, changed and deleted."""
+"""Operations on REST APIs as wholes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, unoffered
-from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
 from redrive.aws.apigateway.control.records import (
+    API_CHARS,
     REST,
     REST_API,
     RestApi,
     Tree,
+    chosen_id,
+    new_id,
 )
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
 from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of

@@ -13,9 +13,8 @@ import yaml
 
 from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, authorizer_of
 from redrive.aws.apigateway.control.errors import bad_request
-from redrive.aws.apigateway.control.gateway_responses import RESPONSES
-from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, Tree
+from redrive.aws.apigateway.control.exchange import RESPONSES
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, Tree, new_id
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
 from redrive.aws.apigateway.rest.kinds import RESOURCES

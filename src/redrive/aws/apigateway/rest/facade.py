@@ -1,11 +1,8 @@
 """Amazon API Gateway, REST APIs, on an engine."""
 
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.apis import Apis
-from redrive.aws.apigateway.control.roles import integration_roles, log_roles
-from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
+from redrive.aws.apigateway.control.apis import Apis, integration_roles, log_roles
 from redrive.aws.apigateway.rest.apis import REST_APIS, RestApiOperations
-from redrive.aws.apigateway.rest.deployments import DeploymentOperations
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.invoke_tests import InvokeTests
 from redrive.aws.apigateway.rest.keys import ApiKeyOperations
@@ -14,8 +11,8 @@ from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.resources import ResourceOperations
 from redrive.aws.apigateway.rest.service import SERVICE
-from redrive.aws.apigateway.rest.stages import StageOperations
-from redrive.aws.apigateway.rest.tags import TAGS, ApiTags
+from redrive.aws.apigateway.rest.stages import DeploymentOperations, StageOperations
+from redrive.aws.apigateway.rest.tags import TAGS, ApiTags, GatewayAccountOperations
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.service import OfferedService

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redrive.aws.apigateway.authorizers.rest import CUSTOM, RestAuthorizers
-from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
 from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, check_request, signer

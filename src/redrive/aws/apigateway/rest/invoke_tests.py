@@ -11,8 +11,7 @@ from typing import Any, Final
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import unoffered
-from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.records import ApiDeployment, RestApi
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.requests.admission import check_request

@@ -5,8 +5,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, not_found, unoffered
-from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
-from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
+from redrive.aws.apigateway.control.records import (
+    API_CHARS,
+    API_KEY,
+    KEY_CHARS,
+    KEY_VALUE,
+    USAGE_PLAN,
+    ApiKey,
+    KeyValue,
+    api_key,
+    new_id,
+)
 from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import PatchRules, patched
 from redrive.aws.apigateway.rest.tags import TAGS

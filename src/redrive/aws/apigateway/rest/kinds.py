@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.aws.apigateway.control.errors import not_found
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, STAGES, Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, STAGES, Tree, value_at
 from redrive.aws.apigateway.rest.patching import PatchRules
-from redrive.aws.apigateway.rest.trees import value_at
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shape, Structure

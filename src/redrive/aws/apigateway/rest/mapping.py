@@ -7,10 +7,14 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
-from redrive.aws.apigateway.mapping.parameters import request_value, response_value
+from redrive.aws.apigateway.control.exchange import Exchange, Refusal
+from redrive.aws.apigateway.mapping.parameters import (
+    decoded,
+    encoded,
+    is_binary,
+    request_value,
+    response_value,
+)
 from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed

@@ -6,8 +6,8 @@ from typing import Any, Final
 from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, CUSTOM
 from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import absent_as, bad_request, conflict, unoffered
-from redrive.aws.apigateway.control.records import RestApi, Tree
-from redrive.aws.apigateway.mapping.content_handling import HANDLINGS
+from redrive.aws.apigateway.control.records import RestApi, Tree, value_at, with_value
+from redrive.aws.apigateway.mapping.parameters import HANDLINGS
 from redrive.aws.apigateway.rest.kinds import (
     INTEGRATION_RESPONSE,
     METHOD,
@@ -16,7 +16,6 @@ from redrive.aws.apigateway.rest.kinds import (
     RESOURCE,
     PartKind,
 )
-from redrive.aws.apigateway.rest.trees import value_at, with_value
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 

@@ -9,9 +9,17 @@ from typing import Any, Final
 from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authorizer
 from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
-from redrive.aws.apigateway.control.gateway_responses import DEFAULTS, RESPONSES
-from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, RestApi, Tree
+from redrive.aws.apigateway.control.exchange import DEFAULTS, RESPONSES
+from redrive.aws.apigateway.control.records import (
+    GATEWAY_RESPONSES,
+    METHODS,
+    RestApi,
+    Tree,
+    new_id,
+    value_at,
+    with_value,
+    without,
+)
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.kinds import (
     AUTHORIZER,
@@ -32,7 +40,6 @@ from redrive.aws.apigateway.rest.methods import (
     check_validator,
 )
 from redrive.aws.apigateway.rest.patching import invalid_path, patched
-from redrive.aws.apigateway.rest.trees import value_at, with_value, without
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_api, not_found
-from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
 from redrive.aws.apigateway.control.records import (
     API_KEY,
@@ -15,6 +14,7 @@ from redrive.aws.apigateway.control.records import (
     ApiKey,
     UsagePlan,
     api_key,
+    new_id,
 )
 from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import PatchRules, patched, steps_of

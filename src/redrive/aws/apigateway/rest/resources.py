@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import Apis
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, error
-from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import METHODS, RestApi, Tree
+from redrive.aws.apigateway.control.records import METHODS, RestApi, Tree, new_id
 from redrive.aws.apigateway.rest.kinds import RESOURCE, RESOURCES
 from redrive.aws.apigateway.rest.patching import patched
 from redrive.aws.kit.call import Call

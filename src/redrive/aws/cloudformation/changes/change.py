@@ -1,7 +1,7 @@
-"""Phases: how a stack comes from one status to the next, by the steps of its resources.
+"""A change to a stack: phases that bring it from one status to the next, by steps of its resources.
 
-A stack's status says which phase it is in, and its resources how far that is; so a change that was cut short goes on
-from what is written down.
+The stack's status says which phase it is in, and the documents of its resources how far the phase has come; so a change
+that was interrupted continues from what is stored.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,9 +10,8 @@ from typing import Final
 
 from redrive.aws.cloudformation.changes.journal import Journal
 from redrive.aws.cloudformation.changes.order import Ordered, reversed_order
-from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.changes.removal import ResourceRemoval
-from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.changes.programs import Programs, Services
+from redrive.aws.cloudformation.changes.step_parts import ResourceRemoval
 from redrive.aws.cloudformation.changes.steps import Steps
 from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, Export, export_key, import_key
@@ -26,7 +25,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackOperation,
     StackResource,
 )
-from redrive.aws.cloudformation.documents.words import Activity, StackSignals
+from redrive.aws.cloudformation.documents.signals import Activity, StackSignals
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.change import Change
-from redrive.aws.cloudformation.changes.journal import Journal, Superseded, stack_event
-from redrive.aws.cloudformation.changes.notifying import put_events
-from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
+from redrive.aws.cloudformation.changes.programs import Services
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL, StackEvent
 from redrive.aws.cloudformation.documents.records import (
+    GIVEN_UP,
     OPERATION,
     RESOURCE,
     STACK,
@@ -21,8 +21,7 @@ from redrive.aws.cloudformation.documents.records import (
     Stack,
     StackOperation,
 )
-from redrive.aws.cloudformation.documents.states import GIVEN_UP
-from redrive.aws.cloudformation.documents.words import Activity, DocumentWatch, StackSignals
+from redrive.aws.cloudformation.documents.signals import Activity, DocumentWatch, StackSignals
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.ports import DocumentKind

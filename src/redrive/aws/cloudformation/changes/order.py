@@ -1,14 +1,12 @@
-"""Work in the order that a graph asks for, as much of it at once as there may be."""
+"""Runs steps in the order of their dependencies, up to 32 of them at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
-from redrive.aws.cloudformation.documents.words import Activity
+from redrive.aws.cloudformation.documents.signals import Activity
 
-AT_ONCE_MAX: Final = (
-    32  # steps that ask a service at the same time; those that wait for somebody's word count too
-)
+AT_ONCE_MAX: Final = 32  # steps at the same time, those that wait for a signal included
 
 
 class StepFailed(Exception):  # noqa: N818 - an outcome

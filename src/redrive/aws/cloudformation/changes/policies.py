@@ -6,11 +6,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from redrive.aws.cloudformation.changes.sources import Services, object_text
+from redrive.aws.cloudformation.changes.programs import Services, object_text
 from redrive.aws.cloudformation.documents.errors import invalid
-from redrive.aws.cloudformation.documents.finding import standing_stack
-from redrive.aws.cloudformation.documents.records import STACK
-from redrive.aws.cloudformation.documents.states import is_in_progress
+from redrive.aws.cloudformation.documents.lookup import standing_stack
+from redrive.aws.cloudformation.documents.records import STACK, is_in_progress
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -1,4 +1,4 @@
-"""Parts of steps: a resource's name, a call to its service, a line in the journal."""
+"""Parts that steps share (names, calls to services, entries in the journal), and the steps that remove resources."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -7,9 +7,8 @@ from typing import Any, Final, NoReturn
 
 from redrive.aws.cloudformation.changes.journal import Journal, event_of
 from redrive.aws.cloudformation.changes.order import StepFailed
-from redrive.aws.cloudformation.changes.sources import Services
+from redrive.aws.cloudformation.changes.programs import Services
 from redrive.aws.cloudformation.changes.values import resolved
-from redrive.aws.cloudformation.changes.wishes import wanted_of
 from redrive.aws.cloudformation.documents.history import (
     EXPORT,
     IMPORT,
@@ -18,9 +17,8 @@ from redrive.aws.cloudformation.documents.history import (
     export_key,
     import_key,
 )
-from redrive.aws.cloudformation.documents.names import made_up
-from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource
-from redrive.aws.cloudformation.documents.words import SIGNALS, StackSignals, duration_ms
+from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource, made_up
+from redrive.aws.cloudformation.documents.signals import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.resource_type import (
     Act,
@@ -30,11 +28,42 @@ from redrive.aws.cloudformation.types.resource_type import (
     ResourceState,
     ResourceType,
 )
+from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
+
+
+def wanted_of(
+    stack: Stack, resource: StackResource, base_url: str, words: StackSignals, *, again: bool
+) -> ResourceSpec:
+    """A resource as its stack wants it.
+
+    Args:
+        stack: Whose it is.
+        resource: As it is written down.
+        base_url: What URLs of this server begin with.
+        words: What it may wait for.
+        again: It may be there already.
+    """
+    return ResourceSpec(
+        stack=stack.name,
+        stack_id=stack.arn,
+        logical_id=resource.logical_id,
+        type=resource.type,
+        name=resource.name,
+        physical_id=resource.physical_id,
+        properties=resource.properties,
+        words=words,
+        tags=stack.aim.tags,
+        base_url=base_url,
+        again=again,
+        change=stack.change,
+        attributes=resource.attributes,
+    )
+
 
 CANCELLED: Final = "Resource creation cancelled"
 
@@ -235,3 +264,96 @@ def _code(error: AwsError) -> str:
         if any(part in error.code for part in parts):
             return code
     return "GeneralServiceException" if error.status >= _SERVER_FAULT else "InvalidRequest"
+
+
+class ResourceRemoval(StepParts):
+    """The steps that remove the resources of a stack."""
+
+    async def remove(self, name: str, *, forget: bool = False) -> None:
+        """Remove a resource, and what it replaced.
+
+        Args:
+            name: Its logical id.
+            forget: The stack goes on without it.
+
+        Raises:
+            StepFailed: It could not be removed.
+        """
+        current = self.resources[name]
+        await self.clear_leftovers(name)
+        current = self.resources[name]
+        if current.status in {"DELETE_COMPLETE", "DELETE_SKIPPED"}:
+            return
+        if self._is_kept(current):
+            await self._finish(replace(current, status="DELETE_SKIPPED"), forget=forget)
+            return
+        was_made = bool(current.physical_id) or current.status != "CREATE_FAILED"
+        if current.name or current.physical_id:
+            current = replace(current, status="DELETE_IN_PROGRESS", reason="", updated_at=self._journal.now)
+            await self._write(current, event_of(self._stack, current, current.updated_at))
+            reason = await self._delete(
+                current, Leftover(current.type, current.name, current.physical_id, current.properties)
+            )
+            if reason and self._stack.forced:
+                await self._finish(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
+                return
+            if reason and was_made:  # of what was not, nothing can be left (recorded)
+                await self._fail(current, "DELETE_FAILED", reason)
+        await self._finish(replace(current, status="DELETE_COMPLETE"), forget=forget)
+
+    def _is_kept(self, current: StackResource) -> bool:
+        if current.logical_id in self._stack.retained:
+            return True
+        if not current.physical_id:
+            return False
+        created_in_vain = current.born == self._stack.change and "ROLLBACK" in self._stack.status
+        return current.policy == "Retain" or (
+            current.policy == "RetainExceptOnCreate" and not created_in_vain
+        )
+
+    async def _finish(self, current: StackResource, *, forget: bool) -> None:
+        current = replace(current, updated_at=self._journal.now)
+        event = event_of(self._stack, current, current.updated_at, reason=current.reason)
+        if forget:
+            await self._journal.forget(current, event)
+            del self.resources[current.logical_id]
+        else:
+            await self._write(current, event)
+
+    async def clear_leftovers(self, name: str) -> None:
+        """Remove what a resource replaced, as far as nobody wants it kept; what cannot be removed stays behind."""
+        current = self.resources[name]
+        if not current.leftovers:
+            return
+        events = []
+        for left in current.leftovers:
+            if left.policy == "Retain":
+                continue
+            old = replace(current, physical_id=left.physical_id, properties=left.properties)
+            events.append(event_of(self._stack, old, self._journal.now, "DELETE_IN_PROGRESS"))
+            reason = await self._delete(current, left)
+            status = "DELETE_FAILED" if reason else "DELETE_COMPLETE"
+            events.append(event_of(self._stack, old, self._journal.now, status, reason))
+        await self._write(replace(current, leftovers=()), *events)
+
+    async def _delete(self, current: StackResource, left: Leftover) -> str:
+        """Remove a resource; the reason why it could not be, or an empty text."""
+        kind = type_of(left.type)
+        spec = replace(
+            self._spec(current, again=True),
+            name=left.name,
+            physical_id=left.physical_id,
+            properties=left.properties,
+        )
+
+        async def delete(ask: Ask, spec: ResourceSpec) -> ResourceState:
+            physical_id = spec.physical_id or await kind.find(ask, spec)
+            if physical_id:
+                await kind.delete(ask, replace(spec, physical_id=physical_id))
+            return ResourceState(physical_id)
+
+        try:
+            await self._attempt(kind, delete, spec)
+        except AttemptRefused as refusal:
+            return refusal.reason
+        return ""

@@ -1,4 +1,4 @@
-"""Steps: a resource is made, changed or replaced as its template says, or put back as it was."""
+"""Steps: a resource is created, updated or replaced as its template says, or restored to what it was."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Values: what the functions of a template refer to while its stack is being made."""
+"""Values that the functions of a template refer to while its stack is created or updated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

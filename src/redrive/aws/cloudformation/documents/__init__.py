@@ -1,1 +1,1 @@
-"""Documents of stacks, their history and states, and how callers name them."""
+"""Documents of stacks and of their history, how callers name stacks, and what resources wait for."""

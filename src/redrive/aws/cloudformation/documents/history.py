@@ -1,4 +1,4 @@
-"""Events of stacks, exports, and what waits for somebody's word."""
+"""Documents beside stacks: events, change sets, exports and their imports, signals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,17 +1,81 @@
-"""Documents of stacks: the stack itself, its templates, and each of its resources."""
+"""Documents of stacks: the stack itself, its templates and resources; their names, and what each status allows."""
 
 import enum
+import random
+import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from redrive.access.session_tokens import Session
-from redrive.aws.cloudformation.documents.names import stack_arn
+from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import DocumentKind, Unremembered
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
+
+PATH: Final = "/_redrive/cloudformation/"  # of what is sent to stacks
+NAME_CHARS_MAX: Final = 128
+_NAME: Final = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
+_RANDOM_CHARS: Final = 12
+_STRANGE: Final = re.compile(r"[^a-zA-Z0-9-]")
+
+
+def stack_arn(name: ResourceName, stack: str) -> str:
+    """The id of a stack."""
+    return f"arn:aws:cloudformation:{name.region}:{name.account}:stack/{name.name}/{stack}"
+
+
+def change_set_arn(name: ResourceName, change_set: str, number: str) -> str:
+    """The id of a change set."""
+    return f"arn:aws:cloudformation:{name.region}:{name.account}:changeSet/{change_set}/{number}"
+
+
+def check_name(member: str, name: str) -> None:
+    """Check a name that a caller chose.
+
+    Raises:
+        AwsError: It has other characters, or too many.
+    """
+    if not _NAME.fullmatch(name):
+        raise invalid(
+            f"1 validation error detected: Value '{name}' at '{member}' failed to satisfy constraint: Member must"
+            f" satisfy regular expression pattern: {_NAME.pattern}"
+        )
+    if len(name) > NAME_CHARS_MAX:
+        raise invalid(
+            f"1 validation error detected: Value '{name}' at '{member}' failed to satisfy constraint: Member must"
+            f" have length less than or equal to {NAME_CHARS_MAX}"
+        )
+
+
+def id_in(text: str) -> str:
+    """The unique part of an ARN of a stack or a change set; empty for a name."""
+    return text.rpartition("/")[2] if text.startswith("arn:") else ""
+
+
+def made_up(
+    chance: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
+) -> str:
+    """A name for a resource, which nobody else has: `<stack>-<logical id>-<12 characters>`, shortened to fit.
+
+    Args:
+        chance: For the last part.
+        stack: The stack's name.
+        logical_id: The resource's name in the template.
+        chars_max: Of the name, 40 at least; 0: as long as it is.
+        suffix: The end of the name.
+        lower_case: It has small letters only.
+    """
+    letters = string.ascii_lowercase if lower_case else string.ascii_letters
+    end = "".join(chance.choices(letters + string.digits, k=_RANDOM_CHARS))
+    room = (chars_max or 10_000) - len(end) - len(suffix) - 2
+    logical = _STRANGE.sub("", logical_id)[: max(room // 2, room - len(stack))]
+    name = f"{stack[: room - len(logical)]}-{logical}-{end}{suffix}"
+    return name.lower() if lower_case else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +310,42 @@ def resource_key(stack: Stack, logical_id: str) -> str:
 def template_key(stack: Stack, template: str) -> str:
     """The key of a template's text."""
     return f"{stack.key}/{template}"
+
+
+REVIEW: Final = "REVIEW_IN_PROGRESS"
+_UPDATABLE: Final = frozenset(
+    {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_FAILED", "IMPORT_COMPLETE"}
+)
+#: What a change ends with that is given up, by the phase that it is in.
+GIVEN_UP: Final[Mapping[str, str]] = {
+    "CREATE_IN_PROGRESS": "CREATE_FAILED",
+    "DELETE_IN_PROGRESS": "DELETE_FAILED",
+    "ROLLBACK_IN_PROGRESS": "ROLLBACK_FAILED",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": "UPDATE_COMPLETE",
+    "UPDATE_IN_PROGRESS": "UPDATE_FAILED",
+    "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": "UPDATE_ROLLBACK_COMPLETE",
+    "UPDATE_ROLLBACK_IN_PROGRESS": "UPDATE_ROLLBACK_FAILED",
+}
+
+
+def is_in_progress(stack: Stack) -> bool:
+    """True if something is being done to it."""
+    return stack.status.endswith("_IN_PROGRESS") and stack.status != REVIEW
+
+
+def check_updatable(stack: Stack) -> None:
+    """Refuse to change a stack in whose status that cannot be done.
+
+    Raises:
+        AwsError: It cannot be changed.
+    """
+    if stack.status not in _UPDATABLE:
+        raise not_updatable(stack)
+
+
+def not_updatable(stack: Stack) -> AwsError:
+    """The refusal to change a stack as it is."""
+    hint = ""
+    if stack.status == "ROLLBACK_COMPLETE":
+        hint = " Delete it first; --on-failure DELETE does that by itself."
+    return invalid(f"Stack:{stack.arn} is in {stack.status} state and can not be updated.{hint}")

@@ -3,34 +3,36 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.cloudformation.changes.notifying import put_events
+from redrive.aws.cloudformation.changes.journal import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
-from redrive.aws.cloudformation.documents.finding import (
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
+from redrive.aws.cloudformation.documents.lookup import (
     current_in,
     find_change_set,
     find_stack,
     place,
     standing_stack,
 )
-from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
-from redrive.aws.cloudformation.documents.names import change_set_arn, check_name
 from redrive.aws.cloudformation.documents.records import (
+    REVIEW,
     STACK,
     STACK_NAME,
     TEMPLATE,
     Stack,
     StackSettings,
     asked_by,
+    change_set_arn,
+    check_name,
+    check_updatable,
+    is_in_progress,
     template_key,
 )
-from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, is_in_progress
 from redrive.aws.cloudformation.stacks.describing import shown_parameters
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
-from redrive.aws.cloudformation.stacks.preview import preview
-from redrive.aws.cloudformation.stacks.property_values import without_values
-from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
+from redrive.aws.cloudformation.stacks.preview import preview, without_values
+from redrive.aws.cloudformation.stacks.requests import EXPAND, lacking
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

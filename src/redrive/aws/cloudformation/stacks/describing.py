@@ -1,4 +1,4 @@
-"""Operations that show stacks, their resources and their events."""
+"""Operations that describe and list stacks, their resources, events and exports."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -8,8 +8,8 @@ import orjson
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.values import StackValues, known_value
 from redrive.aws.cloudformation.documents.errors import PAGES, invalid, no_described_stack
-from redrive.aws.cloudformation.documents.finding import find_stack, standing_stack
-from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
+from redrive.aws.cloudformation.documents.history import EVENT, EXPORT, IMPORT, StackEvent, export_key
+from redrive.aws.cloudformation.documents.lookup import find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
@@ -230,3 +230,27 @@ def _no_resource(logical_id: str, stack: Stack) -> Exception:
 
 def _without_none(description: Structure) -> Structure:
     return {name: value for name, value in description.items() if value is not None}
+
+
+class ExportOperations:
+    """Lists exports, and who uses them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._documents = engine.resources.documents
+
+    async def list_exports(self, call: Call, params: Structure) -> Structure:
+        exports = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
+        page, token = PAGES.cut("ListExports", params, exports)
+        items = []
+        for export in page:
+            stack = await self._documents.get(STACK, export.stack)
+            owner = {} if stack is None else {"ExportingStackId": stack.arn}
+            items.append({"Name": export.name, "Value": export.value, **owner})
+        return {"Exports": items, **token}
+
+    async def list_imports(self, call: Call, params: Structure) -> Structure:
+        name = params["ExportName"]
+        importers = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
+        if not importers:
+            raise invalid(f"Export '{name}' is not imported by any stack.")
+        return PAGES.of("ListImports", params, importers, lambda importer: importer.stack_name)

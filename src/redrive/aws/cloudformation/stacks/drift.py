@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.cloudformation.changes.sources import Services
-from redrive.aws.cloudformation.changes.wishes import wanted_of
+from redrive.aws.cloudformation.changes.programs import Services
+from redrive.aws.cloudformation.changes.step_parts import wanted_of
 from redrive.aws.cloudformation.documents.errors import invalid
-from redrive.aws.cloudformation.documents.finding import standing_stack
+from redrive.aws.cloudformation.documents.lookup import standing_stack
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.documents.records import (
     asked_by,
     resource_key,
 )
-from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.documents.signals import StackSignals
 from redrive.aws.cloudformation.types.resource_type import as_text
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call

@@ -8,20 +8,21 @@ from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.policies import given_policy
 from redrive.aws.cloudformation.changes.programs import (
     Programs,
+    Services,
     choose_parameters,
     expanded,
     known_values,
     processed,
     program_of,
+    template_body,
     with_included,
 )
-from redrive.aws.cloudformation.changes.sources import Services, template_body
 from redrive.aws.cloudformation.documents.errors import error, invalid
-from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
-from redrive.aws.cloudformation.documents.names import check_name
+from redrive.aws.cloudformation.documents.lookup import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
+    REVIEW,
     STACK,
     STACK_NAME,
     TEMPLATE,
@@ -30,9 +31,11 @@ from redrive.aws.cloudformation.documents.records import (
     StackSettings,
     TemplateText,
     asked_by,
+    check_name,
+    check_updatable,
+    not_updatable,
     template_key,
 )
-from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, not_updatable
 from redrive.aws.cloudformation.stacks.preview import preview
 from redrive.aws.cloudformation.stacks.requests import (
     capabilities_of,
@@ -43,11 +46,11 @@ from redrive.aws.cloudformation.stacks.requests import (
     tags_of,
     topics_of,
 )
-from redrive.aws.cloudformation.template.includes import is_including
 from redrive.aws.cloudformation.template.parameters import read_parameters
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import section
+from redrive.aws.cloudformation.template.transforms import is_including
 from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload

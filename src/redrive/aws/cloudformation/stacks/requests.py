@@ -1,15 +1,53 @@
-"""Requests that change stacks: what they leave as it was, and what they may not ask for."""
+"""Requests that change stacks: the settings that they leave as they were, capabilities, and what is refused."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
 from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
-from redrive.aws.cloudformation.documents.records import Stack, StackSettings
-from redrive.aws.cloudformation.documents.states import REVIEW, is_in_progress
-from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
+from redrive.aws.cloudformation.documents.records import REVIEW, Stack, StackSettings, is_in_progress
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.sections import Template
 from redrive.aws.wire.shapes import Structure
+
+NAMED: Final = "CAPABILITY_NAMED_IAM"
+IAM: Final = "CAPABILITY_IAM"
+EXPAND: Final = "CAPABILITY_AUTO_EXPAND"
+
+# The property that names each, where a caller may choose a name.
+_IDENTITIES: Final[Mapping[str, str]] = {
+    "AWS::IAM::Role": "RoleName",
+    "AWS::IAM::Policy": "",
+    "AWS::IAM::RolePolicy": "",
+    "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
+    "AWS::IAM::User": "UserName",
+    "AWS::IAM::Group": "GroupName",
+    "AWS::IAM::InstanceProfile": "InstanceProfileName",
+    "AWS::IAM::AccessKey": "",
+    "AWS::IAM::UserToGroupAddition": "",
+}
+
+
+def identities(template: Template) -> list[str]:
+    """The logical ids of what changes who may do what."""
+    return [name for name, resource in template.resources.items() if resource.type in _IDENTITIES]
+
+
+def needed(template: Template) -> list[str]:
+    """The capabilities that a template needs."""
+    resources = [template.resources[name] for name in identities(template)]
+    capabilities = []
+    if any(_IDENTITIES[resource.type] in resource.properties for resource in resources):
+        capabilities.append(NAMED)
+    elif resources:
+        capabilities.append(IAM)
+    return capabilities + ([EXPAND] if template.transforms else [])
+
+
+def lacking(template: Template, agreed: Sequence[str]) -> list[str]:
+    """The capabilities that a template needs, and its caller did not agree to."""
+    implied = {IAM} if NAMED in agreed else set()
+    return [name for name in needed(template) if name not in agreed and name not in implied]
 
 
 def tags_of(params: Structure, before: StackSettings) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Operations on templates: checked, summed up, and shown again."""
+"""Operations on templates: validation, summaries, and the templates of stacks and change sets."""
 
 import functools
 import json
@@ -6,22 +6,19 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.programs import Programs, with_included
-from redrive.aws.cloudformation.changes.sources import Services, template_body
+from redrive.aws.cloudformation.changes.programs import Programs, Services, template_body, with_included
 from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
-from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, standing_stack
+from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, standing_stack
 from redrive.aws.cloudformation.documents.records import (
+    REVIEW,
     STACK,
     TEMPLATE,
     Stack,
     StackSettings,
     template_key,
 )
-from redrive.aws.cloudformation.documents.states import REVIEW
-from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
-from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
+from redrive.aws.cloudformation.stacks.requests import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.template.includes import is_including
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
 from redrive.aws.cloudformation.template.program import (
     as_processed,
@@ -32,6 +29,7 @@ from redrive.aws.cloudformation.template.program import (
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section
+from redrive.aws.cloudformation.template.transforms import TYPES, is_including, is_serverless
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.hash_order import hash_order
 from redrive.aws.kit.offloading import offload

@@ -1,1 +1,1 @@
-"""The language of templates, without input or output: what a template says, checked and evaluated."""
+"""The language of templates: read, checked and evaluated without input or output (but for the serverless transform)."""

@@ -4,17 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from redrive.aws.cloudformation.template.checks import check_functions
 from redrive.aws.cloudformation.template.conditions import Conditions, check_rules
 from redrive.aws.cloudformation.template.errors import format_error
-from redrive.aws.cloudformation.template.language_extensions import (
-    LANGUAGE_EXTENSIONS,
-    SECTIONS,
-    simplify,
-    written_out,
-)
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition
-from redrive.aws.cloudformation.template.references import active, dependencies
+from redrive.aws.cloudformation.template.references import active, check_functions, dependencies
 from redrive.aws.cloudformation.template.scope import STEPS_MAX, EvaluationScope
 from redrive.aws.cloudformation.template.sections import (
     OutputDefinition,
@@ -23,6 +16,12 @@ from redrive.aws.cloudformation.template.sections import (
     read_sections,
     section,
     transforms_of,
+)
+from redrive.aws.cloudformation.template.transforms import (
+    LANGUAGE_EXTENSIONS,
+    SECTIONS,
+    simplify,
+    written_out,
 )
 from redrive.model.budget import Budget
 

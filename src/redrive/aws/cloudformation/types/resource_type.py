@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.documents.signals import StackSignals
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.schema import TypeSchema, schema_of

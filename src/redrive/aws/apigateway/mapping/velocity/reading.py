@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, VerbatimText
 from redrive.aws.apigateway.mapping.velocity.expressions import (
+    Break,
     Expression,
+    Foreach,
+    If,
     Interpolated,
     ListOf,
     Literal,
@@ -16,10 +18,13 @@ from redrive.aws.apigateway.mapping.velocity.expressions import (
     Negative,
     RangeOf,
     Reference,
+    Set,
+    Stop,
     TemplateElement,
     TemplateMember,
     TemplateNode,
     TemplateOperation,
+    VerbatimText,
 )
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.directives import Broken, Stopped
-from redrive.aws.apigateway.mapping.velocity.expressions import TemplateNode, TemplateScope
+from redrive.aws.apigateway.mapping.velocity.expressions import Broken, Stopped, TemplateNode, TemplateScope
 from redrive.aws.apigateway.mapping.velocity.reading import TemplateReader
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed, Value
 from redrive.aws.kit.offloading import offload, within_budget

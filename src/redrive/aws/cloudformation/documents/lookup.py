@@ -1,9 +1,11 @@
-"""Stacks as callers name them: by name, or by the ARN that still leads to those that were deleted."""
+"""Stacks and change sets, found as callers name them.
+
+The ARN of a stack leads to it even after it was deleted; its name does not.
+"""
 
 from redrive.aws.cloudformation.documents.errors import error, invalid, no_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
-from redrive.aws.cloudformation.documents.names import id_in
-from redrive.aws.cloudformation.documents.records import STACK, STACK_NAME, Stack
+from redrive.aws.cloudformation.documents.records import STACK, STACK_NAME, Stack, id_in
 from redrive.aws.kit.call import Call
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

@@ -1,4 +1,4 @@
-"""The process that translates one template: JSON in, JSON out.
+"""The process that translates one serverless template: JSON in, JSON out.
 
 In: `{"template": …, "parameters": {name: text}}`. Out: `{"template": …}` or `{"refusal": text}`.
 """

@@ -1,1 +1,0 @@
-"""`AWS::Serverless-2016-10-31`: templates of SAM made into templates of CloudFormation."""
