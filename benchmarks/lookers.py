@@ -26,12 +26,12 @@ class People:
         unchanged: How many of these were 304.
     """
 
-    def __init__(self, url: str, pages: Mapping[str, float], chance: random.Random) -> None:
+    def __init__(self, url: str, pages: Mapping[str, float], rng: random.Random) -> None:
         """Look at these paths of a server, each asked for anew after so many seconds."""
         address = urlsplit(url)
         self._host, self._port = address.hostname or "", address.port or 80
         self._pages = pages
-        self._chance = chance
+        self._rng = rng
         self.number = len(pages) * EACH
         self.answers = 0
         self.unchanged = 0
@@ -56,7 +56,7 @@ class People:
     async def _one(self, path: str, seconds: float) -> None:
         reader, writer = await asyncio.open_connection(self._host, self._port)
         tag = "none"
-        await asyncio.sleep(self._chance.uniform(0, seconds))  # they did not come at once
+        await asyncio.sleep(self._rng.uniform(0, seconds))  # they did not come at once
         while True:
             writer.write(
                 f"GET {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAccept: text/html\r\n"

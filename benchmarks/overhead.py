@@ -86,7 +86,7 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     engine = Engine(store, runtime)
     await engine.connect()
     pair = make_pair(runtime.clock.now())
-    secret = await installation_secret(store, runtime.chance)
+    secret = await installation_secret(store, runtime.rng)
     links = Links("http://localhost", certificate_path(pair), UnsubscribeTokens(secret))
     push_requests = NotificationRenderer(links, Signer(pair))
     engine.add_profile("sns", SnsDeliveryProfile(push_requests, runtime.clock, open_queues=True))
@@ -104,8 +104,8 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     if telemetry:
         engine.add_listener(collector.metrics)
         engine.add_listener(NodeMeters(time.perf_counter))
-        engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
-    audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
+        engine.add_listener(StatusLog(collector.logs, runtime.rng, stream), "sns")
+    audit = AuditLog(collector.logs, collector.count, runtime.rng, stream)
     parts = [data_protection(engine, audit)]
     sns = Sns(engine, parts, secret, Identities(resources.documents, restricts=False))
     services: dict[str, Facade] = {"sqs": Sqs(engine, secret), "sns": sns}

@@ -46,23 +46,27 @@ _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
 @pytest.mark.parametrize(
     ("rule", "path", "text"),
     [
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import time\nnow = time.time()"),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import time as t\nread = t.monotonic"),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "from asyncio import sleep\nsleep(1)"),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import datetime\ndatetime.datetime.now()"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "import time\nnow = time.time()"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "import time as t\nread = t.monotonic"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "from asyncio import sleep\nsleep(1)"),
         (
-            tidy.time_and_chance_come_in_by_the_front_door,
+            tidy.time_and_randomness_come_in_by_the_front_door,
+            _CORE,
+            "import datetime\ndatetime.datetime.now()",
+        ),
+        (
+            tidy.time_and_randomness_come_in_by_the_front_door,
             _CORE,
             "from datetime import datetime as d\nd.now(UTC)",
         ),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import random\nrandom.random()"),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import random\nrandom.Random()"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "import random\nrandom.random()"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "import random\nrandom.Random()"),
         (
-            tidy.time_and_chance_come_in_by_the_front_door,
+            tidy.time_and_randomness_come_in_by_the_front_door,
             _CORE,
             "from uuid import uuid4\nfield(default_factory=uuid4)",
         ),
-        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import secrets\nsecrets.token_hex(8)"),
+        (tidy.time_and_randomness_come_in_by_the_front_door, _CORE, "import secrets\nsecrets.token_hex(8)"),
         (tidy.the_loops_time_stays_in_the_server, _CORE, "asyncio.get_running_loop().time()"),
         (tidy.the_loops_time_stays_in_the_server, _CORE, "self._loop.time()"),
         (tidy.tests_wait_for_signals, "tests/test_settle.py", "import time\ntime.sleep(0.1)"),
@@ -116,7 +120,7 @@ def test_a_rule_bites(rule: Rule, path: str, text: str) -> None:
     [
         ("src/redrive/runtime/machine.py", "import time\nnow = time.time_ns()"),
         ("src/redrive/server/connection.py", "deadline = self._loop.time() + 5"),
-        (_CORE, "import random\ndef settle(chance: random.Random): ...\nsettle(random.Random(7))"),
+        (_CORE, "import random\ndef settle(rng: random.Random): ...\nsettle(random.Random(7))"),
         (
             _CORE,
             "import redrive.model.delivery\nfrom datetime import UTC, datetime\ndatetime.fromtimestamp(0, UTC)",

@@ -84,7 +84,7 @@ def _is_made_by_a_tool(folder: Path) -> bool:
     )
 
 
-# Time and chance
+# Clock and random numbers
 
 _BANNED: Final = {
     *("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter"),
@@ -94,12 +94,12 @@ _BANNED: Final = {
 }
 
 
-def time_and_chance_come_in_by_the_front_door(source: Source) -> Iterator[str]:
+def time_and_randomness_come_in_by_the_front_door(source: Source) -> Iterator[str]:
     """One direct look at the clock, and neither the simulator nor a simulated clock covers that line any more."""
     if not source.is_python("src/redrive") or source.is_python("src/redrive/runtime"):
         return
     for node in source.nodes:
-        if isinstance(node, ast.Attribute | ast.Name) and _reads_time_or_chance(
+        if isinstance(node, ast.Attribute | ast.Name) and _reads_time_or_randomness(
             origin := _origin(source, node)
         ):
             yield source.at(
@@ -109,7 +109,7 @@ def time_and_chance_come_in_by_the_front_door(source: Source) -> Iterator[str]:
             yield source.at(node.lineno, "random.Random() without a seed: take one from the caller")
 
 
-def _reads_time_or_chance(origin: str) -> bool:
+def _reads_time_or_randomness(origin: str) -> bool:
     if origin.startswith("random."):
         return not origin.startswith("random.Random")
     return origin in _BANNED or origin.startswith("secrets.")
@@ -438,7 +438,7 @@ def decisions_are_in_the_index(source: Source) -> Iterator[str]:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    time_and_chance_come_in_by_the_front_door,
+    time_and_randomness_come_in_by_the_front_door,
     the_loops_time_stays_in_the_server,
     tests_wait_for_signals,
     functions_fit_on_a_screen,

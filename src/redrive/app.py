@@ -245,7 +245,7 @@ async def _core(
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)
     refusals = Refusals(SystemClock())
-    secret = await installation_secret(store, runtime.chance)
+    secret = await installation_secret(store, runtime.rng)
     sessions = make_sessions(settings, resources.documents, secret, runtime)
     stream = id_text(runtime.message_id())
     return Core(

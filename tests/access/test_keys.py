@@ -19,8 +19,8 @@ def test_a_new_key_has_the_form_of_amazons() -> None:
 
 
 def test_chance_makes_the_key() -> None:
-    chance = random.Random(1)
-    first, second = (new_access_key("111111111111", _NOW, chance) for _ in range(2))
+    rng = random.Random(1)
+    first, second = (new_access_key("111111111111", _NOW, rng) for _ in range(2))
     assert first.access_key_id != second.access_key_id
     assert first.secret != second.secret
     assert new_access_key("111111111111", _NOW, random.Random(1)) == first

@@ -135,10 +135,10 @@ async def test_a_file_has_one_server_by_whatever_name(tmp_path: Path, name: Call
 async def test_a_damaged_file_is_told_of_in_a_sentence(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "redrive.db"
     await filled(path, documents=300)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     content = bytearray(path.read_bytes())
-    page = chance.randrange(len(content) // PAGE)
-    content[page * PAGE : (page + 1) * PAGE] = chance.randbytes(PAGE)
+    page = rng.randrange(len(content) // PAGE)
+    content[page * PAGE : (page + 1) * PAGE] = rng.randbytes(PAGE)
     path.write_bytes(content)
     told = await complaint_of(SqliteStore(path, alone=True))
     assert told is None or f"{path} is damaged" in told or f"cannot open {path}: " in told

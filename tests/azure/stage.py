@@ -101,7 +101,7 @@ def signing_pair() -> SigningPair:
 class Stage:
     """An engine with Event Grid's profile, a web endpoint and a blob store."""
 
-    def __init__(self, clock: VirtualClock, chance: random.Random) -> None:
+    def __init__(self, clock: VirtualClock, rng: random.Random) -> None:
         self.clock = clock
         self.web = Scripted(clock, OK)
         self.blobs = Scripted(clock, WRITTEN)
@@ -111,7 +111,7 @@ class Stage:
         store = SqliteStore(None)
         self.engine = Engine(
             store,
-            Runtime(clock, chance, "a"),
+            Runtime(clock, rng, "a"),
             {names.DIALECT: EventGridDeliveryProfile(store.notes, self.tokens, url_of_container)},
             {"https": self.web, "http": self.web, "blob": self.blobs, "topic": self.forwarded},
             [self.memory],

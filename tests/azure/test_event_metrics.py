@@ -49,8 +49,8 @@ class Lines:
 class Measured(Stage):
     """A stage whose listener counts."""
 
-    def __init__(self, clock: VirtualClock, chance: random.Random) -> None:
-        super().__init__(clock, chance)
+    def __init__(self, clock: VirtualClock, rng: random.Random) -> None:
+        super().__init__(clock, rng)
         self.lines = Lines()
         self.metrics = Metrics(lambda: None)
         self.measures = Measures(self.metrics.add, FailureLog(self.lines, "node", "local"))

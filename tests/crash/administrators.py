@@ -54,7 +54,7 @@ class Office:
     """
 
     port: int
-    chance: random.Random
+    rng: random.Random
     told: Told
     inbox: str
     stop_after: int
@@ -76,7 +76,7 @@ class Office:
 
 
 class Administrator:
-    """One of them; `actions` are its calls, of which chance takes one after the other."""
+    """One of them; `actions` are its calls, drawn one after another."""
 
     def __init__(self, office: Office, name: str) -> None:
         self.office = office
@@ -92,7 +92,7 @@ class Administrator:
         """Go on until the server is gone."""
         try:
             while True:
-                await self.office.chance.choice(self.actions)()
+                await self.office.rng.choice(self.actions)()
         except Lost:
             self.office.enough.set()
         finally:
@@ -100,7 +100,7 @@ class Administrator:
 
     def own(self, kind: str = "") -> str:
         """One of the names of its own."""
-        return f"{self.name}{kind}{self.office.chance.randrange(NAMES)}"
+        return f"{self.name}{kind}{self.office.rng.randrange(NAMES)}"
 
     async def sqs(
         self, told: dict[str, bool | None], key: str, stands: bool, operation: str, **params: Any
@@ -158,7 +158,7 @@ class Queues(Administrator):
     async def _change(self) -> None:
         name = self.own()
         known = self.told.queues.get(_key(name))
-        attributes = {"DelaySeconds": str(self.office.chance.randrange(900))}
+        attributes = {"DelaySeconds": str(self.office.rng.randrange(900))}
         stands = await self.sqs(
             self.told.queues,
             _key(name),
@@ -302,7 +302,7 @@ class Grid(Administrator):
         name = self.own("sub")
         destination = {"endpointType": "WebHook", "properties": {"endpointUrl": self.office.inbox}}
         properties: dict[str, Any] = {"destination": destination}
-        if self.office.chance.random() < 0.7:
+        if self.office.rng.random() < 0.7:
             properties["deadLetterDestination"] = _LETTERS
         path = f"{source}/providers/Microsoft.EventGrid/eventSubscriptions/{name}"
         key = f"{topic_key(source)}/{name}"
@@ -358,7 +358,7 @@ class Namespaces(Grid):
     async def _put_subscription(self, source: str) -> bool:
         name = self.own("sub")
         queue: dict[str, Any] = {}
-        if self.office.chance.random() < 0.5:
+        if self.office.rng.random() < 0.5:
             queue["deadLetterDestinationWithResourceIdentity"] = {"deadLetterDestination": _LETTERS}
         mode = {"deliveryConfiguration": {"deliveryMode": "Queue", "queue": queue}}
         key = f"{topic_key(source)}/{name}"
@@ -399,7 +399,7 @@ class Devices(Administrator):
         await self.sns("CreatePlatformApplication", Name=self.name, Platform="GCM", **credential)
 
     async def _register(self) -> None:
-        token = f"token{self.office.chance.randrange(20)}"
+        token = f"token{self.office.rng.randrange(20)}"
         status, answer = await self.sns(
             "CreatePlatformEndpoint", PlatformApplicationArn=self._application, Token=token
         )

@@ -85,23 +85,23 @@ class ClusterBacking(Backing):
         try:
             shards = await connection.fetch(_SHARDS_OF, [f"%{queue}%" for queue in queues])
             if len({(shard["host"], shard["port"]) for shard in shards}) == 1:
-                await self._move(connection, shards[0], chance=random.Random(0))
+                await self._move(connection, shards[0], rng=random.Random(0))
         finally:
             await connection.close()
 
-    async def _lose_worker(self, chance: random.Random) -> None:
+    async def _lose_worker(self, rng: random.Random) -> None:
         """End a worker, and start it again after some seconds."""
-        worker = chance.choice(self._nodes[1:])
+        worker = rng.choice(self._nodes[1:])
         await self._ask_node(self._kill, worker)
-        await after(chance.uniform(*_DOWN_SECONDS))
+        await after(rng.uniform(*_DOWN_SECONDS))
         await self._bring_back(worker)
 
-    async def _lose_coordinator(self, chance: random.Random) -> None:
+    async def _lose_coordinator(self, rng: random.Random) -> None:
         """End the coordinator, and start it again at once."""
         await self._ask_node(self._kill, self._nodes[0])
         await self._bring_back(self._nodes[0])
 
-    async def _move_shard(self, chance: random.Random) -> None:
+    async def _move_shard(self, rng: random.Random) -> None:
         """Move the queues of a shard from the worker that has most of them to another, as they are served."""
         connection = await asyncpg.connect(self._nodes[0])
         try:
@@ -109,16 +109,14 @@ class ClusterBacking(Backing):
             held = Counter((shard["host"], shard["port"]) for shard in shards)
             fullest, _ = held.most_common(1)[0]
             of_fullest = [shard for shard in shards if (shard["host"], shard["port"]) == fullest]
-            await self._move(connection, chance.choice(of_fullest), chance)
+            await self._move(connection, rng.choice(of_fullest), rng)
         finally:
             await connection.close()
 
-    async def _move(
-        self, connection: asyncpg.Connection, shard: asyncpg.Record, chance: random.Random
-    ) -> None:
+    async def _move(self, connection: asyncpg.Connection, shard: asyncpg.Record, rng: random.Random) -> None:
         source = shard["host"], shard["port"]
         workers = [(address.hostname, address.port) for address in map(urlsplit, self._nodes[1:])]
-        target = chance.choice([worker for worker in workers if worker != source])
+        target = rng.choice([worker for worker in workers if worker != source])
         await connection.execute(_MOVE, shard["id"], *source, *target)
 
     async def _bring_back(self, node: str) -> None:

@@ -88,7 +88,7 @@ class _Load:
         events, messages: Those that fail, and those that do not; a name leads to None while its acceptance is in doubt.
     """
 
-    chance: random.Random
+    rng: random.Random
     left: int
     events: dict[str, bool | None] = field(default_factory=dict)
     messages: dict[str, bool | None] = field(default_factory=dict)
@@ -141,9 +141,9 @@ class FunctionRounds:
         Raises:
             Violated: A promise was broken.
         """
-        began, chance = time.monotonic(), random.Random(seed)
-        load = _Load(chance, chance.randint(10, ACCEPTED_MAX))
-        crash = chance.choice([self.server, self.process])
+        began, rng = time.monotonic(), random.Random(seed)
+        load = _Load(rng, rng.randint(10, ACCEPTED_MAX))
+        crash = rng.choice([self.server, self.process])
         asyncio.run(self._loaded(load, seed, crash.__name__))
         if self._server.process.poll() is not None:
             self._server.start()
@@ -171,7 +171,7 @@ class FunctionRounds:
     async def _loaded(self, load: _Load, seed: int, crash: str) -> None:
         working = [asyncio.create_task(self._send(load, f"{seed}-{number}")) for number in range(CALLERS)]
         await load.enough.wait()
-        for _ in range(load.chance.randrange(200)):
+        for _ in range(load.rng.randrange(200)):
             await asyncio.sleep(0)
         await asyncio.to_thread(getattr(self, crash))
         load.left = ACCEPTED_AFTER
@@ -193,9 +193,9 @@ class FunctionRounds:
         await caller.close()
 
     async def _sent(self, caller: Caller, load: _Load, name: str) -> bool:
-        fails = load.fails[name] = load.chance.randrange(FAILS_EACH) == 0
+        fails = load.fails[name] = load.rng.randrange(FAILS_EACH) == 0
         told = {"name": name, "fails": fails, "forks": name.endswith("-1")}
-        is_event = load.chance.random() < 0.5
+        is_event = load.rng.random() < 0.5
         accepted = load.events if is_event else load.messages
         accepted[name] = None
         try:

@@ -29,7 +29,7 @@ class Load:
 
     Attributes:
         port: The server's.
-        chance: Decides what is done next.
+        rng: Decides what is done next.
         standard: A standard queue, received from and deleted from.
         fifo: A FIFO queue.
         source: A queue whose messages die after two receives.
@@ -39,7 +39,7 @@ class Load:
     """
 
     port: int
-    chance: random.Random
+    rng: random.Random
     standard: Journal
     fifo: Journal
     source: Journal
@@ -97,10 +97,10 @@ class Load:
     async def _send_standard(self, caller: Caller) -> None:
         journal = self.standard
         while True:
-            if self.chance.random() < 0.3:
+            if self.rng.random() < 0.3:
                 await self._send_batch(caller, journal)
                 continue
-            delayed = self.chance.random() < 0.1
+            delayed = self.rng.random() < 0.1
             entry = journal.sending(Entry(f"s{journal.next_number()}", delayed=delayed))
             params = {"DelaySeconds": DELAY_SECONDS} if delayed else {}
             sent = await self._call(
@@ -110,7 +110,7 @@ class Load:
 
     async def _send_batch(self, caller: Caller, journal: Journal) -> None:
         batch = journal.next_number()
-        number = self.chance.randint(2, 10)
+        number = self.rng.randint(2, 10)
         entries = [journal.sending(Entry(f"b{journal.next_number()}", batch=batch)) for _ in range(number)]
         answer = await self._call(
             caller,
@@ -131,7 +131,7 @@ class Load:
             caller,
             "ReceiveMessage",
             QueueUrl=journal.url,
-            MaxNumberOfMessages=self.chance.randint(1, 10),
+            MaxNumberOfMessages=self.rng.randint(1, 10),
             VisibilityTimeout=LEASE_SECONDS,
             **params,
         )
@@ -139,7 +139,7 @@ class Load:
 
     async def _settle(self, caller: Caller, journal: Journal, claimed: list[Entry]) -> None:
         """Delete, in one batch or one by one, give back, extend, or keep."""
-        choice = self.chance.random()
+        choice = self.rng.random()
         if choice < 0.3 and claimed:
             await self._delete_batch(caller, journal, claimed)
         elif choice < 0.8:
@@ -187,9 +187,9 @@ class Load:
         journal = self.fifo
         mine = [f"g{journal.next_number()}" for _ in range(GROUPS_PER_SENDER)]
         while True:
-            group = self.chance.choice(mine)
+            group = self.rng.choice(mine)
             entry = journal.sending(Entry(f"{group}:{len(journal.groups[group])}", group=group))
-            for _ in range(2 if self.chance.random() < 0.2 else 1):
+            for _ in range(2 if self.rng.random() < 0.2 else 1):
                 journal.sent(entry, await self._call(caller, "SendMessage", **fifo_params(journal, entry)))
 
     async def _receive_fifo(self, caller: Caller) -> None:

@@ -31,11 +31,11 @@ _FAILURES: Final = 2  # of a webhook, for each message
 class NodeCaller:
     """One caller, who keeps a connection to each node and asks another when one does not answer."""
 
-    def __init__(self, ports: Sequence[int], chance: random.Random, answers: Answers) -> None:
+    def __init__(self, ports: Sequence[int], rng: random.Random, answers: Answers) -> None:
         """Ask the nodes at these ports, of which some may come and go meanwhile, as behind a load balancer."""
         self._ports = ports
         self._callers: dict[int, Caller] = {}
-        self._port = chance.choice(ports)
+        self._port = rng.choice(ports)
         self._answers = answers
         self.longest = 0.0
 
@@ -154,7 +154,7 @@ class NodeLoad:
 
     Attributes:
         ports: Of the nodes that take calls; whoever adds or removes a node changes it.
-        chance: Decides what is done next.
+        rng: Decides what is done next.
         standard: A standard queue.
         fifo: A FIFO queue.
         copies: The queues that are subscribed to one topic.
@@ -164,7 +164,7 @@ class NodeLoad:
     """
 
     ports: Sequence[int]
-    chance: random.Random
+    rng: random.Random
     standard: Ledger
     fifo: Ledger
     copies: Sequence[Ledger]
@@ -198,7 +198,7 @@ class NodeLoad:
 
     def caller(self) -> NodeCaller:
         """Return somebody who calls these nodes."""
-        return NodeCaller(self.ports, self.chance, self.answers)
+        return NodeCaller(self.ports, self.rng, self.answers)
 
     def _answered(self, caller: NodeCaller) -> None:
         self.calls += 1
@@ -221,7 +221,7 @@ class NodeLoad:
     async def _send_fifo(self, sender: int) -> None:
         caller = self.caller()
         while self.sending:
-            group = f"{sender}-{self.chance.randrange(_GROUPS)}"
+            group = f"{sender}-{self.rng.randrange(_GROUPS)}"
             entry = self.fifo.sending(f"f{next(self._numbers)}", group)
             await caller.insist(
                 "SendMessage",

@@ -130,29 +130,29 @@ class NodeRounds:
     # ---- a round -----------------------------------------------------------------------------------------------
 
     async def _round(self, load: NodeLoad, seed: int) -> NodeRound:
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         began = time.monotonic()
         await calls(load, _CALLS)
         load.answers.begin()
         load.longest_wait = 0.0
-        lost = self._next_loss(chance)
-        repair = await self._losses[lost].lose(chance)
+        lost = self._next_loss(rng)
+        repair = await self._losses[lost].lose(rng)
         if repair is not None:
             self._repairs[lost] = repair
         await calls(load, _CALLS)
         return NodeRound(seed, lost, load.answers.silence, load.longest_wait, time.monotonic() - began)
 
-    def _next_loss(self, chance: random.Random) -> str:
+    def _next_loss(self, rng: random.Random) -> str:
         """The next thing to lose: of what is whole again since it was lost the last time."""
         for repair in self._repairs.values():
             if repair.done():
                 repair.result()
         whole = [name for name in self._losses if name not in self._repairs or self._repairs[name].done()]
-        return chance.choices(whole, [self._losses[name].weight for name in whole])[0]
+        return rng.choices(whole, [self._losses[name].weight for name in whole])[0]
 
-    async def lose_node(self, chance: random.Random) -> Repair:
+    async def lose_node(self, rng: random.Random) -> Repair:
         """kill -9 of a node, which is started again while the next rounds go on."""
-        node = chance.choice(self._nodes)
+        node = rng.choice(self._nodes)
         node.kill()
         return asyncio.create_task(asyncio.to_thread(_restart, node), name="repair")
 

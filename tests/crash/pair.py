@@ -58,30 +58,30 @@ class PairBacking(Backing):
     async def spread(self, queues: Sequence[str]) -> None:
         """There is one database."""
 
-    async def _lose_primary(self, chance: random.Random) -> Repair:
+    async def _lose_primary(self, rng: random.Random) -> Repair:
         """kill -9 of the primary; the standby takes its place, and gets a standby of its own."""
         await asyncio.to_thread(asyncio.run, self._pair.fail_over())
         attaching = asyncio.to_thread(asyncio.run, self._pair.attach_standby())
         return asyncio.create_task(attaching, name="repair")
 
-    async def _cut_line(self, chance: random.Random) -> None:
+    async def _cut_line(self, rng: random.Random) -> None:
         """A node's, or everybody's, connections to the primary end, and no new ones are made."""
-        await self._flawed(chance, Line.cut)
+        await self._flawed(rng, Line.cut)
 
-    async def _stall_line(self, chance: random.Random) -> None:
+    async def _stall_line(self, rng: random.Random) -> None:
         """Nothing passes, and nobody is told."""
-        await self._flawed(chance, Line.stall)
+        await self._flawed(rng, Line.stall)
 
-    async def _slow_line(self, chance: random.Random) -> None:
+    async def _slow_line(self, rng: random.Random) -> None:
         """Everything passes later."""
-        await self._flawed(chance, lambda line: line.slow(0.1))
+        await self._flawed(rng, lambda line: line.slow(0.1))
 
-    async def _flawed(self, chance: random.Random, flaw: Callable[[Line], None]) -> None:
-        nodes = self._lines if chance.random() < 1 / 3 else [chance.choice(self._lines)]
+    async def _flawed(self, rng: random.Random, flaw: Callable[[Line], None]) -> None:
+        nodes = self._lines if rng.random() < 1 / 3 else [rng.choice(self._lines)]
         lines = [lines[self._pair.primary.port] for lines in nodes]
         for line in lines:
             flaw(line)
-        await after(chance.uniform(*_FLAWED_SECONDS))
+        await after(rng.uniform(*_FLAWED_SECONDS))
         for line in lines:
             line.mend()
 

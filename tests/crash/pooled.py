@@ -48,13 +48,13 @@ class PooledBacking(Backing):
     async def spread(self, queues: Sequence[str]) -> None:
         """There is one database."""
 
-    async def _lose_pooler(self, chance: random.Random) -> None:
+    async def _lose_pooler(self, rng: random.Random) -> None:
         """kill -9 of PgBouncer, and with it of every session; it is started again at once."""
         assert self._pooler is not None
         await asyncio.to_thread(self._pooler.kill)
         await asyncio.to_thread(self._pooler.start)
 
-    async def _lose_database(self, chance: random.Random) -> None:
+    async def _lose_database(self, rng: random.Random) -> None:
         """kill -9 of PostgreSQL, which PgBouncer outlives; it is started again at once."""
         await asyncio.to_thread(kill, self._postgres)
         await asyncio.to_thread(self._postgres.start)

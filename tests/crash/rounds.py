@@ -28,7 +28,7 @@ class AttemptResult:
     """One round that kept every promise.
 
     Attributes:
-        seed: What its chance was drawn from.
+        seed: Seeded its random numbers.
         acknowledged: Calls acknowledged before the crash.
         messages: Messages sent in it, acknowledged or not.
         crashed: What was killed.
@@ -58,10 +58,10 @@ class Rounds:
             Violated: A promise was broken; the round can be repeated by its seed, the crash's moment only nearly.
         """
         began = time.monotonic()
-        chance = random.Random(seed)
-        load = asyncio.run(self._prepared(seed, chance))
-        crashed = self._crash_of(chance)
-        asyncio.run(self._loaded(load, chance, crashed))
+        rng = random.Random(seed)
+        load = asyncio.run(self._prepared(seed, rng))
+        crashed = self._crash_of(rng)
+        asyncio.run(self._loaded(load, rng, crashed))
         self._come_back()
         asyncio.run(self._checked(load, Checks.at_once))
         self._advance(LEASE_SECONDS + DELAY_SECONDS)
@@ -76,7 +76,7 @@ class Rounds:
 
     # ---- before ------------------------------------------------------------------------------------------------
 
-    async def _prepared(self, seed: int, chance: random.Random) -> Load:
+    async def _prepared(self, seed: int, rng: random.Random) -> Load:
         caller = Caller(self._port)
         try:
             dead = await _queue(caller, f"dead-{seed}")
@@ -84,23 +84,23 @@ class Rounds:
             policy = f'{{"deadLetterTargetArn":"{dead_arn}","maxReceiveCount":"2"}}'
             return Load(
                 self._port,
-                chance,
+                rng,
                 Journal(await _queue(caller, f"standard-{seed}")),
                 Journal(await _queue(caller, f"fifo-{seed}.fifo", FifoQueue="true")),
                 Journal(await _queue(caller, f"source-{seed}", RedrivePolicy=policy)),
                 dead,
                 dead_arn,
-                chance.randint(1, ACKNOWLEDGED_MAX),
+                rng.randint(1, ACKNOWLEDGED_MAX),
             )
         finally:
             await caller.close()
 
     # ---- the crash ---------------------------------------------------------------------------------------------
 
-    def _crash_of(self, chance: random.Random) -> Callable[[], None]:
+    def _crash_of(self, rng: random.Random) -> Callable[[], None]:
         if self._postgres is None:
-            return chance.choice([self.server, self.server, self.disk])
-        return chance.choice([self.server, self.database, self.both])
+            return rng.choice([self.server, self.server, self.disk])
+        return rng.choice([self.server, self.database, self.both])
 
     def server(self) -> None:
         """kill -9 of the server."""
@@ -123,11 +123,11 @@ class Rounds:
         self._server.kill()
         self._postgres.start()
 
-    async def _loaded(self, load: Load, chance: random.Random, crash: Callable[[], None]) -> None:
+    async def _loaded(self, load: Load, rng: random.Random, crash: Callable[[], None]) -> None:
         working = asyncio.create_task(load.run())
         enough = asyncio.create_task(load.enough.wait())
         await asyncio.wait([working, enough], return_when=asyncio.FIRST_COMPLETED)
-        for _ in range(chance.randrange(PAUSE_TURNS_MAX)):
+        for _ in range(rng.randrange(PAUSE_TURNS_MAX)):
             await asyncio.sleep(0)
         await asyncio.to_thread(crash)
         load.calls_left = CALLS_AFTER  # where the server lives on, not every call fails

@@ -52,24 +52,24 @@ class StackRounds:
 
     def run(self, seed: int) -> str:
         """One round: a stack is made, changed and deleted, and the server is killed in each of them."""
-        chance = random.Random(seed)
-        fails = chance.random() < 0.3
+        rng = random.Random(seed)
+        fails = rng.random() < 0.3
         said = []
         body = json.dumps(template("a", fails=fails))
         arn = self.stacks.client.create_stack(StackName="shop", TemplateBody=body)["StackId"]
-        said.append(self._killed(arn, chance))
+        said.append(self._killed(arn, rng))
         if said[-1] == "CREATE_COMPLETE":
-            body = json.dumps(template("b", fails=chance.random() < 0.5))
+            body = json.dumps(template("b", fails=rng.random() < 0.5))
             self.stacks.client.update_stack(StackName="shop", TemplateBody=body)
-            said.append(self._killed(arn, chance))
+            said.append(self._killed(arn, rng))
         self.stacks.client.delete_stack(StackName="shop")
-        said.append(self._killed(arn, chance))
+        said.append(self._killed(arn, rng))
         return f"seed {seed}: {', '.join(said)}"
 
-    def _killed(self, arn: str, chance: random.Random) -> str:
+    def _killed(self, arn: str, rng: random.Random) -> str:
         """Kill the server when so many events have come; the status that the stack comes to, and that it is true."""
         before = len(self._events(arn))
-        after = before + chance.randrange(1, WIDTH * 12)
+        after = before + rng.randrange(1, WIDTH * 12)
         for events in self._until(arn):
             if events >= after:
                 break

@@ -47,11 +47,9 @@ def test_no_crash_leaves_half_of_a_configuration(server: Server, request: pytest
         postgres = request.getfixturevalue("durable_postgres")
     due: set[str] = set()
     for seed in SEEDS:
-        chance = random.Random(seed)
-        office = Office(
-            int(server.url.rpartition(":")[2]), chance, told, inbox.arn, chance.randint(1, CALLS_MAX)
-        )
-        asyncio.run(_crashed(office, server, postgres if chance.random() < 0.5 else None))
+        rng = random.Random(seed)
+        office = Office(int(server.url.rpartition(":")[2]), rng, told, inbox.arn, rng.randint(1, CALLS_MAX))
+        asyncio.run(_crashed(office, server, postgres if rng.random() < 0.5 else None))
         due |= office.due
         found = asyncio.run(read_stored(server.store))
         told.check(found)
@@ -96,7 +94,7 @@ async def _crashed(office: Office, server: Server, postgres: PostgresServer | No
     working = asyncio.create_task(office.run())
     enough = asyncio.create_task(office.enough.wait())
     await asyncio.wait([working, enough], return_when=asyncio.FIRST_COMPLETED)
-    for _ in range(office.chance.randrange(PAUSE_TURNS_MAX)):
+    for _ in range(office.rng.randrange(PAUSE_TURNS_MAX)):
         await asyncio.sleep(0)
     if postgres is not None:
         await asyncio.to_thread(postgres.crash)

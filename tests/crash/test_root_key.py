@@ -92,7 +92,7 @@ async def test_an_exchange_that_stops_after_any_write_is_taken_up(
 async def _wrap_anew(at: Stage, *keys: bytes) -> None:
     """Do what a start with these root keys does."""
     core = at.server.core
-    root = Seal(keys, core.runtime.chance.randbytes, "the file")
+    root = Seal(keys, core.runtime.rng.randbytes, "the file")
     await QueueKey(core.store, root, core.seal_by, core.runtime).open()
     ring = KeyRing(core.engine.resources.documents, Materials(root, core.runtime), core.runtime)
     await ring.wrap_anew()
@@ -102,9 +102,9 @@ async def test_messages_that_the_root_key_itself_wrapped_are_still_opened() -> N
     async with stage() as at:
         core = at.server.core
         installation = core.secret.key("root key of KMS")
-        root = Seal((OLD,), core.runtime.chance.randbytes)
+        root = Seal((OLD,), core.runtime.rng.randbytes)
         before = Resource("message", "arn", 1, root.sealed("message", "arn", {"data_key": "k"}))
-        both = Seal((OLD, installation), core.runtime.chance.randbytes)
+        both = Seal((OLD, installation), core.runtime.rng.randbytes)
         key = QueueKey(core.store, both, core.seal_by, core.runtime)
         await key.open()
         assert key.opened(before).document == {"data_key": "k"}

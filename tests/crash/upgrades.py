@@ -127,7 +127,7 @@ class Upgrades:
     async def _round(
         self, load: NodeLoad, ports: list[int], connection: asyncpg.Connection, seed: int
     ) -> UpgradeRound:
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         deep = Deep(load, connection, seed, self._rows)
         await deep.fill()
         draining = asyncio.create_task(deep.drain(), name="drain")
@@ -141,7 +141,7 @@ class Upgrades:
         await self._stage(
             done, load, deep, f"{self._number} old nodes and a new one", calls(load, 3 * self._calls)
         )
-        chance.shuffle(old)
+        rng.shuffle(old)
         for node in old:
             await self._stage(done, load, deep, "an old node is exchanged", self._exchange(node, ports))
         await self._stage(done, load, deep, f"{self._number + 1} new nodes", calls(load, self._calls))
@@ -237,7 +237,7 @@ class Deep:
 
     async def drain(self) -> None:
         """Receive and delete as long as the others send."""
-        caller = NodeCaller(self._load.ports, self._load.chance, self.answers)
+        caller = NodeCaller(self._load.ports, self._load.rng, self.answers)
         while self._load.sending:
             try:
                 answer = await caller.call(

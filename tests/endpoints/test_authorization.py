@@ -31,7 +31,7 @@ def test_a_digest_is_the_rfcs(algorithm: str, response: str) -> None:
         opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS",
         algorithm=algorithm,
         counts=True,
-        chance=_CHANCE,
+        rng=_CHANCE,
     )
     assert digest.response("GET", "/dir/index.html", "00000001", _CNONCE) == response
 
@@ -46,14 +46,14 @@ def test_a_digest_without_quality_is_the_older_rfcs() -> None:
         opaque=None,
         algorithm="MD5",
         counts=False,
-        chance=_CHANCE,
+        rng=_CHANCE,
     )
     assert digest.response("GET", "/dir/index.html", "", "") == "1949323746fe6a43ef61f9606e7febea"
     assert "nc=" not in digest.header("GET", "/")
 
 
 def test_a_digest_counts_its_requests_and_never_repeats_its_nonce() -> None:
-    digest = Digest("ann", "secret", 'the "realm"', "abc", "xyz", "SHA-256", counts=True, chance=_CHANCE)
+    digest = Digest("ann", "secret", 'the "realm"', "abc", "xyz", "SHA-256", counts=True, rng=_CHANCE)
     (one,), (two,) = (read_challenges([digest.header("POST", "/hook?a=1")]) for _ in range(2))
     assert (one.parameters["nc"], two.parameters["nc"]) == ("00000001", "00000002")
     assert one.parameters["cnonce"] != two.parameters["cnonce"]
@@ -123,5 +123,5 @@ _SHA = 'Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256'
 def test_the_strongest_that_can_be_answered_is_chosen(
     headers: list[str], secure: bool, chosen: str | None
 ) -> None:
-    found = authorizer_for(read_challenges(headers), "ann", "secret", secure=secure, chance=_CHANCE)
+    found = authorizer_for(read_challenges(headers), "ann", "secret", secure=secure, rng=_CHANCE)
     assert (found.algorithm if isinstance(found, Digest) else found and "Basic") == chosen

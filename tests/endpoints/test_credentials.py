@@ -165,5 +165,5 @@ def _challenge(header: str) -> Challenge:
 
 def _is_right(given: Challenge) -> bool:
     said = given.parameters
-    expected = Digest("ann", "s cret", "hooks", "n1", None, "MD5", counts=True, chance=None)  # type: ignore[arg-type]  # makes no nonce here
+    expected = Digest("ann", "s cret", "hooks", "n1", None, "MD5", counts=True, rng=None)  # type: ignore[arg-type]  # makes no nonce here
     return said["response"] == expected.response("POST", said["uri"], said["nc"], said["cnonce"])

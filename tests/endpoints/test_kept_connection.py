@@ -59,7 +59,7 @@ class Connection(KeptConnection):
 def seconds_of(story: Callable[[], Awaitable[None]]) -> int:
     """The virtual seconds that a story takes."""
 
-    async def run(clock: VirtualClock, _chance: random.Random) -> int:
+    async def run(clock: VirtualClock, _rng: random.Random) -> int:
         began = clock.now()
         await story()
         return (clock.now() - began) // 1000

@@ -27,7 +27,7 @@ async def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def chance() -> random.Random:
+def rng() -> random.Random:
     return random.Random(0)
 
 

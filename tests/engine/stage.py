@@ -138,9 +138,9 @@ class Stage:
         wire: The way from the first node to the store.
     """
 
-    def __init__(self, clock: VirtualClock, chance: random.Random, *script: Attempt, otherwise: Attempt = OK):
+    def __init__(self, clock: VirtualClock, rng: random.Random, *script: Attempt, otherwise: Attempt = OK):
         self.clock = clock
-        self.chance = chance
+        self.rng = rng
         self.profile = PlainProfile()
         self.endpoint = ScriptedEndpoint(clock, *script, otherwise=otherwise)
         self.memory = Memory()
@@ -152,7 +152,7 @@ class Stage:
         """Another node on the same store, with the same endpoint."""
         return Engine(
             self.store if store is None else cast("Store", store),
-            Runtime(self.clock, self.chance, node),
+            Runtime(self.clock, self.rng, node),
             {"plain": self.profile},
             {"push": self.endpoint},
             [self.memory],

@@ -45,9 +45,9 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
 
 class TestBatches:
     async def test_deliveries_due_together_are_pushed_in_batches(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance)
+        stage = Stage(clock, rng)
         stage.profile.changes = {"batch": Batch(3, 1000)}
         backlog = await published_while_away(stage, *"abcdefgh")
         assert [body for _, body in stage.endpoint.pushed] == ["a+b+c", "d+e+f", "g+h"]
@@ -55,17 +55,17 @@ class TestBatches:
         assert [fact.position for fact in stage.memory.attempts] == [0, 1, 2, 0, 1, 2, 0, 1]
 
     async def test_a_delivery_heavier_than_the_batch_limit_is_pushed_alone(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance)
+        stage = Stage(clock, rng)
         stage.profile.changes = {"batch": Batch(10, 4)}
         await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
         assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
 
     async def test_a_batch_succeeds_or_fails_as_a_whole_and_stays_together(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, BROKEN)
+        stage = Stage(clock, rng, BROKEN)
         stage.profile.changes = {"batch": Batch(10, 1000)}
         stage.profile.schedule = minutely()
         began = clock.now()
@@ -76,9 +76,9 @@ class TestBatches:
         assert await stage.store.peek(backlog, 10) == []
 
     async def test_claimed_deliveries_over_the_concurrency_limit_are_released_uncounted(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance)
+        stage = Stage(clock, rng)
         stage.profile.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
         under_way, most = 0, 0
 
@@ -103,9 +103,9 @@ class TestBatches:
         assert {fact.delivery.attempts for fact in stage.memory.attempts} == {1}
 
     async def test_claim_sizes_follow_the_room_under_the_concurrency_limit(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance)
+        stage = Stage(clock, rng)
         stage.profile.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
         limits: list[int] = []
         claim = stage.store.claim
@@ -138,10 +138,10 @@ class TestParts:
     """Outcomes that an endpoint gives each delivery of a batch."""
 
     async def test_each_part_of_a_batch_has_its_own_outcome(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
         told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
-        stage = Stage(clock, chance, told_apart)
+        stage = Stage(clock, rng, told_apart)
         stage.profile.changes = {"batch": Batch(10, 1000)}
         stage.profile.schedule = minutely()
         began = clock.now()
@@ -162,10 +162,8 @@ class TestParts:
         await clock.sleep_until(began + MINUTE_MS + 1)
         assert [body for _, body in stage.endpoint.pushed] == ["a+b+c+d", "b"]
 
-    async def test_the_answer_profile_judges_each_part(
-        self, clock: VirtualClock, chance: random.Random
-    ) -> None:
-        stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
+    async def test_the_answer_profile_judges_each_part(self, clock: VirtualClock, rng: random.Random) -> None:
+        stage = Stage(clock, rng, replace(GONE, parts=(GONE, BROKEN)))
         delivered = AnswerProfile(delivered=statuses(404))
         stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
         await published_while_away(stage, *"ab")
@@ -192,8 +190,8 @@ class TestThrottling:
         waits: list[int] = []
         endings: list[Outcome] = []
 
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, *script)
+        async def story(clock: VirtualClock, rng: random.Random) -> None:
+            stage = Stage(clock, rng, *script)
             stage.profile.schedule = replace(schedule, earlier_permille=0)
             throttled = replace(slower, earlier_permille=0)
             stage.profile.changes = {"throttled_schedule": throttled, "batch": Batch(batch, 1000), **changes}
@@ -253,9 +251,9 @@ class TestThrottling:
 
 class TestExpiry:
     async def test_an_expired_delivery_is_settled_when_its_attempt_falls_due(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage = Stage(clock, rng, otherwise=BROKEN)
         stage.profile.schedule = minutely(expires_after_ms=150_000)
         began = clock.now()
         backlog = await published_while_away(stage, "a")
@@ -274,9 +272,9 @@ class TestExpiry:
         assert len(stage.memory.attempts) == 3
 
     async def test_an_expired_delivery_without_a_dead_letter_queue_is_removed(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage = Stage(clock, rng, otherwise=BROKEN)
         stage.profile.schedule = minutely(expires_after_ms=1)
         backlog = await published_while_away(stage, "a", dead=False)
         await clock.sleep_until(clock.now() + MINUTE_MS + 1)
@@ -286,9 +284,9 @@ class TestExpiry:
 
 class TestAnswers:
     async def test_a_status_means_what_the_plan_says_and_may_ask_for_time(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, GONE)
+        stage = Stage(clock, rng, GONE)
         stage.profile.schedule = minutely()
         profile = AnswerProfile(failed=statuses(404), floors_ms={404: 5 * MINUTE_MS})
         stage.profile.changes = {"answers": profile}
@@ -315,12 +313,12 @@ class TestSoftTimeout:
         outcomes: list[AttemptResult],
         answer: Attempt,
         clock: VirtualClock,
-        chance: random.Random,
+        rng: random.Random,
     ) -> None:
         """True if it takes the message or says that it never will."""
         final = answer.result
         outcomes = [final if one is AttemptResult.DELIVERED else one for one in outcomes]
-        stage = Stage(clock, chance, otherwise=answer)
+        stage = Stage(clock, rng, otherwise=answer)
         stage.profile.schedule = minutely()
         stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
 
@@ -344,9 +342,9 @@ class TestCircuitBreaker:
     POLICY = CircuitPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
 
     async def test_an_open_circuit_holds_all_deliveries_then_lets_one_probe(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, BROKEN, BROKEN)
+        stage = Stage(clock, rng, BROKEN, BROKEN)
         stage.profile.schedule = minutely()
         stage.profile.changes = {"circuit": self.POLICY}
         began = clock.now()
@@ -370,9 +368,9 @@ class TestCircuitBreaker:
         assert not await stage.engine.operations.open_circuits()
 
     async def test_a_circuit_is_the_same_on_every_node_and_can_be_closed(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, BROKEN)
+        stage = Stage(clock, rng, BROKEN)
         stage.profile.schedule = minutely()
         stage.profile.changes = {"circuit": self.POLICY}
         backlog = await published_while_away(stage, "a")
@@ -387,9 +385,9 @@ class TestCircuitBreaker:
 class TestFollowUps:
     @pytest.mark.parametrize("script", [[OK], [GONE]])
     async def test_follow_ups_are_written_in_the_transaction_that_settles(
-        self, script: list[Attempt], clock: VirtualClock, chance: random.Random
+        self, script: list[Attempt], clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance, *script)
+        stage = Stage(clock, rng, *script)
 
         def consequences(fact: Attempted) -> list[FollowUp]:
             if fact.subscription.id != "s":
@@ -416,9 +414,9 @@ class TestFollowUps:
         dead: list[str],
         caplog: pytest.LogCaptureFixture,
         clock: VirtualClock,
-        chance: random.Random,
+        rng: random.Random,
     ) -> None:
-        stage = Stage(clock, chance, otherwise=attempt)
+        stage = Stage(clock, rng, otherwise=attempt)
 
         def consequences(fact: Attempted) -> list[FollowUp]:
             if fact.delivery.body == "b":
@@ -447,9 +445,9 @@ class TestFollowUps:
         await stage.engine.close()
 
     async def test_an_endpoint_that_breaks_its_promise_makes_a_failed_attempt(
-        self, clock: VirtualClock, chance: random.Random
+        self, clock: VirtualClock, rng: random.Random
     ) -> None:
-        stage = Stage(clock, chance)
+        stage = Stage(clock, rng)
         stage.profile.schedule = minutely()
 
         async def fail(_: PushRequest) -> None:

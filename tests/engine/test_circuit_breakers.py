@@ -39,9 +39,9 @@ async def resting(stage: Stage) -> tuple[Topic, Subscription]:
 
 
 async def test_an_open_circuit_is_deleted_with_its_subscription(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     _, subscription = await resting(stage)
     await stage.engine.resources.subscriptions.delete(subscription)
     await stage.engine.operations.sweep()
@@ -49,8 +49,8 @@ async def test_an_open_circuit_is_deleted_with_its_subscription(
     await stage.engine.close()
 
 
-async def test_a_reset_closes_every_circuit(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_a_reset_closes_every_circuit(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await resting(stage)
     await stage.engine.reset()
     topic = await stage.topic()
@@ -62,9 +62,9 @@ async def test_a_reset_closes_every_circuit(clock: VirtualClock, chance: random.
 
 
 async def test_an_attempt_that_ends_after_its_subscription_opens_no_circuit(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     _, subscription = await resting(stage)
     failed = replace(GONE, result=AttemptResult.FAILED)
     await stage.engine.resources.subscriptions.delete(subscription)
@@ -83,9 +83,9 @@ async def test_an_attempt_that_ends_after_its_subscription_opens_no_circuit(
 
 
 async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     topic, subscription = await resting(stage)
     await stage.engine.resources.subscriptions.update(
         subscription, lambda one: replace(one, endpoint="elsewhere")
@@ -97,10 +97,8 @@ async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
     await stage.engine.close()
 
 
-async def test_consecutive_failures_are_counted_across_nodes(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage = Stage(clock, chance, otherwise=BROKEN)
+async def test_consecutive_failures_are_counted_across_nodes(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng, otherwise=BROKEN)
     stage.profile.schedule = minutely()
     stage.profile.changes = {"circuit": POLICY}
     await stage.engine.open()
@@ -125,9 +123,9 @@ async def test_consecutive_failures_are_counted_across_nodes(
 
 
 async def test_an_open_circuit_is_not_shortened_by_another_node(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     _, subscription = await resting(stage)
     longer = await stage.engine.operations.circuit(subscription)
     other = stage.node("b").parts.circuits  # has read that nobody rests, and not heard better yet
@@ -143,9 +141,9 @@ async def test_an_open_circuit_is_not_shortened_by_another_node(
 
 
 async def test_the_circuit_of_a_hanging_endpoint_is_open_while_its_late_answer_is_awaited(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.schedule = minutely()
     stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
     await stage.engine.open()
@@ -172,9 +170,9 @@ async def test_the_circuit_of_a_hanging_endpoint_is_open_while_its_late_answer_i
 
 
 async def test_deliveries_expired_when_a_circuit_closes_are_settled_together(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     topic, subscription = await resting(stage)
     stage.profile.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
     await stage.replan(subscription)
@@ -192,9 +190,9 @@ async def test_deliveries_expired_when_a_circuit_closes_are_settled_together(
 
 
 async def test_a_delivery_that_expires_while_the_probe_is_recorded_is_not_pushed(
-    monkeypatch: pytest.MonkeyPatch, clock: VirtualClock, chance: random.Random
+    monkeypatch: pytest.MonkeyPatch, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     topic, subscription = await resting(stage)
     stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
     await stage.replan(subscription)
@@ -235,9 +233,9 @@ def hear(stage: Stage, *others: Engine) -> None:
 
 @pytest.mark.parametrize("prober_dies", [False, True])
 async def test_a_half_open_circuit_allows_one_attempt_over_all_nodes(
-    prober_dies: bool, clock: VirtualClock, chance: random.Random
+    prober_dies: bool, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     others = [stage.node("b"), stage.node("c")]
     hear(stage, *others)
     topic, _ = await resting(stage)
@@ -286,9 +284,9 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
 
 
 async def test_a_circuit_changed_on_another_node_is_read_alone(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     first, second, third = await told_apart(stage, 3)
     await stage.node("b").parts.circuits.close(second)
     stage.engine.resources.documents.forget("probation", second.key)
@@ -303,9 +301,9 @@ async def test_a_circuit_changed_on_another_node_is_read_alone(
 
 
 async def test_a_circuit_that_changes_while_it_is_read_is_read_again(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     (one,) = await told_apart(stage, 1)
     for verb, news in (("get", one.key), ("find", "")):
         stage.engine.resources.documents.forget("probation", news)
@@ -321,8 +319,8 @@ async def test_a_circuit_that_changes_while_it_is_read_is_read_again(
     await stage.engine.close()
 
 
-async def test_many_changed_circuits_are_read_in_one_call(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_many_changed_circuits_are_read_in_one_call(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
     for one in found:
         stage.engine.resources.documents.forget("probation", one.key)

@@ -39,10 +39,8 @@ def test_no_more_contexts_are_remembered_than_there_is_room_for() -> None:
     assert len(known._contexts) == 1
 
 
-async def test_two_attempts_need_two_claims_and_one_context(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage = Stage(clock, chance, BROKEN, BROKEN)
+async def test_two_attempts_need_two_claims_and_one_context(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng, BROKEN, BROKEN)
     stage.profile.schedule = replace(minutely(), attempts_max=2)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
@@ -61,10 +59,10 @@ async def test_two_attempts_need_two_claims_and_one_context(
 
 
 async def test_a_delivery_due_after_an_earlier_claim_is_pushed_on_time(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
     """The backlog of an earlier life: nothing announces when its deliveries fall due."""
-    stage = Stage(clock, chance, BROKEN, BROKEN)
+    stage = Stage(clock, rng, BROKEN, BROKEN)
     stage.profile.schedule = minutely()
     stage.profile.changes = {"batch": Batch(1, 1000)}
     await stage.engine.open()

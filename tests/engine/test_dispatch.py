@@ -26,8 +26,8 @@ SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document
 )
 
 
-async def test_a_delivery_is_pushed_at_once_and_removed(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_a_delivery_is_pushed_at_once_and_removed(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
@@ -40,9 +40,9 @@ async def test_a_delivery_is_pushed_at_once_and_removed(clock: VirtualClock, cha
 
 
 async def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, otherwise=BROKEN)
+    stage = Stage(clock, rng, otherwise=BROKEN)
     stage.profile.schedule = SAMPLE
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
@@ -66,8 +66,8 @@ async def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered(
     await stage.engine.close()
 
 
-async def test_a_client_error_is_tried_once(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance, otherwise=GONE)
+async def test_a_client_error_is_tried_once(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng, otherwise=GONE)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
@@ -80,9 +80,9 @@ async def test_a_client_error_is_tried_once(clock: VirtualClock, chance: random.
 
 @pytest.mark.parametrize("trouble", ["none", "missing", "closed"])
 async def test_a_delivery_without_a_dead_letter_queue_is_dropped_and_reported(
-    trouble: str, clock: VirtualClock, chance: random.Random
+    trouble: str, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, otherwise=GONE)
+    stage = Stage(clock, rng, otherwise=GONE)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     target = {"none": None, "missing": dead.name._replace(name="nowhere"), "closed": dead.name}[trouble]
@@ -99,9 +99,9 @@ async def test_a_delivery_without_a_dead_letter_queue_is_dropped_and_reported(
 
 @pytest.mark.parametrize("overdue", [False, True])
 async def test_listeners_hear_no_outcome_that_was_settled_too_late(
-    overdue: bool, clock: VirtualClock, chance: random.Random
+    overdue: bool, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, otherwise=GONE)
+    stage = Stage(clock, rng, otherwise=GONE)
     stage.profile.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
@@ -123,9 +123,9 @@ async def test_listeners_hear_no_outcome_that_was_settled_too_late(
 
 
 async def test_an_unrenderable_delivery_is_a_failed_attempt_and_is_dead_lettered(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.schedule = replace(SAMPLE, attempts_max=3)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
@@ -144,9 +144,9 @@ async def test_an_unrenderable_delivery_is_a_failed_attempt_and_is_dead_lettered
 
 
 async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, otherwise=BROKEN)
+    stage = Stage(clock, rng, otherwise=BROKEN)
     stage.profile.schedule = SAMPLE
     await stage.engine.open()
     topic = await stage.topic()
@@ -179,9 +179,9 @@ async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
 
 
 async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.rate_max = 10
     await stage.engine.open()
     topic = await stage.topic()
@@ -201,9 +201,9 @@ async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
 
 
 async def test_an_ordered_topic_blocks_the_group_while_it_retries(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, BROKEN, BROKEN)
+    stage = Stage(clock, rng, BROKEN, BROKEN)
     await stage.engine.open()
     topic = await stage.topic("orders.fifo", ordered=True)
     await stage.subscribe(topic, "s", "somewhere")
@@ -218,8 +218,8 @@ async def test_an_ordered_topic_blocks_the_group_while_it_retries(
 
 
 def test_two_thousand_retries_of_a_day_pass_in_virtual_time() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> int:
-        stage = Stage(clock, chance, otherwise=BROKEN)
+    async def story(clock: VirtualClock, rng: random.Random) -> int:
+        stage = Stage(clock, rng, otherwise=BROKEN)
         stage.profile.schedule = replace(
             MANAGED_ENDPOINT,
             stages=(*MANAGED_ENDPOINT.stages[:3], replace(MANAGED_ENDPOINT.stages[3], retries=2000)),
@@ -237,9 +237,9 @@ def test_two_thousand_retries_of_a_day_pass_in_virtual_time() -> None:
 
 
 async def test_a_hanging_endpoint_does_not_delay_other_endpoints(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     for number in range(10):
@@ -260,9 +260,9 @@ async def test_a_hanging_endpoint_does_not_delay_other_endpoints(
 
 
 async def test_deliveries_locked_by_another_node_are_not_polled_in_a_tight_loop(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     subscription = await stage.subscribe(await stage.topic(), "s", "somewhere")
     await stage.engine.quiet()

@@ -10,9 +10,9 @@ from tests.engine.stage import Stage
 
 
 async def test_an_event_reaches_the_subscriptions_whose_filters_match(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     bodies = {}
@@ -31,8 +31,8 @@ async def test_an_event_reaches_the_subscriptions_whose_filters_match(
     await stage.engine.close()
 
 
-async def test_an_expired_subscription_receives_nothing(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_an_expired_subscription_receives_nothing(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     first, second = await stage.queue("first"), await stage.queue("second")

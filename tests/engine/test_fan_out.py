@@ -7,8 +7,8 @@ from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, CLOSED, Stage
 
 
-async def test_only_those_who_want_it_get_it(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_only_those_who_want_it_get_it(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     eager, picky = await stage.queue("eager"), await stage.queue("picky")
@@ -25,9 +25,9 @@ async def test_only_those_who_want_it_get_it(clock: VirtualClock, chance: random
 
 
 async def test_a_filter_set_later_holds_for_what_is_published_later(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     subscription = await stage.subscribe(topic, "s", "queue:q")
@@ -43,9 +43,9 @@ async def test_a_filter_set_later_holds_for_what_is_published_later(
 
 
 async def test_a_delivery_to_a_deleted_queue_is_dead_lettered_as_a_client_error(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     subscription = await stage.subscribe(topic, "s", "queue:gone", dead_letter=dead.name)
@@ -60,9 +60,9 @@ async def test_a_delivery_to_a_deleted_queue_is_dead_lettered_as_a_client_error(
 
 
 async def test_a_queue_in_trouble_is_retried_and_then_gets_its_message(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     await stage.subscribe(topic, "s", "queue:q")
@@ -79,9 +79,9 @@ async def test_a_queue_in_trouble_is_retried_and_then_gets_its_message(
 
 
 async def test_a_repetition_on_an_ordered_topic_leads_to_nothing(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic("t.fifo", ordered=True, deduplicates_content=True)
     queue = await stage.queue("q.fifo", ordered=True)
@@ -99,10 +99,8 @@ async def test_a_repetition_on_an_ordered_topic_leads_to_nothing(
     await stage.engine.close()
 
 
-async def test_a_removed_subscription_drops_what_it_is_owed(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage = Stage(clock, chance, otherwise=BROKEN)
+async def test_a_removed_subscription_drops_what_it_is_owed(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng, otherwise=BROKEN)
     await stage.engine.open()
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
@@ -118,9 +116,9 @@ async def test_a_removed_subscription_drops_what_it_is_owed(
 
 
 async def test_a_raw_delivery_that_its_queue_refuses_is_dead_lettered_at_once(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     whole, alone, dead = [await stage.queue(name) for name in ("whole", "alone", "dead")]
@@ -141,9 +139,9 @@ async def test_a_raw_delivery_that_its_queue_refuses_is_dead_lettered_at_once(
 
 
 async def test_a_changed_or_deleted_queue_is_read_again_for_the_next_message(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     dead = await stage.queue("dead")
@@ -162,8 +160,8 @@ async def test_a_changed_or_deleted_queue_is_read_again_for_the_next_message(
     await stage.engine.close()
 
 
-async def test_a_longer_message_is_looked_at_anew(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_a_longer_message_is_looked_at_anew(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     await stage.subscribe(topic, "s", "queue:q")

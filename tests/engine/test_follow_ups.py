@@ -18,8 +18,8 @@ def publication(stage: Stage, body: str, *, group_id: str | None = None) -> Publ
     )
 
 
-async def test_several_topics_are_published_to_at_once(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_several_topics_are_published_to_at_once(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     one, other = await stage.topic("one"), await stage.topic("other")
     first, second = await stage.queue("first"), await stage.queue("second")
@@ -40,9 +40,9 @@ async def test_several_topics_are_published_to_at_once(clock: VirtualClock, chan
 
 
 async def test_several_ordered_topics_know_their_repetitions_apart(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     ordered = {"ordered": True, "deduplicates_content": True}
     topics = [await stage.topic("one.fifo", **ordered), await stage.topic("other.fifo", **ordered)]
@@ -69,9 +69,9 @@ async def _lead(stage: Stage, *consequences: FollowUp) -> None:
 
 
 async def test_a_follow_up_is_published_to_every_matching_subscription(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     await stage.subscribe(topic, "into a queue", "queue:q")
@@ -90,9 +90,9 @@ async def test_a_follow_up_is_published_to_every_matching_subscription(
 
 
 async def test_a_follow_up_addressed_to_a_subscription_reaches_it_alone_when_due(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     await stage.subscribe(topic, "store", "the store", confirmed=False)
@@ -111,10 +111,8 @@ async def test_a_follow_up_addressed_to_a_subscription_reaches_it_alone_when_due
     await stage.engine.close()
 
 
-async def test_a_follow_up_without_a_delay_is_pushed_at_once(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage = Stage(clock, chance)
+async def test_a_follow_up_without_a_delay_is_pushed_at_once(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic = await stage.topic()
     await stage.subscribe(topic, "store", "the store", confirmed=False)
@@ -125,9 +123,9 @@ async def test_a_follow_up_without_a_delay_is_pushed_at_once(
 
 
 async def test_a_follow_up_without_a_topic_or_subscription_is_logged_and_dropped(
-    caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
+    caplog: pytest.LogCaptureFixture, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic: Topic = await stage.topic()
     with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):

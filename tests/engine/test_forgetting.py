@@ -58,10 +58,8 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     assert set(sizes(engine.parts.receiver.in_flight).values()) == {0}
 
 
-async def test_a_subscription_that_had_a_rate_leaves_no_pace(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage = Stage(clock, chance)
+async def test_a_subscription_that_had_a_rate_leaves_no_pace(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     stage.profile.rate_max = 10
     await stage.engine.open()
     topic = await stage.topic()
@@ -92,8 +90,8 @@ def reachable(part: object) -> int:
     return len(found)
 
 
-async def test_topics_that_came_and_went_leave_nothing(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_topics_that_came_and_went_leave_nothing(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     held = []
     for number in range(5):

@@ -25,9 +25,9 @@ def settlements_of(stage: Stage) -> list[int]:
 
 
 async def test_answers_in_different_turns_are_settled_together(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.concurrency_max = 2 * TOGETHER
     numbers = settlements_of(stage)
 
@@ -43,9 +43,9 @@ async def test_answers_in_different_turns_are_settled_together(
 
 
 async def test_successes_wait_for_others_no_longer_than_a_moment(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.concurrency_max = TOGETHER
     numbers = settlements_of(stage)
 

@@ -12,9 +12,9 @@ from tests.engine.test_attempts import published_while_away
 
 
 async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.changes = {"batch": Batch(5_000, 1_000_000)}
     stage.profile.concurrency_max = 1
     claim, settle = stage.store.claim, stage.store.settle
@@ -40,9 +40,9 @@ async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_onc
 
 
 async def test_no_more_pieces_are_claimed_than_attempts_can_take(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.changes = {"batch": Batch(5_000, 3 * PIECE)}
     stage.profile.concurrency_max = 1
     claim, claimed = stage.store.claim, [0]

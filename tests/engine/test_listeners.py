@@ -65,8 +65,8 @@ def test_an_audience_calls_only_the_listeners_that_override_a_fact() -> None:
     assert alone.received.__func__ is Listener.received  # type: ignore[attr-defined]  # a method
 
 
-async def test_registering_with_an_open_engine_is_refused(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_registering_with_an_open_engine_is_refused(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     stage.engine.add_listener(Hearing([]), "plain")
     await stage.engine.open()
     for late in (

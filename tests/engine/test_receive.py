@@ -268,8 +268,8 @@ async def test_a_claim_whose_answer_is_lost_comes_again_to_who_waits(
 
 @pytest.mark.parametrize("seed", range(40))
 async def test_no_new_delivery_is_missed_in_any_order_of_answers(clock: VirtualClock, seed: int) -> None:
-    chance = random.Random(seed)
-    engine = Engine(SlowStore(clock, chance), Runtime(clock, chance, "one"))
+    rng = random.Random(seed)
+    engine = Engine(SlowStore(clock, rng), Runtime(clock, rng, "one"))
     await engine.open()
     queue = await make_queue(engine, "q", wait_ms=WAIT_MS)
     due: dict[str, int] = {}
@@ -283,10 +283,10 @@ async def test_no_new_delivery_is_missed_in_any_order_of_answers(clock: VirtualC
 
     async def produce() -> None:
         for number in range(60):
-            delay_ms = chance.choice((0, 0, 1, 50, 700))
+            delay_ms = rng.choice((0, 0, 1, 50, 700))
             sending = asyncio.create_task(send(engine, queue, str(number), delay_ms=delay_ms))
             due[str(number)] = clock.now() + delay_ms
-            await clock.sleep_until(clock.now() + chance.choice((0, 1, 30, 900)))
+            await clock.sleep_until(clock.now() + rng.choice((0, 1, 30, 900)))
             await sending
 
     await asyncio.gather(produce(), *(consume() for _ in range(3)))
@@ -297,15 +297,15 @@ async def test_no_new_delivery_is_missed_in_any_order_of_answers(clock: VirtualC
 class SlowStore(HeldStore):
     """Each call takes up to 20 ms on its way and up to 20 ms back, so that answers come in any order."""
 
-    def __init__(self, clock: VirtualClock, chance: random.Random) -> None:
+    def __init__(self, clock: VirtualClock, rng: random.Random) -> None:
         super().__init__(SqliteStore(None))
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
 
     async def _call(self, verb: str, *args: Any, **named: Any) -> Any:
-        await self._clock.sleep_until(self._clock.now() + self._chance.randint(0, 20))
+        await self._clock.sleep_until(self._clock.now() + self._rng.randint(0, 20))
         answer = await super()._call(verb, *args, **named)
-        await self._clock.sleep_until(self._clock.now() + self._chance.randint(0, 20))
+        await self._clock.sleep_until(self._clock.now() + self._rng.randint(0, 20))
         return answer
 
 

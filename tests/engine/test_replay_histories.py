@@ -40,10 +40,10 @@ class SlowStore:
     What one node changes, all have heard of when its call is answered.
     """
 
-    def __init__(self, real: SqliteStore, clock: VirtualClock, chance: random.Random) -> None:
+    def __init__(self, real: SqliteStore, clock: VirtualClock, rng: random.Random) -> None:
         self._real = real
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self.others: list[Callable[[str, str], None]] = []
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
@@ -67,7 +67,7 @@ class SlowStore:
             changed(kind, key)
 
     async def _pass(self) -> None:
-        await self._clock.sleep_until(self._clock.now() + self._chance.choice((0, 0, 1, 5, 40)))
+        await self._clock.sleep_until(self._clock.now() + self._rng.choice((0, 0, 1, 5, 40)))
 
 
 class History:
@@ -75,13 +75,13 @@ class History:
 
     def __init__(self, clock: VirtualClock, seed: int) -> None:
         self.clock = clock
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.real = SqliteStore(None)
         self.nodes: list[Engine] = []
 
     async def begin(self) -> None:
         await self.real.open()
-        stores = [SlowStore(self.real, self.clock, self.chance) for _ in range(2)]
+        stores = [SlowStore(self.real, self.clock, self.rng) for _ in range(2)]
         for number, store in enumerate(stores):
             runtime = Runtime(self.clock, random.Random(number), f"node-{number}")
             node = Engine(store, runtime, {"plain": PlainProfile()})  # type: ignore[arg-type]  # by __getattr__
@@ -99,7 +99,7 @@ class History:
 
     async def publish(self, group: str) -> None:
         for number in range(MESSAGES):
-            node = self.chance.choice(self.nodes)
+            node = self.rng.choice(self.nodes)
             message_id = node.runtime.message_id()
             body = f"{group}{number:03}"
             publication = Publication(
@@ -116,9 +116,9 @@ class History:
     async def replay(self) -> None:
         for _ in range(3):
             await self.pause(1500)
-            node = self.chance.choice(self.nodes)
+            node = self.rng.choice(self.nodes)
             await node.resources.write(partial(self._start_in, node))
-            if self.chance.random() < 0.5:
+            if self.rng.random() < 0.5:
                 await self.pause(100)
                 await node.parts.replayer.close()  # as if it died; what it began goes on by its lease
 
@@ -129,7 +129,7 @@ class History:
                 await node.parts.replayer.round()
 
     async def pause(self, most: int) -> None:
-        await self.clock.sleep_until(self.clock.now() + self.chance.randrange(most))
+        await self.clock.sleep_until(self.clock.now() + self.rng.randrange(most))
 
     async def end(self) -> list[tuple[str, bool]]:
         """Wait until all is said and done; what the subscriber got: each body, and whether it was replayed."""

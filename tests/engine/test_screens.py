@@ -13,8 +13,8 @@ from tests.engine.stage import Stage
 WITHHELD = Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, "not for you", 0)
 
 
-async def test_each_subscriber_gets_what_it_may_see(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_each_subscriber_gets_what_it_may_see(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     queues = [await stage.queue(name) for name in ("all", "some", "none")]

@@ -64,8 +64,8 @@ class ClearDocuments:
 
 
 @pytest.fixture
-async def stage(clock: VirtualClock, chance: random.Random) -> Stage:
-    stage = Stage(clock, chance)
+async def stage(clock: VirtualClock, rng: random.Random) -> Stage:
+    stage = Stage(clock, rng)
     stage.engine.seal_by(SealedQueues(), ClearDocuments())
     return stage
 

@@ -41,9 +41,9 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
 
 @pytest.mark.parametrize("outage_ms", [50, 2_000, LEASE_MS - 2_000])
 async def test_an_outage_within_the_lease_repeats_no_push(
-    outage_ms: int, caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
+    outage_ms: int, caplog: pytest.LogCaptureFixture, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, outage_ms)
     await clock.sleep_until(began + outage_ms + 1_100)
@@ -57,9 +57,9 @@ async def test_an_outage_within_the_lease_repeats_no_push(
 
 
 async def test_documents_needed_to_settle_are_read_after_the_outage(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, otherwise=GONE)
+    stage = Stage(clock, rng, otherwise=GONE)
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, 2_000)
     await clock.sleep_until(began + 5)
@@ -74,8 +74,8 @@ async def test_documents_needed_to_settle_are_read_after_the_outage(
     await stage.engine.close()
 
 
-async def test_a_wait_for_the_next_attempt_is_kept_too(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance, *[BROKEN] * 5)
+async def test_a_wait_for_the_next_attempt_is_kept_too(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng, *[BROKEN] * 5)
     stage.profile.schedule = minutely()
     began = clock.now()
     await pushed_into_an_outage(stage, 2_000)
@@ -87,9 +87,9 @@ async def test_a_wait_for_the_next_attempt_is_kept_too(clock: VirtualClock, chan
 
 
 async def test_a_delivery_unsettled_when_its_lease_ends_is_pushed_again_and_logged(
-    caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
+    caplog: pytest.LogCaptureFixture, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, LEASE_MS + 5_000)
     await clock.sleep_until(began + LEASE_MS + 3_000)
@@ -102,9 +102,9 @@ async def test_a_delivery_unsettled_when_its_lease_ends_is_pushed_again_and_logg
 
 
 async def test_an_answer_that_got_lost_changes_nothing_of_what_is_told(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, GONE)
+    stage = Stage(clock, rng, GONE)
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
@@ -121,9 +121,9 @@ async def test_an_answer_that_got_lost_changes_nothing_of_what_is_told(
 
 
 async def test_a_node_that_is_told_to_stop_waits_for_the_store_as_long_as_it_may(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, 2_000)
     await clock.sleep_until(began + 100)
@@ -134,9 +134,9 @@ async def test_a_node_that_is_told_to_stop_waits_for_the_store_as_long_as_it_may
 
 
 async def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(
-    caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
+    caplog: pytest.LogCaptureFixture, clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     began = clock.now()
     await pushed_into_an_outage(stage, 20_000)
     await clock.sleep_until(began + 100)
@@ -149,9 +149,9 @@ async def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(
 
 
 async def test_a_late_answer_counts_though_the_store_was_away_at_the_soft_timeout(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.schedule = minutely()
     stage.profile.changes = {"patience_ms": 10_000, "lease_ms": LEASE_MS}
     await stage.engine.open()
@@ -173,9 +173,9 @@ async def test_a_late_answer_counts_though_the_store_was_away_at_the_soft_timeou
 
 
 async def test_a_settlement_that_the_store_never_takes_does_not_delay_others(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance, replace(BROKEN, response="\0"))
+    stage = Stage(clock, rng, replace(BROKEN, response="\0"))
     stage.profile.schedule = minutely()
     await stage.engine.open()
     topic = await stage.topic()

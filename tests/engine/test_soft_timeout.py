@@ -22,7 +22,7 @@ async def standing(stage: Stage) -> SimulatedClock:
     stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 60_000}
     stage.engine = Engine(
         stage.store,
-        Runtime(clock, stage.chance, "a"),
+        Runtime(clock, stage.rng, "a"),
         {"plain": stage.profile},
         {"push": stage.endpoint},
         [stage.memory],
@@ -34,8 +34,8 @@ async def standing(stage: Stage) -> SimulatedClock:
 
 
 def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
-    async def story(real: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(real, chance)
+    async def story(real: VirtualClock, rng: random.Random) -> None:
+        stage = Stage(real, rng)
         clock = await standing(stage)
         began, hanging = clock.now(), asyncio.Event()
 
@@ -66,8 +66,8 @@ def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
 
 
 def test_the_clock_waits_for_an_endpoint_that_takes_its_time() -> None:
-    async def story(real: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(real, chance)
+    async def story(real: VirtualClock, rng: random.Random) -> None:
+        stage = Stage(real, rng)
         clock = await standing(stage)
         began = clock.now()
 

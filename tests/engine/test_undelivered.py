@@ -97,9 +97,9 @@ async def test_an_end_is_told_once(
     attempts: int,
     handed: Reason | None,
     clock: VirtualClock,
-    chance: random.Random,
+    rng: random.Random,
 ) -> None:
-    stage, losses = Stage(clock, chance), Losses()
+    stage, losses = Stage(clock, rng), Losses()
     stage.engine.add_listener(losses)
     await stage.engine.open()
     await path(stage)
@@ -116,10 +116,8 @@ async def test_an_end_is_told_once(
     await stage.engine.close()
 
 
-async def test_a_retry_and_a_success_are_no_end_to_tell_of(
-    clock: VirtualClock, chance: random.Random
-) -> None:
-    stage, losses = Stage(clock, chance, BROKEN), Losses()
+async def test_a_retry_and_a_success_are_no_end_to_tell_of(clock: VirtualClock, rng: random.Random) -> None:
+    stage, losses = Stage(clock, rng, BROKEN), Losses()
     stage.profile.schedule = minutely()
     stage.engine.add_listener(losses)
     await stage.engine.open()

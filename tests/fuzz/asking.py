@@ -1,4 +1,4 @@
-"""Requests of every kind by chance: each offered operation of Amazon's services, Event Grid, own routes and the console.
+"""Random requests of every kind: each offered operation of Amazon's services, Event Grid, own routes and the console.
 
 Of four requests one is left as the SDK makes it, so that the store fills; the others are bent in a value, in the head or
 in the bytes.
@@ -133,7 +133,7 @@ class Asking:
         """Begin.
 
         Args:
-            seed: Of all chance.
+            seed: Seeds all random numbers.
             operations: Those that the server offers, by service.
             routes: Method and pattern of the resource manager's.
         """

@@ -1,4 +1,4 @@
-"""Requests bent by chance: their values, their names, and the bytes that they are sent as.
+"""Requests mutated at random: their values, their names, and the bytes that they are sent as.
 
 The same as `spoiling`, which Hypothesis draws from, for runs of hundreds of thousands of requests.
 """

@@ -52,7 +52,7 @@ class KmsWorld(JsonWorld):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
-        seal = Seal((b"r" * 32,), runtime.chance.randbytes)
+        seal = Seal((b"r" * 32,), runtime.rng.randbytes)
         self.kms = offered(SERVICE, SimpleNamespace(engine=self.engine, root_key=seal))
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), {"kms": self.kms}, None)
 

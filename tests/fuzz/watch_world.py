@@ -87,7 +87,7 @@ class WatchWorld(Watched):
             self.settle,
             functions,
             Identities(documents, restricts=False),
-            Rounds(secret, runtime.chance),
+            Rounds(secret, runtime.rng),
             leaps=True,
             open_functions=True,
         )

@@ -41,7 +41,7 @@ class Waits:
     def __init__(self, *waits_ms: int) -> None:
         self.waits_ms = waits_ms
 
-    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+    def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
         return self.waits_ms[attempt - 1] if attempt <= len(self.waits_ms) else None
 
     def expired(self, published_at: int, now: int) -> bool:

@@ -70,21 +70,20 @@ def test_reading_a_body_deeper_than_python_calls() -> None:
 KEYS = ["a.b.x", "a.b.y", "a.m", "a.x", "a.y", "c.x", "c.y"]
 
 
-def random_tests(chance: random.Random) -> list[KeyTest]:
-    keys = sorted(chance.sample(KEYS, chance.randint(2, 5)))
-    return [KeyTest(key, (Exactly(chance.randint(0, 1)),), absent=chance.random() < 0.2) for key in keys]
+def random_tests(rng: random.Random) -> list[KeyTest]:
+    keys = sorted(rng.sample(KEYS, rng.randint(2, 5)))
+    return [KeyTest(key, (Exactly(rng.randint(0, 1)),), absent=rng.random() < 0.2) for key in keys]
 
 
-def random_body(chance: random.Random) -> Document:
+def random_body(rng: random.Random) -> Document:
     def scalars() -> Document:
-        return {name: chance.randint(0, 1) for name in "xy" if chance.random() < 0.7}
+        return {name: rng.randint(0, 1) for name in "xy" if rng.random() < 0.7}
 
     inner = [
-        {**scalars(), "b": [scalars() for _ in range(chance.randint(0, 3))]}
-        for _ in range(chance.randint(1, 4))
+        {**scalars(), "b": [scalars() for _ in range(rng.randint(0, 3))]} for _ in range(rng.randint(1, 4))
     ]
     # "a.m" stands outside the array, in the alphabet between keys that share it.
-    return {"a": inner, "a.m": chance.randint(0, 1), "c": [scalars() for _ in range(chance.randint(1, 4))]}
+    return {"a": inner, "a.m": rng.randint(0, 1), "c": [scalars() for _ in range(rng.randint(1, 4))]}
 
 
 def around(place: int, fields: SubjectFields) -> dict[int, int]:
@@ -120,9 +119,9 @@ def try_everything(tests: Sequence[KeyTest], fields: SubjectFields, chosen: dict
 @settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_the_search_finds_what_trying_everything_finds(seed: int) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(10):
-        tests, body = random_tests(chance), random_body(chance)
+        tests, body = random_tests(rng), random_body(rng)
         fields = message(body).body_fields(Wanted(KEYS))
         assert fields is not None
         elements = Elements.of(fields)

@@ -36,19 +36,19 @@ class Maker:
     """Makes filters and messages out of a seed; Hypothesis's own trees stay too small to meet one another."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
 
     def often(self, share: float) -> bool:
-        return self.chance.random() < share
+        return self.rng.random() < share
 
     def scalar(self) -> Document:
-        return self.chance.choice([*TEXTS, *NUMBERS, True, False, None])
+        return self.rng.choice([*TEXTS, *NUMBERS, True, False, None])
 
     def expression(self) -> Document:
-        text, number = self.chance.choice(TEXTS), self.chance.choice(NUMBERS)
-        ends = self.chance.choice([">", ">="]), self.chance.choice(["<", "<="])
-        low, high = sorted(self.chance.sample([-1, 0, 1, 1.5, 2, 3], 2))
-        return self.chance.choice(
+        text, number = self.rng.choice(TEXTS), self.rng.choice(NUMBERS)
+        ends = self.rng.choice([">", ">="]), self.rng.choice(["<", "<="])
+        low, high = sorted(self.rng.sample([-1, 0, 1, 1.5, 2, 3], 2))
+        return self.rng.choice(
             [
                 {"prefix": text},
                 {"suffix": text},
@@ -59,7 +59,7 @@ class Maker:
                 {"exists": True},
                 {"exists": False},
                 {"exists": False},
-                {"numeric": [self.chance.choice(["=", "<", "<=", ">", ">="]), number]},
+                {"numeric": [self.rng.choice(["=", "<", "<=", ">", ">="]), number]},
                 {"numeric": [ends[0], low, ends[1], high]},
                 {"cidr": "10.0.0.0/29"},
                 {"wildcard": "x*z"},
@@ -68,12 +68,11 @@ class Maker:
 
     def entries(self) -> Document:
         return [
-            self.expression() if self.often(0.6) else self.scalar()
-            for _ in range(self.chance.choice([1, 1, 2]))
+            self.expression() if self.often(0.6) else self.scalar() for _ in range(self.rng.choice([1, 1, 2]))
         ]
 
     def document(self, nesting: int) -> Document:
-        names = self.chance.sample(NAMES, self.chance.choice([1, 1, 2, 2, 3]))
+        names = self.rng.sample(NAMES, self.rng.choice([1, 1, 2, 2, 3]))
         document: Document = {
             name: self.document(nesting - 1) if nesting and self.often(0.4) else self.entries()
             for name in names
@@ -83,22 +82,22 @@ class Maker:
         return document
 
     def policy(self) -> FilterPolicy:
-        scope = self.chance.choice(list(Scope))
+        scope = self.rng.choice(list(Scope))
         while True:
             document = {} if self.often(0.02) else self.document(2 if scope is Scope.BODY else 0)
             with suppress(FilterPolicyInvalid):  # more than 150 combinations
                 return read_policy(json.dumps(document), scope, stored=True)
 
     def attribute(self) -> Attribute:
-        values = [self.scalar() for _ in range(self.chance.randrange(3))]
-        return self.chance.choice(
+        values = [self.scalar() for _ in range(self.rng.randrange(3))]
+        return self.rng.choice(
             [
-                Attribute("String", self.chance.choice(TEXTS)),
-                Attribute("String", self.chance.choice(TEXTS)),
-                Attribute("Number", str(self.chance.choice(NUMBERS))),
+                Attribute("String", self.rng.choice(TEXTS)),
+                Attribute("String", self.rng.choice(TEXTS)),
+                Attribute("Number", str(self.rng.choice(NUMBERS))),
                 Attribute("String.Array", json.dumps(values)),
                 Attribute("Binary", ""),
-                self.chance.choice([Attribute("Number", "x"), Attribute("String.Array", "{")]),
+                self.rng.choice([Attribute("Number", "x"), Attribute("String.Array", "{")]),
             ]
         )
 
@@ -106,13 +105,13 @@ class Maker:
         if not nesting or self.often(0.4):
             return self.scalar()
         if self.often(0.5):
-            return [self.value(nesting - 1) for _ in range(self.chance.randrange(4))]
+            return [self.value(nesting - 1) for _ in range(self.rng.randrange(4))]
         return {name: self.value(nesting - 1) for name in NAMES if self.often(0.6)}
 
     def subject(self) -> Subject:
         attributes = {name: self.attribute() for name in NAMES if self.often(0.5)}
         if self.often(0.1):
-            return Subject(attributes, self.chance.choice(["", "text", "[]"]))
+            return Subject(attributes, self.rng.choice(["", "text", "[]"]))
         return Subject(attributes, json.dumps({name: self.value(3) for name in NAMES if self.often(0.7)}))
 
 
@@ -144,7 +143,7 @@ def test_index_follows_changes(maker: Maker) -> None:
     index: FilterIndex[int] = FilterIndex()
     kept: dict[int, FilterPolicy] = {}
     for _ in range(30):
-        key = maker.chance.randrange(8)
+        key = maker.rng.randrange(8)
         if maker.often(0.4):
             index.remove(key)
             kept.pop(key, None)
@@ -180,13 +179,13 @@ def test_random_filters_and_messages_meet() -> None:
 def test_a_range_table_finds_the_ranges_around_a_number(maker: Maker) -> None:
     table = RangeTable()
     ranges = {}
-    for clause in range(maker.chance.choice([5, 100, 400])):
-        low, high = maker.chance.randint(-5, 5), maker.chance.choice([-3, 0, 4, inf])
+    for clause in range(maker.rng.choice([5, 100, 400])):
+        low, high = maker.rng.randint(-5, 5), maker.rng.choice([-3, 0, 4, inf])
         ranges[clause] = NumberRange(low, high, above=maker.often(0.5), below=maker.often(0.5))
         table.add(clause, ranges[clause])
         if maker.often(0.01):
             table.around([0])  # has the tree made from what there is
-    for clause in maker.chance.sample(list(ranges), len(ranges) // 4):
+    for clause in maker.rng.sample(list(ranges), len(ranges) // 4):
         table.discard(clause)
         del ranges[clause]
     for number in (-5, -3, -0.5, 0, 4, 4.5, 5, 6):
@@ -194,7 +193,7 @@ def test_a_range_table_finds_the_ranges_around_a_number(maker: Maker) -> None:
         assert table.around([number]) == expected
         assert {clause for clause in ranges if table.holds(clause, [number])} == expected
     for size in (2, 40):
-        numbers = sorted(maker.chance.choices([-5.5, -5, -3, -0.5, 0, 3.5, 4, 4.5, 5, 6], k=size))
+        numbers = sorted(maker.rng.choices([-5.5, -5, -3, -0.5, 0, 3.5, 4, 4.5, 5, 6], k=size))
         expected = {clause for clause, condition in ranges.items() if any(map(condition.matches, numbers))}
         assert table.around(numbers) == expected
         assert {clause for clause in ranges if table.holds(clause, numbers)} == expected

@@ -135,15 +135,15 @@ def test_jitter_may_not_reach_below_zero() -> None:
 
 
 def test_jitter_keeps_23_days_23_days() -> None:
-    chance = random.Random(7)
-    days = sum(MANAGED_ENDPOINT.delay_ms(i, chance) or 0 for i in range(1, 100_016)) / (24 * HOUR_MS)
+    rng = random.Random(7)
+    days = sum(MANAGED_ENDPOINT.delay_ms(i, rng) or 0 for i in range(1, 100_016)) / (24 * HOUR_MS)
     assert round(days) == 23
 
 
 def test_the_same_seed_gives_the_same_waits() -> None:
     def waits(seed: int) -> list[int | None]:
-        chance = random.Random(seed)
-        return [CUSTOMER_ENDPOINT.delay_ms(i, chance) for i in range(1, 51)]
+        rng = random.Random(seed)
+        return [CUSTOMER_ENDPOINT.delay_ms(i, rng) for i in range(1, 51)]
 
     assert waits(1) == waits(1)
     assert waits(1) != waits(2)
@@ -172,17 +172,17 @@ def test_any_schedule_survives_being_stored(schedule: RetrySchedule) -> None:
 
 
 @given(schedules, st.randoms(use_true_random=False))
-def test_delays_keep_their_bounds(schedule: RetrySchedule, chance: random.Random) -> None:
+def test_delays_keep_their_bounds(schedule: RetrySchedule, rng: random.Random) -> None:
     steps = list(schedule.steps())
     assert len(steps) == max(schedule.retries_max, 0)
     for number, step in enumerate(steps, 1):
-        delay_ms = schedule.delay_ms(number, chance)
+        delay_ms = schedule.delay_ms(number, rng)
         assert step.attempt == number
         assert delay_ms is not None
         assert 0 <= step.earliest_ms <= step.nominal_ms <= step.latest_ms
         assert step.earliest_ms <= delay_ms <= step.latest_ms
         assert step.nominal_ms > 0 or delay_ms == 0
-    assert schedule.delay_ms(len(steps) + 1, chance) is None
+    assert schedule.delay_ms(len(steps) + 1, rng) is None
 
 
 @given(schedules)

@@ -1,1 +1,1 @@
-"""Time and chance, the real ones."""
+"""The system's clock and random numbers."""

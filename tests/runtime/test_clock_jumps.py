@@ -13,7 +13,7 @@ from redrive.testing.virtual import VirtualClock, run_virtual
 def warnings_of(caplog: pytest.LogCaptureFixture, *jumps_ms: int) -> list[str]:
     """The warnings of a minute, at whose end the clock jumps, and of the next ones."""
 
-    async def story(clock: VirtualClock, _chance: random.Random) -> None:
+    async def story(clock: VirtualClock, _rng: random.Random) -> None:
         offset_ms = 0
         watching = asyncio.create_task(warn_of_jumps(lambda: clock.now() + offset_ms))
         for jump_ms in jumps_ms:

@@ -69,8 +69,8 @@ class Told:
 class Administrator(Client):
     """Makes, changes and deletes resources, its own and what belongs to them, one call at a time."""
 
-    def __init__(self, name: str, around: Surroundings, chance: random.Random, told: Told) -> None:
-        super().__init__(name, around, chance)
+    def __init__(self, name: str, around: Surroundings, rng: random.Random, told: Told) -> None:
+        super().__init__(name, around, rng)
         self._told = told
 
     async def run(self, others: str, every_ms: int) -> None:
@@ -82,8 +82,8 @@ class Administrator(Client):
             *(self._change_subscription, self._make_all_at_once),
         )
         while True:
-            await self.around.pause(self.chance.expovariate(1 / every_ms))
-            await self.chance.choice(actions)()
+            await self.around.pause(self.rng.expovariate(1 / every_ms))
+            await self.rng.choice(actions)()
 
     # ---- queues --------------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Administrator(Client):
         )
 
     async def _change_queue(self) -> None:
-        name, delay_ms = self._name("q"), self.chance.randint(1, 900_000)
+        name, delay_ms = self._name("q"), self.rng.randint(1, 900_000)
         known = self._told.queues.get(name.key)
         changed = await self._tell(
             self._told.queues, name.key, known, lambda engine: _changed_queue(engine, name, delay_ms)
@@ -105,7 +105,7 @@ class Administrator(Client):
         name = self._name("q")
         await self._look(lambda engine: engine.resources.queues.get(name))
         await self._tell(self._told.queues, name.key, False, lambda engine: _deleted_queue(engine, name))
-        if self.chance.random() < _AGAIN:
+        if self.rng.random() < _AGAIN:
             await self._tell(
                 self._told.queues, name.key, True, lambda engine: _made_queue(engine, Queue(0, name))
             )
@@ -113,7 +113,7 @@ class Administrator(Client):
     # ---- topics --------------------------------------------------------------------------------------------
 
     async def _make_topic(self) -> None:
-        wanted = Topic(0, self._name("t"), PLAIN, ordered=self.chance.random() < 0.5)
+        wanted = Topic(0, self._name("t"), PLAIN, ordered=self.rng.random() < 0.5)
         await self._tell(self._told.topics, wanted.name.key, True, lambda engine: _made_topic(engine, wanted))
 
     async def _delete_topic(self) -> None:
@@ -124,7 +124,7 @@ class Administrator(Client):
             self._told.subscriptions[key] = None
         await self._look(lambda engine: engine.resources.topics.get(name))
         await self._tell(self._told.topics, name.key, False, lambda engine: _deleted_topic(engine, name))
-        if self.chance.random() < _AGAIN:
+        if self.rng.random() < _AGAIN:
             wanted = Topic(0, name, PLAIN)
             await self._tell(self._told.topics, name.key, True, lambda engine: _made_topic(engine, wanted))
 
@@ -165,7 +165,7 @@ class Administrator(Client):
     async def _look(self, verb: Callable[[Engine], Coroutine[Any, Any, object]]) -> None:
         """Let nodes remember what is there before it is deleted; it may be that one does not hear of that."""
         for _ in range(_LOOKS):
-            life = await self.around.some_life(self.chance)
+            life = await self.around.some_life(self.rng)
             with contextlib.suppress(Unanswered, StoreUnavailable):
                 await life.call(verb)
 
@@ -179,13 +179,13 @@ class Administrator(Client):
         """Ask some node, again where no answer came, and note whether the document stands when it answered."""
         told[key] = None
         for _ in range(TRIES_MAX):
-            life = await self.around.some_life(self.chance)
+            life = await self.around.some_life(self.rng)
             try:
                 answer = await life.call(verb)
             except (Unanswered, StoreUnavailable) as error:
                 if isinstance(error, Unanswered):  # a call that hangs outlives its node
                     self._told.doubtful_until[key] = self.around.now() + HANG_MS_MAX
-                await self.around.pause(self.chance.uniform(1, 500))
+                await self.around.pause(self.rng.uniform(1, 500))
                 continue
             if self._is_certain(key):
                 told[key] = stands
@@ -200,21 +200,21 @@ class Administrator(Client):
         return self.around.now() >= self._told.doubtful_until.get(key, 0)
 
     def _name(self, kind: str) -> ResourceName:
-        return named(f"{self.name}-{kind}{self.chance.randrange(NAMES)}")
+        return named(f"{self.name}-{kind}{self.rng.randrange(NAMES)}")
 
     def _wanted(self, whose: str) -> Subscription:
         """A subscription of this administrator's, at a topic of its own or another's; the odd ones are elsewhere too."""
-        number = self.chance.randrange(NAMES)
+        number = self.rng.randrange(NAMES)
         own_id = f"{self.name}-{number}"
-        ends_at = self.around.now() + self.chance.randint(1, _LIFE_MS_MAX)
+        ends_at = self.around.now() + self.rng.randint(1, _LIFE_MS_MAX)
         return Subscription(
             id=own_id,
-            topic=named(f"{whose}-t{self.chance.randrange(NAMES)}"),
+            topic=named(f"{whose}-t{self.rng.randrange(NAMES)}"),
             queue_id=0,
             owner="8" if number % 2 else "7",
             protocol="push",
             endpoint=own_id,
-            expires_at=ends_at if self.chance.random() < _ENDS else None,
+            expires_at=ends_at if self.rng.random() < _ENDS else None,
             subscriber=own_id if number % 2 else None,
         )
 

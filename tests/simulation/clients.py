@@ -39,27 +39,27 @@ class Surroundings(Protocol):
     async def pause(self, milliseconds: float) -> None:
         """Wait."""
 
-    async def some_life(self, chance: random.Random) -> Life:
+    async def some_life(self, rng: random.Random) -> Life:
         """A node that serves, as a load balancer would choose it."""
 
 
 class Client:
     """Calls verbs, and calls them again where no answer came."""
 
-    def __init__(self, name: str, around: Surroundings, chance: random.Random) -> None:
+    def __init__(self, name: str, around: Surroundings, rng: random.Random) -> None:
         self.name = name
         self.around = around
-        self.chance = chance
+        self.rng = rng
 
     async def ask(self, verb: Callable[[Engine], Coroutine[Any, Any, T]]) -> T | None:
         """The answer of some node, or None where none came in several tries."""
         for _ in range(TRIES_MAX):
-            life = await self.around.some_life(self.chance)
+            life = await self.around.some_life(self.rng)
             try:
                 return await life.call(verb)
             except (Unanswered, StoreUnavailable) as error:
                 self.around.trace.note(self.name, "no answer from", life.name, repr(error))
-                await self.around.pause(self.chance.uniform(1, 500))
+                await self.around.pause(self.rng.uniform(1, 500))
         return None
 
 
@@ -70,10 +70,10 @@ class Sender(Client):
         """Send all messages of the plan, spread over that time."""
         sent = 0
         while sent < plan.messages:
-            number = min(self.chance.randint(1, 5), plan.messages - sent)
+            number = min(self.rng.randint(1, 5), plan.messages - sent)
             await self.send(queue, [self._message(queue, plan, sent + one) for one in range(number)])
             sent += number
-            await self.around.pause(self.chance.uniform(0, 2 * over_ms / plan.messages))
+            await self.around.pause(self.rng.uniform(0, 2 * over_ms / plan.messages))
 
     async def send(self, queue: Queue, batch: Sequence[Message]) -> None:
         """Send some messages in one call."""
@@ -86,11 +86,11 @@ class Sender(Client):
 
     def _message(self, queue: Queue, plan: QueuePlan, number: int) -> Message:
         body = f"{self.name}-{number}"
-        delay_ms = self.chance.choice((0, 500, 10_000)) if self.chance.random() < plan.delays else None
+        delay_ms = self.rng.choice((0, 500, 10_000)) if self.rng.random() < plan.delays else None
         return Message(
             id=b"",
             body=body,
-            group_id=f"g{self.chance.randrange(plan.groups)}" if plan.groups else None,
+            group_id=f"g{self.rng.randrange(plan.groups)}" if plan.groups else None,
             deduplication_id=body if queue.ordered and not plan.deduplicates_content else None,
             delay_ms=delay_ms,
         )
@@ -107,10 +107,10 @@ class Publisher(Client):
     async def run(self, topic: Topic, plan: TopicPlan, over_ms: int) -> None:
         """Publish all messages of the plan, spread over that time."""
         for number in range(plan.messages):
-            group_id = f"g{self.chance.randrange(plan.groups)}" if plan.groups else None
-            kind = self.chance.choice(KINDS)
+            group_id = f"g{self.rng.randrange(plan.groups)}" if plan.groups else None
+            kind = self.rng.choice(KINDS)
             await self._publish(topic, f"{self.name}-{number}{kind}", group_id)
-            await self.around.pause(self.chance.uniform(0, 2 * over_ms / plan.messages))
+            await self.around.pause(self.rng.uniform(0, 2 * over_ms / plan.messages))
 
     async def _publish(self, topic: Topic, body: str, group_id: str | None) -> None:
         began = self.around.now()
@@ -141,8 +141,8 @@ def _publication(engine: Engine, body: str, group_id: str | None) -> Publication
 class Consumer(Client):
     """Receives, works, and says what came of it, in time or not."""
 
-    def __init__(self, name: str, around: Surroundings, chance: random.Random, manners: Manners) -> None:
-        super().__init__(name, around, chance)
+    def __init__(self, name: str, around: Surroundings, rng: random.Random, manners: Manners) -> None:
+        super().__init__(name, around, rng)
         self.manners = manners
 
     async def run(self, queue: Queue) -> None:
@@ -154,9 +154,9 @@ class Consumer(Client):
     async def _receive(self, queue: Queue) -> list[list[Delivery]]:
         """Receive messages, and return them in the portions in which they are worked at."""
         diligent = self.manners is DILIGENT
-        limit = self.chance.randint(1, 10)
-        wait_ms = WAIT_MS if diligent else self.chance.choice((0, 5_000, WAIT_MS))
-        lease_ms = None if diligent else self.chance.choice((None, None, 500, 10_000))
+        limit = self.rng.randint(1, 10)
+        wait_ms = WAIT_MS if diligent else self.rng.choice((0, 5_000, WAIT_MS))
+        lease_ms = None if diligent else self.rng.choice((None, None, 500, 10_000))
         attempt_id = self._attempt_id() if queue.ordered and self._does(self.manners.repeated) else None
         gone = self._listening(wait_ms)
         asked = self.around.ledger.moment()
@@ -169,17 +169,17 @@ class Consumer(Client):
         finally:
             gone.happen()
         if not deliveries:
-            await self.around.pause(1 if diligent else self.chance.uniform(1, 5_000))
+            await self.around.pause(1 if diligent else self.rng.uniform(1, 5_000))
             return []
         self.around.trace.note(self.name, "gets", *(f"#{one.seq} {one.body!r}" for one in deliveries))
         self.around.ledger.received(asked, deliveries, self.around.now())
-        return [deliveries] if self.chance.random() < 0.5 else [[one] for one in deliveries]
+        return [deliveries] if self.rng.random() < 0.5 else [[one] for one in deliveries]
 
     def _listening(self, wait_ms: int) -> Cancellation:
         """Tells when this consumer hears no more; some hang up while they wait."""
         gone = Cancellation()
         if self._does(self.manners.hung_up):
-            asyncio.get_running_loop().call_later(self.chance.uniform(0, wait_ms) / 1000, gone.happen)
+            asyncio.get_running_loop().call_later(self.rng.uniform(0, wait_ms) / 1000, gone.happen)
             self.around.trace.mark("hung up")
         return gone
 
@@ -188,14 +188,14 @@ class Consumer(Client):
         if self._does(manners.forgotten):
             return
         if self._does(manners.given_back):
-            await self._extend(queue, work, self.chance.choice((0, 0, 2_000)))
+            await self._extend(queue, work, self.rng.choice((0, 0, 2_000)))
             return
         if self._does(manners.extended):
             await self._extend(queue, work, 2 * lease_ms)
         if self._does(manners.slow):
-            await self.around.pause(self.chance.uniform(0.5, 3) * lease_ms)
+            await self.around.pause(self.rng.uniform(0.5, 3) * lease_ms)
         elif manners is not DILIGENT:
-            await self.around.pause(self.chance.uniform(0, 200))
+            await self.around.pause(self.rng.uniform(0, 200))
         await self._delete(queue, work)
 
     async def _extend(self, queue: Queue, work: list[Delivery], lease_ms: int) -> None:
@@ -210,10 +210,10 @@ class Consumer(Client):
             self.around.ledger.answered(work, answers)
 
     def _does(self, share: float) -> bool:
-        return self.chance.random() < share
+        return self.rng.random() < share
 
     def _attempt_id(self) -> str:
-        return f"{self.name}-{self.chance.getrandbits(32):08x}"
+        return f"{self.name}-{self.rng.getrandbits(32):08x}"
 
 
 class Operator(Client):
@@ -222,17 +222,17 @@ class Operator(Client):
     async def redrive(self, source: Queue, origins: Sequence[Queue], every_ms: int) -> None:
         """Start move tasks, home or elsewhere, and cancel some."""
         while True:
-            await self.around.pause(self.chance.expovariate(1 / every_ms))
+            await self.around.pause(self.rng.expovariate(1 / every_ms))
             try:
-                await self._redrive(source, self.chance.choice((None, None, None, *origins)))
+                await self._redrive(source, self.rng.choice((None, None, None, *origins)))
             except (NotFound, Refused) as refusal:
                 self.around.trace.note(self.name, repr(refusal))
 
     async def _redrive(self, source: Queue, destination: Queue | None) -> None:
-        rate_max = self.chance.choice((None, None, 20, 1))
+        rate_max = self.rng.choice((None, None, 20, 1))
         task = await self.ask(lambda engine: engine.operations.start_redrive(source, destination, rate_max))
-        if task is not None and self.chance.random() < 0.3:
-            await self.around.pause(self.chance.uniform(0, 5_000))
+        if task is not None and self.rng.random() < 0.3:
+            await self.around.pause(self.rng.uniform(0, 5_000))
             await self.ask(lambda engine: engine.operations.cancel_redrive(source.name, task.id))
 
     async def subscribe(
@@ -251,15 +251,15 @@ class Operator(Client):
     async def purge(self, queue: Queue, every_ms: int) -> None:
         """Empty a queue."""
         while True:
-            await self.around.pause(self.chance.expovariate(1 / every_ms))
+            await self.around.pause(self.rng.expovariate(1 / every_ms))
             self.around.ledger.books.purges.add(queue.id)
             await self.ask(lambda engine: engine.messages.purge(queue))
 
     async def relabel(self, queue: Queue, every_ms: int) -> None:
         """Count a tag up by one."""
         while True:
-            await self.around.pause(self.chance.expovariate(1 / every_ms))
-            life = await self.around.some_life(self.chance)
+            await self.around.pause(self.rng.expovariate(1 / every_ms))
+            life = await self.around.some_life(self.rng)
             self.around.ledger.labels_asked += 1
             try:
                 await life.call(lambda engine: engine.resources.queues.label(queue.name, one_more))

@@ -40,12 +40,12 @@ class Cluster:
     """
 
     def __init__(
-        self, options: Options, world: World, clock: VirtualClock, chance: random.Random, *, lines: bool
+        self, options: Options, world: World, clock: VirtualClock, rng: random.Random, *, lines: bool
     ) -> None:
         self.options = options
         self.faults = CALM
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         began = clock.now()
         self.trace = Trace(lambda: clock.now() - began, lines=lines)
         skew_ms = 2 * options.skew_ms_max
@@ -81,12 +81,12 @@ class Cluster:
         """Wait."""
         await self._clock.sleep_until(self._clock.now() + round(milliseconds))
 
-    async def some_life(self, chance: random.Random) -> Life:
+    async def some_life(self, rng: random.Random) -> Life:
         """A node that serves."""
         while True:
             lives = [node.life for node in self.nodes if node.life is not None and node.life.serves]
             if lives:
-                return chance.choice(lives)
+                return rng.choice(lives)
             await self.pause(100)
 
     # ---- what is there -----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Cluster:
             self.dead_letters[name] = await self._make(Queue(0, named(name), ordered=ordered))
 
     async def _make(self, wanted: Queue) -> Queue:
-        life = await self.some_life(self._chance)
+        life = await self.some_life(self._rng)
         queue = await life.call(lambda engine: engine.resources.queues.create(wanted))
         self.books.queues[queue.id] = queue
         return queue
@@ -129,12 +129,12 @@ class Cluster:
         """Start every node that is dead."""
         for node in self.nodes:
             if node.life is None:
-                await node.start(self._chance)
+                await node.start(self._rng)
 
     async def revive_for_ever(self) -> None:
         """Let no node be dead for long."""
         while True:
-            await self.pause(self._chance.uniform(0, 10_000))
+            await self.pause(self._rng.uniform(0, 10_000))
             await self.revive()
 
     def fail(self, error: BaseException) -> None:
@@ -146,11 +146,11 @@ class Cluster:
 
     def fork(self) -> random.Random:
         """Chance for somebody, so that what others do does not change it."""
-        return random.Random(self._chance.getrandbits(64))
+        return random.Random(self._rng.getrandbits(64))
 
     def skew_ms(self) -> int:
         """By how much a clock may be off."""
-        return self._chance.randint(-self.options.skew_ms_max, self.options.skew_ms_max)
+        return self._rng.randint(-self.options.skew_ms_max, self.options.skew_ms_max)
 
     def _wrong_clock(self) -> WrongClock:
         return WrongClock(self._clock, self.skew_ms())
@@ -163,8 +163,8 @@ class Cluster:
         self._spoil(engine)
         return engine
 
-    def _wire(self, node: str, chance: random.Random, die: Callable[[str], None]) -> Wire:
-        return Wire(node, self.database, self._news, self._present_faults, chance, self.trace, die)
+    def _wire(self, node: str, rng: random.Random, die: Callable[[str], None]) -> Wire:
+        return Wire(node, self.database, self._news, self._present_faults, rng, self.trace, die)
 
     def _escaped(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.fail(Violation(Rule.STANDS, f"{context['message']}: {context.get('exception')!r}"))

@@ -22,7 +22,7 @@ class Waits:
         self._waits_ms = waits_ms
         self._lives_ms = lives_ms
 
-    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+    def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
         """The wait after that failed attempt; None: there is none."""
         return self._waits_ms[attempt - 1] if attempt <= len(self._waits_ms) else None
 

@@ -24,9 +24,9 @@ class News:
         self._trace = trace
         self._listeners: dict[str, _Listener] = {}
 
-    def subscribe(self, node: str, arrived: Arrived, changed: Changed, chance: random.Random) -> None:
+    def subscribe(self, node: str, arrived: Arrived, changed: Changed, rng: random.Random) -> None:
         """Tell a node from now on."""
-        self._listeners[node] = _Listener(arrived, changed, chance)
+        self._listeners[node] = _Listener(arrived, changed, rng)
 
     def unsubscribe(self, node: str) -> None:
         """The node has gone."""
@@ -52,10 +52,10 @@ class News:
 class _Listener:
     """One node's ear."""
 
-    def __init__(self, arrived: Arrived, changed: Changed, chance: random.Random) -> None:
+    def __init__(self, arrived: Arrived, changed: Changed, rng: random.Random) -> None:
         self._arrived = arrived
         self._changed = changed
-        self._chance = chance
+        self._rng = rng
         self._context = contextvars.copy_context()  # what hearing sets off belongs to the life that listens
         self._deaf_until = 0.0
         self._told_at = 0.0
@@ -66,12 +66,12 @@ class _Listener:
         now = asyncio.get_running_loop().time()
         if now < self._deaf_until:
             return
-        if self._chance.random() < faults.news_lost:
+        if self._rng.random() < faults.news_lost:
             trace.mark("news lost")
-            self._deaf_until = now + self._chance.uniform(0, DEAF_SECONDS_MAX)
+            self._deaf_until = now + self._rng.uniform(0, DEAF_SECONDS_MAX)
             self._tell_at(self._deaf_until, [0], ("", ""))
         else:
-            self._tell_at(now + self._chance.uniform(0, faults.news_ms_max) / 1000, new_deliveries, change)
+            self._tell_at(now + self._rng.uniform(0, faults.news_ms_max) / 1000, new_deliveries, change)
 
     def _tell_at(self, at: float, new_deliveries: list[int], change: tuple[str, str] | None) -> None:
         self._told_at = max(self._told_at, at)  # one connection: no news overtakes another

@@ -66,12 +66,12 @@ class Node:
         self._lives = 0
         self.life: Life | None = None
 
-    async def start(self, chance: random.Random) -> None:
+    async def start(self, rng: random.Random) -> None:
         """Begin a new life."""
         self._lives += 1
         name = f"{self.name}.{self._lives}"
-        wire = self._make_wire(name, random.Random(chance.getrandbits(64)), self.die)
-        runtime = Runtime(self.clock, random.Random(chance.getrandbits(64)), name)
+        wire = self._make_wire(name, random.Random(rng.getrandbits(64)), self.die)
+        runtime = Runtime(self.clock, random.Random(rng.getrandbits(64)), name)
         engine = self._make_engine(cast("Store", wire), runtime)
         self.life = life = Life(name, engine, wire, self._fail)
         self._trace.note(name, "starts")

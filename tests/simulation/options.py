@@ -134,29 +134,29 @@ class Options:
 
 def draw(seed: int) -> Options:
     """The options of a seed."""
-    chance = random.Random(f"options {seed}")
-    queues = _queues(chance)
+    rng = random.Random(f"options {seed}")
+    queues = _queues(rng)
     drawn = Options(
         seed=seed,
-        duration_ms=chance.choice((20_000, 20_000, MINUTE_MS, MINUTE_MS, MINUTE_MS, 6 * MINUTE_MS)),
-        faults=_faults(chance),
-        manners=_manners(chance),
+        duration_ms=rng.choice((20_000, 20_000, MINUTE_MS, MINUTE_MS, MINUTE_MS, 6 * MINUTE_MS)),
+        faults=_faults(rng),
+        manners=_manners(rng),
         queues=queues,
         topics=draw_topics(
-            chance,
+            rng,
             [queue.name for queue in queues if not queue.ordered],
             [queue.name for queue in queues if queue.ordered],
         ),
-        death_ms=chance.choice((0, 40_000, 10_000)),
-        skew_ms_max=chance.choice((0, 0, 200, 5_000)),
-        clock_steps=chance.random() < 0.3,
-        redrive_ms=chance.choice((0, 30_000, 5_000)),
-        purge_ms=chance.choice((0, 0, 0, 60_000)),
-        relabel_ms=chance.choice((0, 10_000)),
+        death_ms=rng.choice((0, 40_000, 10_000)),
+        skew_ms_max=rng.choice((0, 0, 200, 5_000)),
+        clock_steps=rng.random() < 0.3,
+        redrive_ms=rng.choice((0, 30_000, 5_000)),
+        purge_ms=rng.choice((0, 0, 0, 60_000)),
+        relabel_ms=rng.choice((0, 10_000)),
     )
-    if chance.random() >= 0.75:
+    if rng.random() >= 0.75:
         drawn = _with_outages(drawn)
-    return replace(drawn, configure_ms=chance.choice((0, 0, 2_000)))
+    return replace(drawn, configure_ms=rng.choice((0, 0, 2_000)))
 
 
 def _with_outages(drawn: Options) -> Options:
@@ -166,53 +166,53 @@ def _with_outages(drawn: Options) -> Options:
     return replace(drawn, faults=calm, skew_ms_max=0, clock_steps=False, outage_ms=1_000)
 
 
-def _faults(chance: random.Random) -> FaultInjection:
+def _faults(rng: random.Random) -> FaultInjection:
     return FaultInjection(
-        latency_ms_max=chance.choice((0, 5, 50, 1_000)),
-        hung=chance.choice((0, 0, 0.005, 0.03)),
-        request_lost=chance.choice((0, 0.01, 0.1)),
-        answer_lost=chance.choice((0, 0.01, 0.1)),
-        death_before=chance.choice((0, 0, 0.01)),
-        death_after=chance.choice((0, 0, 0.01)),
-        news_ms_max=chance.choice((5, 500)),
-        news_lost=chance.choice((0, 0, 0.05)),
+        latency_ms_max=rng.choice((0, 5, 50, 1_000)),
+        hung=rng.choice((0, 0, 0.005, 0.03)),
+        request_lost=rng.choice((0, 0.01, 0.1)),
+        answer_lost=rng.choice((0, 0.01, 0.1)),
+        death_before=rng.choice((0, 0, 0.01)),
+        death_after=rng.choice((0, 0, 0.01)),
+        news_ms_max=rng.choice((5, 500)),
+        news_lost=rng.choice((0, 0, 0.05)),
     )
 
 
-def _manners(chance: random.Random) -> Manners:
+def _manners(rng: random.Random) -> Manners:
     return Manners(
-        slow=chance.choice((0, 0.3, 0.3, 0.6)),
-        given_back=chance.choice((0, 0.1, 0.3)),
-        extended=chance.choice((0, 0.2)),
-        forgotten=chance.choice((0, 0.1, 0.3)),
-        hung_up=chance.choice((0, 0.2)),
-        repeated=chance.choice((0, 1)),
+        slow=rng.choice((0, 0.3, 0.3, 0.6)),
+        given_back=rng.choice((0, 0.1, 0.3)),
+        extended=rng.choice((0, 0.2)),
+        forgotten=rng.choice((0, 0.1, 0.3)),
+        hung_up=rng.choice((0, 0.2)),
+        repeated=rng.choice((0, 1)),
     )
 
 
-def _queues(chance: random.Random) -> tuple[QueuePlan, ...]:
+def _queues(rng: random.Random) -> tuple[QueuePlan, ...]:
     """One queue, or two of a kind that share their dead-letter queue, or two that have nothing in common."""
-    kinds = chance.choice(((False,), (True,), (False, False), (True, True), (True, True), (False, True)))
-    shared = len(set(kinds)) < len(kinds) and chance.random() < 0.7
+    kinds = rng.choice(((False,), (True,), (False, False), (True, True), (True, True), (False, True)))
+    shared = len(set(kinds)) < len(kinds) and rng.random() < 0.7
     return tuple(
-        _queue(chance, f"q{number}", "dead" if shared else f"dead{number}", ordered=ordered)
+        _queue(rng, f"q{number}", "dead" if shared else f"dead{number}", ordered=ordered)
         for number, ordered in enumerate(kinds)
     )
 
 
-def _queue(chance: random.Random, name: str, dead_letters: str, *, ordered: bool) -> QueuePlan:
+def _queue(rng: random.Random, name: str, dead_letters: str, *, ordered: bool) -> QueuePlan:
     return QueuePlan(
         name=name,
         ordered=ordered,
-        groups=chance.choice((1, 2, 5)) if ordered else chance.choice((0, 0, 3)),
-        dead_letters=dead_letters if chance.random() < 0.8 else "",
-        attempts_max=chance.choice((1, 2, 3, 6)),
-        delay_ms=chance.choice((0, 0, 3_000)),
-        lease_ms=chance.choice((500, 2_000, 10_000)),
-        retention_ms=chance.choice((4 * DAY_MS, 4 * DAY_MS, 4 * DAY_MS, MINUTE_MS)),
-        deduplicates_per_group=chance.random() < 0.5,
-        deduplicates_content=chance.random() < 0.3,
-        delays=0 if ordered else chance.choice((0, 0.3)),
-        messages=chance.randint(10, 30),
-        consumers=chance.randint(2, 4),
+        groups=rng.choice((1, 2, 5)) if ordered else rng.choice((0, 0, 3)),
+        dead_letters=dead_letters if rng.random() < 0.8 else "",
+        attempts_max=rng.choice((1, 2, 3, 6)),
+        delay_ms=rng.choice((0, 0, 3_000)),
+        lease_ms=rng.choice((500, 2_000, 10_000)),
+        retention_ms=rng.choice((4 * DAY_MS, 4 * DAY_MS, 4 * DAY_MS, MINUTE_MS)),
+        deduplicates_per_group=rng.random() < 0.5,
+        deduplicates_content=rng.random() < 0.3,
+        delays=0 if ordered else rng.choice((0, 0.3)),
+        messages=rng.randint(10, 30),
+        consumers=rng.randint(2, 4),
     )

@@ -56,7 +56,7 @@ class Outside:
         plans: Mapping[str, SubscriptionPlan],
         now: Callable[[], int],
         pause: Callable[[float], Awaitable[None]],
-        chance: random.Random,
+        rng: random.Random,
         trace: Trace,
         skew_ms: int,
         fail: Callable[[BaseException], None],
@@ -66,7 +66,7 @@ class Outside:
         self.well = False
         self._now = now
         self._pause = pause
-        self._chance = chance
+        self._rng = rng
         self._trace = trace
         self._skew_ms = skew_ms
         self._fail = fail
@@ -88,8 +88,8 @@ class Outside:
         began = self._now()
         seen.asked.append(began)
         try:
-            slow = not self.well and self._chance.random() < seen.plan.slow
-            await self._pause(self._chance.uniform(0, 2 * LEASE_MS if slow else 50))
+            slow = not self.well and self._rng.random() < seen.plan.slow
+            await self._pause(self._rng.uniform(0, 2 * LEASE_MS if slow else 50))
         finally:
             seen.asked.remove(began)
         attempt = self._attempt(seen.plan)
@@ -122,7 +122,7 @@ class Outside:
             require(in_time, Rule.OVERDUE, one.body, "after", age_ms, "not", plan.lives_ms)
 
     def _attempt(self, plan: SubscriptionPlan) -> Attempt:
-        roll = 1.0 if self.well else self._chance.random()
+        roll = 1.0 if self.well else self._rng.random()
         if roll < plan.broken:
             return _BROKEN
         return _REFUSED if roll < plan.broken + plan.refused else _OK

@@ -64,8 +64,8 @@ def simulate(seed: int, make_store: Callable[[], World], *, lines: bool = False)
     """
     runs: list[Cluster] = []
 
-    async def story(clock: VirtualClock, chance: random.Random) -> Result:
-        cluster = Cluster(draw(seed), make_store(), clock, chance, lines=lines)
+    async def story(clock: VirtualClock, rng: random.Random) -> Result:
+        cluster = Cluster(draw(seed), make_store(), clock, rng, lines=lines)
         runs.append(cluster)
         began = clock.now()
         await _run(cluster)

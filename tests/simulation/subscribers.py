@@ -90,91 +90,91 @@ class TopicPlan:
 
 
 def draw_topics(
-    chance: random.Random, queues: Sequence[str], ordered_queues: Sequence[str]
+    rng: random.Random, queues: Sequence[str], ordered_queues: Sequence[str]
 ) -> tuple[TopicPlan, ...]:
     """None, one, or one of each dialect."""
-    dialects = chance.choice(((), (PLAIN,), (PLAIN,), (LETTERED,), (PLAIN, LETTERED)))
+    dialects = rng.choice(((), (PLAIN,), (PLAIN,), (LETTERED,), (PLAIN, LETTERED)))
     return tuple(
-        _plain_topic(chance, queues, ordered_queues) if dialect == PLAIN else _lettered_topic(chance)
+        _plain_topic(rng, queues, ordered_queues) if dialect == PLAIN else _lettered_topic(rng)
         for dialect in dialects
     )
 
 
-def _plain_topic(chance: random.Random, queues: Sequence[str], ordered_queues: Sequence[str]) -> TopicPlan:
-    ordered = chance.random() < 0.4
+def _plain_topic(rng: random.Random, queues: Sequence[str], ordered_queues: Sequence[str]) -> TopicPlan:
+    ordered = rng.random() < 0.4
     fitting = ordered_queues if ordered else queues
     return TopicPlan(
         name="t",
         dialect=PLAIN,
         ordered=ordered,
-        groups=chance.choice((1, 3)) if ordered else 0,
-        messages=chance.randint(5, 15),
-        subscriptions=tuple(_plain(chance, f"s{number}", fitting) for number in range(chance.randint(1, 3))),
+        groups=rng.choice((1, 3)) if ordered else 0,
+        messages=rng.randint(5, 15),
+        subscriptions=tuple(_plain(rng, f"s{number}", fitting) for number in range(rng.randint(1, 3))),
     )
 
 
-def _plain(chance: random.Random, name: str, fitting: Sequence[str]) -> SubscriptionPlan:
+def _plain(rng: random.Random, name: str, fitting: Sequence[str]) -> SubscriptionPlan:
     return SubscriptionPlan(
         name=name,
         topic="t",
-        queue=chance.choice(fitting) if fitting and chance.random() < 0.25 else "",
-        kinds=_kinds(chance),
-        waits_ms=chance.choice(((), (0, 500, 5_000), (1_000,) * 6)),
-        dead_letters=chance.random() < 0.6,
-        broken=chance.choice((0, 0.4, 0.9)),
-        refused=chance.choice((0, 0.1)),
-        slow=chance.choice((0, 0.2)),
-        rests=chance.random() < 0.5,
-        rate_max=chance.choice((None, None, 2)),
-        concurrency_max=chance.choice((1, 4)),
-        late=chance.random() < 0.3,
+        queue=rng.choice(fitting) if fitting and rng.random() < 0.25 else "",
+        kinds=_kinds(rng),
+        waits_ms=rng.choice(((), (0, 500, 5_000), (1_000,) * 6)),
+        dead_letters=rng.random() < 0.6,
+        broken=rng.choice((0, 0.4, 0.9)),
+        refused=rng.choice((0, 0.1)),
+        slow=rng.choice((0, 0.2)),
+        rests=rng.random() < 0.5,
+        rate_max=rng.choice((None, None, 2)),
+        concurrency_max=rng.choice((1, 4)),
+        late=rng.random() < 0.3,
     )
 
 
-def _lettered_topic(chance: random.Random) -> TopicPlan:
-    subscriptions = tuple(_lettered(chance, f"u{number}") for number in range(chance.randint(1, 2)))
+def _lettered_topic(rng: random.Random) -> TopicPlan:
+    subscriptions = tuple(_lettered(rng, f"u{number}") for number in range(rng.randint(1, 2)))
     return TopicPlan(
         name="u",
         dialect=LETTERED,
         ordered=False,
         groups=0,
-        messages=chance.randint(5, 15),
+        messages=rng.randint(5, 15),
         subscriptions=subscriptions,
-        letter_boxes=tuple(_letter_box(chance, one.letters) for one in subscriptions if one.letters),
+        letter_boxes=tuple(_letter_box(rng, one.letters) for one in subscriptions if one.letters),
     )
 
 
-def _lettered(chance: random.Random, name: str) -> SubscriptionPlan:
+def _lettered(rng: random.Random, name: str) -> SubscriptionPlan:
     return SubscriptionPlan(
         name=name,
         topic="u",
-        kinds=_kinds(chance),
-        waits_ms=chance.choice(((), (500, 500), (1_000,) * 4, (5_000, 10_000))),
-        lives_ms=chance.choice((None, 5_000, 20_000)),
-        dead_letters=chance.random() < 0.3,
-        letters=f"{name}-letters" if chance.random() < 0.8 else "",
-        broken=chance.choice((0, 0.4, 0.9)),
-        refused=chance.choice((0, 0.1)),
-        slow=chance.choice((0, 0.3, 0.6)),
-        patience_ms=chance.choice((None, None, 1_000)),
-        rests=chance.random() < 0.5,
-        batch=chance.choice((ONE_EACH, Batch(2, 1_000), Batch(5, 30))),
-        rate_max=chance.choice((None, None, 2)),
-        concurrency_max=chance.choice((1, 4)),
-        late=chance.random() < 0.3,
+        kinds=_kinds(rng),
+        waits_ms=rng.choice(((), (500, 500), (1_000,) * 4, (5_000, 10_000))),
+        lives_ms=rng.choice((None, 5_000, 20_000)),
+        dead_letters=rng.random() < 0.3,
+        letters=f"{name}-letters" if rng.random() < 0.8 else "",
+        broken=rng.choice((0, 0.4, 0.9)),
+        refused=rng.choice((0, 0.1)),
+        slow=rng.choice((0, 0.3, 0.6)),
+        patience_ms=rng.choice((None, None, 1_000)),
+        rests=rng.random() < 0.5,
+        batch=rng.choice((ONE_EACH, Batch(2, 1_000), Batch(5, 30))),
+        rate_max=rng.choice((None, None, 2)),
+        concurrency_max=rng.choice((1, 4)),
+        late=rng.random() < 0.3,
     )
 
 
-def _letter_box(chance: random.Random, name: str) -> SubscriptionPlan:
+def _letter_box(rng: random.Random, name: str) -> SubscriptionPlan:
     return SubscriptionPlan(
         name=name,
         topic="u",
         waits_ms=(1_000,) * 4,
-        lives_ms=chance.choice((None, 30_000)),
-        broken=chance.choice((0, 0.5)),
-        batch=chance.choice((ONE_EACH, Batch(5, 1_000))),
+        lives_ms=rng.choice((None, 30_000)),
+        broken=rng.choice((0, 0.5)),
+        batch=rng.choice((ONE_EACH, Batch(5, 1_000))),
     )
 
 
-def _kinds(chance: random.Random) -> str:
-    return chance.choice(("", "", "a", "ab"))
+def _kinds(rng: random.Random) -> str:
+    return rng.choice(("", "", "a", "ab"))

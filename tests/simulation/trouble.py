@@ -24,7 +24,7 @@ class Trouble:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._options = cluster.options
-        self._chance = cluster.fork()
+        self._rng = cluster.fork()
 
     async def happen(self) -> None:
         """Cause trouble until all has been sent and the time is up."""
@@ -49,7 +49,7 @@ class Trouble:
             for one in plan.subscriptions:
                 operator = Operator(f"{one.name}-o", cluster, cluster.fork())
                 enters = next((queue.id for queue, _ in cluster.queues if queue.name.name == one.queue), None)
-                after_ms = self._chance.uniform(0, over_ms / 2) if one.late else 0
+                after_ms = self._rng.uniform(0, over_ms / 2) if one.late else 0
                 wanted = _subscription(topic, one, confirmed=True)
                 busy.create_task(operator.subscribe(wanted, one, enters, after_ms))
             publisher = Publisher(f"{plan.name}-p", cluster, cluster.fork())
@@ -57,7 +57,7 @@ class Trouble:
 
     async def _make_topic(self, plan: TopicPlan) -> Topic:
         wanted = Topic(0, named(plan.name), plan.dialect, ordered=plan.ordered)
-        maker = Operator("t-o", self._cluster, self._chance)
+        maker = Operator("t-o", self._cluster, self._rng)
         while True:
             with contextlib.suppress(AlreadyExists):
                 await maker.ask(lambda engine: engine.resources.topics.create(wanted))
@@ -102,28 +102,28 @@ class Trouble:
 
     async def _kill(self) -> None:
         while True:
-            await self._cluster.pause(self._chance.expovariate(1 / self._options.death_ms))
-            self._chance.choice(self._cluster.nodes).die("out of the blue")
+            await self._cluster.pause(self._rng.expovariate(1 / self._options.death_ms))
+            self._rng.choice(self._cluster.nodes).die("out of the blue")
 
     async def _take_the_store_away(self) -> None:
         cluster, faults = self._cluster, self._options.faults
         while True:
-            await cluster.pause(LEASE_MS + self._chance.expovariate(1 / self._options.outage_ms))
+            await cluster.pause(LEASE_MS + self._rng.expovariate(1 / self._options.outage_ms))
             while not cluster.outside.is_asked:  # while nothing is pushed, nothing is lost by it
                 await cluster.pause(10)
             cluster.faults = replace(faults, request_lost=1)
             cluster.trace.note("store", "is away")
             cluster.trace.mark("an outage")
             try:
-                await cluster.pause(self._chance.uniform(0, OUTAGE_MS_MAX))
+                await cluster.pause(self._rng.uniform(0, OUTAGE_MS_MAX))
             finally:
                 cluster.faults = faults
 
     async def _step_clocks(self) -> None:
         cluster = self._cluster
         while True:
-            await cluster.pause(self._chance.expovariate(1 / STEP_MS))
-            node = self._chance.choice(cluster.nodes)
+            await cluster.pause(self._rng.expovariate(1 / STEP_MS))
+            node = self._rng.choice(cluster.nodes)
             node.clock.skew_ms = cluster.skew_ms()
             cluster.trace.note(node.name, "sets its clock", node.clock.skew_ms)
             cluster.trace.mark("a clock was set")

@@ -24,7 +24,7 @@ class Wire:
         database: Database,
         news: News,
         faults: Callable[[], FaultInjection],
-        chance: random.Random,
+        rng: random.Random,
         trace: Trace,
         die: Die,
     ) -> None:
@@ -32,7 +32,7 @@ class Wire:
         self._database = database
         self._news = news
         self._faults = faults
-        self._chance = chance
+        self._rng = rng
         self._trace = trace
         self._die = die
         self._cut = False
@@ -54,16 +54,16 @@ class Wire:
 
     def listen(self, arrived: Arrived, changed: Changed) -> None:
         """Hear of the other nodes."""
-        self._news.subscribe(self._node, arrived, changed, self._chance)
+        self._news.subscribe(self._node, arrived, changed, self._rng)
 
     async def _call(self, verb: str, *args: Any, **named: Any) -> Any:
         if self._cut:
             raise asyncio.CancelledError
-        faults, chance = self._faults(), self._chance
-        trouble = _trouble(faults, chance)
+        faults, rng = self._faults(), self._rng
+        trouble = _trouble(faults, rng)
         self._trace.mark(f"call: {trouble or 'well'}")
-        out_ms = chance.uniform(0, HANG_MS_MAX if trouble == "hung" else faults.latency_ms_max)
-        back_ms = chance.uniform(0, faults.latency_ms_max)
+        out_ms = rng.uniform(0, HANG_MS_MAX if trouble == "hung" else faults.latency_ms_max)
+        back_ms = rng.uniform(0, faults.latency_ms_max)
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
         def answered(result: object) -> None:
@@ -89,9 +89,9 @@ class Wire:
         return await answer
 
 
-def _trouble(faults: FaultInjection, chance: random.Random) -> str:
+def _trouble(faults: FaultInjection, rng: random.Random) -> str:
     """Return the fault that befalls this call, or nothing."""
-    roll = chance.random()
+    roll = rng.random()
     for trouble in ("hung", "request_lost", "answer_lost", "death_before", "death_after"):
         share: float = getattr(faults, trouble)
         if roll < share:

@@ -13,7 +13,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @pytest.mark.parametrize("wait_ms", [1, DAY_MS - 1, 365 * DAY_MS + 1, 100 * 365 * DAY_MS + 7])
 def test_a_wait_of_any_length_ends_to_the_millisecond(wait_ms: int) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> list[int]:
+    async def story(clock: VirtualClock, rng: random.Random) -> list[int]:
         moments = [clock.now()]
         for after_ms in (wait_ms, 1, 1, 1):
             await clock.sleep_until(moments[-1] + after_ms)
@@ -24,7 +24,7 @@ def test_a_wait_of_any_length_ends_to_the_millisecond(wait_ms: int) -> None:
 
 
 def test_time_begins_at_a_date_and_passes_only_while_all_wait() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
+    async def story(clock: VirtualClock, rng: random.Random) -> None:
         began = clock.now()
         assert datetime.fromtimestamp(began / 1000, UTC).isoformat() == "2026-01-01T00:00:00+00:00"
         for _ in range(1000):
@@ -35,7 +35,7 @@ def test_time_begins_at_a_date_and_passes_only_while_all_wait() -> None:
 
 
 def test_calls_are_made_in_the_order_in_which_they_fall_due() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> list[tuple[int, str]]:
+    async def story(clock: VirtualClock, rng: random.Random) -> list[tuple[int, str]]:
         made: list[tuple[int, str]] = []
         began = clock.now()
 
@@ -52,7 +52,7 @@ def test_calls_are_made_in_the_order_in_which_they_fall_due() -> None:
 
 
 def test_time_outs_of_asyncio_are_virtual_too() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> int:
+    async def story(clock: VirtualClock, rng: random.Random) -> int:
         began = clock.now()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(3600):
@@ -63,7 +63,7 @@ def test_time_outs_of_asyncio_are_virtual_too() -> None:
 
 
 def test_tasks_that_wait_for_ever_are_named_in_the_error() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
+    async def story(clock: VirtualClock, rng: random.Random) -> None:
         never = asyncio.get_running_loop().create_future()
         await asyncio.wait([asyncio.create_task(asyncio.wait_for(never, None), name="the one who waits")])
 
@@ -72,7 +72,7 @@ def test_tasks_that_wait_for_ever_are_named_in_the_error() -> None:
 
 
 def test_a_sleeper_that_is_cancelled_leaves_no_timer() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
+    async def story(clock: VirtualClock, rng: random.Random) -> None:
         sleeper = asyncio.create_task(clock.sleep_until(clock.now() + DAY_MS))
         await asyncio.sleep(0)
         sleeper.cancel()
@@ -84,7 +84,7 @@ def test_a_sleeper_that_is_cancelled_leaves_no_timer() -> None:
 
 
 def test_a_thread_is_refused() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
+    async def story(clock: VirtualClock, rng: random.Random) -> None:
         await asyncio.to_thread(print)
 
     with pytest.raises(RuntimeError, match="a thread is invisible to virtual time"):
@@ -92,8 +92,8 @@ def test_a_thread_is_refused() -> None:
 
 
 def test_chance_follows_from_the_seed() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> float:
-        return chance.random()
+    async def story(clock: VirtualClock, rng: random.Random) -> float:
+        return rng.random()
 
     assert run_virtual(story, 1) == run_virtual(story, 1) != run_virtual(story, 2)
 

@@ -44,8 +44,8 @@ def is_account(text: str) -> bool:
     return len(text) == ACCOUNT_DIGITS and text.isascii() and text.isdigit()
 
 
-def new_access_key(account: str, now: int, chance: random.Random) -> AccessKey:
-    """Make a key nobody can guess, provided nobody can guess `chance`: production gives a `SystemRandom`.
+def new_access_key(account: str, now: int, rng: random.Random) -> AccessKey:
+    """Make a key nobody can guess, provided nobody can guess `rng`: production gives a `SystemRandom`.
 
     Raises:
         ValueError: The account is not twelve digits.
@@ -53,8 +53,8 @@ def new_access_key(account: str, now: int, chance: random.Random) -> AccessKey:
     if not is_account(account):
         raise ValueError(f"An account is {ACCOUNT_DIGITS} digits, not {account!r}")
     return AccessKey(
-        access_key_id=_ID_PREFIX + "".join(chance.choices(_ID_ALPHABET, k=_ID_RANDOM_CHARS)),
-        secret="".join(chance.choices(_SECRET_ALPHABET, k=_SECRET_CHARS)),
+        access_key_id=_ID_PREFIX + "".join(rng.choices(_ID_ALPHABET, k=_ID_RANDOM_CHARS)),
+        secret="".join(rng.choices(_SECRET_ALPHABET, k=_SECRET_CHARS)),
         account=account,
         created_at=now,
     )

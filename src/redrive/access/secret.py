@@ -79,15 +79,15 @@ class PurposeSealer:
             return None
 
 
-async def installation_secret(store: Store, chance: random.Random) -> InstallationSecret:
+async def installation_secret(store: Store, rng: random.Random) -> InstallationSecret:
     """The installation's secret; made where there is none yet.
 
     Args:
         store: Where it is kept.
-        chance: Production gives a `SystemRandom`: who can guess it can guess the secret.
+        rng: Production gives a `SystemRandom`: who can guess it can guess the secret.
     """
     while (resource := await store.get(_KIND, _KEY)) is None:
-        document = {"secret": chance.randbytes(_BYTES).hex()}
+        document = {"secret": rng.randbytes(_BYTES).hex()}
         try:
             await store.write([Put(_KIND, _KEY, document)])
         except Conflict:

@@ -26,7 +26,7 @@ _ALPHABET: Final = string.ascii_uppercase + "234567"  # base 32
 #: Ours are shorter; what is longer is not opened.
 TOKEN_CHARS_MAX: Final = 8192
 _CLAIMS_BYTES_MAX: Final = 64 * 1024
-# An id's first ten characters are fifty bits: one that is set, forty for the account, and the rest are chance.
+# An id's first ten characters are fifty bits: one that is set, forty for the account, and the rest are random.
 _ACCOUNT_SHIFT: Final = 7
 _ACCOUNT_BITS: Final = 0x7FFFFFFFFF80
 
@@ -102,14 +102,14 @@ def is_temporary(access_key_id: str) -> bool:
     return access_key_id.startswith(_TEMPORARY)
 
 
-def temporary_key_id(account: str, chance: random.Random) -> str:
+def temporary_key_id(account: str, rng: random.Random) -> str:
     """A key id for a session, which holds the account as Amazon's do."""
-    return _TEMPORARY + _with_account(account, chance)
+    return _TEMPORARY + _with_account(account, rng)
 
 
-def lasting_key_id(account: str, chance: random.Random) -> str:
+def lasting_key_id(account: str, rng: random.Random) -> str:
     """A key id for a user's access key, which holds the account as Amazon's do."""
-    return _LASTING + _with_account(account, chance)
+    return _LASTING + _with_account(account, rng)
 
 
 def account_in(access_key_id: str) -> str | None:
@@ -122,6 +122,6 @@ def account_in(access_key_id: str) -> str | None:
     return account if is_account(account) else None
 
 
-def _with_account(account: str, chance: random.Random) -> str:
-    head = (1 << 47) | (int(account) << _ACCOUNT_SHIFT) | chance.getrandbits(_ACCOUNT_SHIFT)
-    return b32encode(head.to_bytes(6, "big") + chance.randbytes(4)).decode()
+def _with_account(account: str, rng: random.Random) -> str:
+    head = (1 << 47) | (int(account) << _ACCOUNT_SHIFT) | rng.getrandbits(_ACCOUNT_SHIFT)
+    return b32encode(head.to_bytes(6, "big") + rng.randbytes(4)).decode()

@@ -74,7 +74,7 @@ def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
     """A key that nobody can guess, or the one that the command line names."""
     now = runtime.clock.now()
     if parsed.id is None and parsed.secret is None:
-        return new_access_key(parsed.account, now, runtime.chance)
+        return new_access_key(parsed.account, now, runtime.rng)
     if parsed.id is None or parsed.secret is None:
         raise ValueError("--id needs --secret, and --secret needs --id")
     if len(parsed.secret) < SECRET_CHARS_MIN:

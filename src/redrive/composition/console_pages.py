@@ -67,5 +67,5 @@ def console_pages(
         doctor=Doctor(lambda: findings(settings), partial(examined, settings), SystemClock()),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
-    sessions = ConsoleSessions(core.keyring, documents, SystemClock(), core.runtime.chance, writes=writes)
+    sessions = ConsoleSessions(core.keyring, documents, SystemClock(), core.runtime.rng, writes=writes)
     return Console(core.engine, sessions, installation, options)

@@ -35,7 +35,7 @@ class Core:
     """The parts that each facade is built on."""
 
     settings: Settings  # The server's
-    runtime: Runtime  # Time, which may be simulated, and chance
+    runtime: Runtime  # Clock, which may be simulated, and random numbers
     store: NodeStore  # Open
     engine: Engine  # Connected to the store, not open yet
     telemetry: Telemetry  # Takes what is counted and logged
@@ -107,7 +107,7 @@ def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
         private_networks=read_networks(settings.allow_private_endpoints),
         ca_file=trusted(settings),
     )
-    return HttpEndpoint(SystemClock().now, runtime.chance, policy)
+    return HttpEndpoint(SystemClock().now, runtime.rng, policy)
 
 
 def make_keyring(settings: Settings, store: NodeStore) -> Keyring:

@@ -9,7 +9,7 @@ from redrive.composition.extension import DeliveryParts, Extension
 def extension(core: Core) -> Extension:
     """Findings go to the log groups that policies name."""
     telemetry = core.telemetry
-    audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.chance, core.stream)
+    audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.rng, core.stream)
     return Extension(
         delivery=DeliveryParts(
             sns=data_protection(core.engine, audit_log),

@@ -78,7 +78,7 @@ def _brokers(core: Core, address: Callable[[str], str | None]) -> dict[str, Endp
         return {}
     now = SystemClock().now
     return {
-        "amqp": AmqpEndpoint(now, core.runtime.chance, address, core.ca_file),
+        "amqp": AmqpEndpoint(now, core.runtime.rng, address, core.ca_file),
         "storage-queue": StorageQueueEndpoint(now, address, core.ca_file),
     }
 

@@ -72,7 +72,7 @@ def extension(
     code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
     metrics = InvocationMetrics(core.telemetry.add, clock.now)
-    rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
+    rounds, lookup = Rounds(core.secret, core.runtime.rng), Lookup(core.engine.resources.documents)
     roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
     variables = SealedVariables(core.calls, None if encryption is None else encryption.inside)
     executor = Executor(code, pool, clock, metrics, rounds, roles, variables)
@@ -116,7 +116,7 @@ def extension(
         delivery=DeliveryParts(
             endpoints={
                 "lambda": _subscribed(core, lookup, invocations, elsewhere),
-                TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
+                TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.rng),
                 TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
             },
             listeners=[(EventMetrics(metrics), (DIALECT,))],

@@ -16,7 +16,7 @@ def extension(core: Core) -> Extension:
         core.telemetry.flush,
         core.services,
         core.sessions.identities,
-        Rounds(core.secret, core.runtime.chance),
+        Rounds(core.secret, core.runtime.rng),
         leaps=isinstance(core.runtime.clock, SimulatedClock),
         open_functions=core.settings.auth == "off",
     )

@@ -20,7 +20,7 @@ def extension(core: Core) -> Extension:
     services = EndpointOnUse(lambda: _services(core, urls))
     devices = DeviceEndpoint(core.engine, services)
     telemetry = core.telemetry
-    log = DeviceLog(telemetry.logs, core.runtime.chance, core.stream, devices.application_of, telemetry.count)
+    log = DeviceLog(telemetry.logs, core.runtime.rng, core.stream, devices.application_of, telemetry.count)
     return Extension(
         delivery=DeliveryParts(
             endpoints={"application": devices},
@@ -35,4 +35,4 @@ def extension(core: Core) -> Extension:
 def _services(core: Core, urls: Mapping[str, str]) -> Endpoint:
     from redrive.endpoints.push.endpoint import PushEndpoint  # noqa: PLC0415 - which brings JWT and X.509
 
-    return PushEndpoint(SystemClock().now, core.runtime.chance, urls, core.ca_file)
+    return PushEndpoint(SystemClock().now, core.runtime.rng, urls, core.ca_file)

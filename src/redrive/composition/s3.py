@@ -12,7 +12,7 @@ from redrive.endpoints.blob_store import BlobStore
 def extension(core: Core) -> Extension:
     """Documents in the store, contents beside the blobs that are dead letters."""
     blobs = BlobStore(core.blob_store, core.ca_file)
-    rounds = Rounds(core.secret, core.runtime.chance)
+    rounds = Rounds(core.secret, core.runtime.rng)
     s3 = S3(core.engine, blobs, Destinations(core.calls, rounds, is_open=core.settings.auth == "off"))
     return Extension(
         interface=Interface(

@@ -43,7 +43,7 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
         client_errors_delivered=settings.client_errors_count_as_delivered,
     )
     logs = {protocol: log for part in parts for protocol, log in part.logs.items()}
-    status_log = StatusLog(core.telemetry.logs, core.runtime.chance, core.stream, logs)
+    status_log = StatusLog(core.telemetry.logs, core.runtime.rng, core.stream, logs)
 
     async def certificate(request: Request) -> Response:
         if request.path != path:

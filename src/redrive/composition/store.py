@@ -23,7 +23,7 @@ def open_store(
 
     Args:
         settings: The server's.
-        runtime: Time and chance.
+        runtime: Clock and random numbers.
         alone: For a server, which shares a file with no other.
         meter: Measures commits.
 
@@ -60,12 +60,12 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
             keys = read_keys(_content(source))
         except (OSError, ValueError) as error:
             raise SettingsInvalid(f"kms_root_key {source} cannot be used: {_reason(error)}") from None
-    return Seal((*keys, installation_key), runtime.chance.randbytes, "what kms_root_key names")
+    return Seal((*keys, installation_key), runtime.rng.randbytes, "what kms_root_key names")
 
 
 def sealed_by(key: bytes, runtime: Runtime) -> Seal:
     """A seal of one key, of 32 bytes."""
-    return Seal((key,), runtime.chance.randbytes)
+    return Seal((key,), runtime.rng.randbytes)
 
 
 def file_bytes(url: str) -> int | None:
@@ -95,7 +95,7 @@ def _seal(file: str, runtime: Runtime) -> Seal:
     if not file:
         return UNSEALED
     try:
-        return Seal(read_keys(Path(file).read_text()), runtime.chance.randbytes)
+        return Seal(read_keys(Path(file).read_text()), runtime.rng.randbytes)
     except (OSError, ValueError) as error:
         raise StoreUnavailable(f"store_key_file {file} cannot be used: {_reason(error)}") from None
 

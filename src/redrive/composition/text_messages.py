@@ -35,7 +35,7 @@ def extension(core: Core) -> Extension:
     if centre is not None:
         centre.reader = telephones.heard
     attributes = partial(documents.known, SMS_ATTRIBUTES)
-    log = TextMessageLog(telemetry.logs, core.runtime.chance, core.stream, attributes, telemetry.count)
+    log = TextMessageLog(telemetry.logs, core.runtime.rng, core.stream, attributes, telemetry.count)
     return Extension(
         interface=Interface() if outbox is None else _outbox_interface(core, outbox),
         delivery=DeliveryParts(

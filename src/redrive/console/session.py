@@ -54,7 +54,7 @@ class ConsoleSessions:
     """Makes sessions of access keys, and recognises those it made."""
 
     def __init__(
-        self, keyring: Keyring, documents: Documents, clock: Clock, chance: random.Random, *, writes: bool
+        self, keyring: Keyring, documents: Documents, clock: Clock, rng: random.Random, *, writes: bool
     ) -> None:
         """Trust these keys.
 
@@ -62,11 +62,11 @@ class ConsoleSessions:
             keyring: The access keys.
             documents: Where it stands who signed out.
             clock: The system's: a session does not end by simulated time.
-            chance: For ids of sessions.
+            rng: For ids of sessions.
             writes: Whether anybody may change anything.
         """
         self._documents = documents
-        self._chance = chance
+        self._rng = rng
         self._keyring = keyring
         self._clock = clock
         self._writes = writes
@@ -129,7 +129,7 @@ class ConsoleSessions:
 
     def _cookie(self, key: AccessKey) -> str:
         until = self._clock.now() // 1000 + SESSION_SECONDS
-        session_id = self._chance.randbytes(_ID_BYTES).hex()
+        session_id = self._rng.randbytes(_ID_BYTES).hex()
         return token_of(key.access_key_id, key.secret, SESSION, until, session_id)
 
     async def _verified(self, token: str, audience: str) -> tuple[AccessKey | None, Mapping[str, Any]]:

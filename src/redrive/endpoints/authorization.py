@@ -52,7 +52,7 @@ def read_challenges(headers: Iterable[str]) -> Iterator[Challenge]:
 
 
 def authorizer_for(
-    challenges: Iterable[Challenge], user: str, password: str, *, secure: bool, chance: random.Random
+    challenges: Iterable[Challenge], user: str, password: str, *, secure: bool, rng: random.Random
 ) -> Authorizer | None:
     """The authorizer for the strongest challenge that can be answered; None where none can.
 
@@ -61,15 +61,13 @@ def authorizer_for(
         user: Whose password it is.
         password: The password.
         secure: Whether the endpoint is https; SNS answers a Digest challenge there alone.
-        chance: Makes the client's nonces.
+        rng: Makes the client's nonces.
     """
     answers: dict[str, Authorizer] = {}
     for challenge in challenges:
         if challenge.scheme == "basic":
             answers.setdefault("basic", Basic(user, password))
-        elif (
-            challenge.scheme == "digest" and secure and (digest := _digest(challenge, user, password, chance))
-        ):
+        elif challenge.scheme == "digest" and secure and (digest := _digest(challenge, user, password, rng)):
             answers.setdefault(digest.algorithm, digest)
     return next((answers[name] for name in ("SHA-256", "MD5", "basic") if name in answers), None)
 
@@ -98,13 +96,13 @@ class Digest:
     algorithm: str  # `MD5` or `SHA-256`
     # Whether requests are counted (`qop=auth`); endpoints that know RFC 2069 only do not ask for it.
     counts: bool
-    chance: random.Random  # Makes the client's nonces
+    rng: random.Random  # Makes the client's nonces
     requests: int = 0  # How many headers were made
 
     def header(self, method: str, target: str) -> str:
         """See Authorizer."""
         self.requests += 1
-        cnonce = self.chance.randbytes(_CNONCE_BYTES).hex()
+        cnonce = self.rng.randbytes(_CNONCE_BYTES).hex()
         return "Digest " + ", ".join(self._fields(method, target, cnonce))
 
     def _fields(self, method: str, target: str, cnonce: str) -> Iterator[str]:
@@ -131,7 +129,7 @@ class Digest:
         return hashlib.new(_ALGORITHMS[self.algorithm], text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _digest(challenge: Challenge, user: str, password: str, chance: random.Random) -> Digest | None:
+def _digest(challenge: Challenge, user: str, password: str, rng: random.Random) -> Digest | None:
     """The digest a challenge asks for, or None for an unknown algorithm or a signed body (`qop=auth-int` alone)."""
     parameters = challenge.parameters
     algorithm = parameters.get("algorithm", "MD5").upper()
@@ -146,7 +144,7 @@ def _digest(challenge: Challenge, user: str, password: str, chance: random.Rando
         opaque=parameters.get("opaque"),
         algorithm=algorithm,
         counts=bool(qualities),
-        chance=chance,
+        rng=rng,
     )
 
 

@@ -89,15 +89,13 @@ class HttpEndpoint(TimedEndpoint):
 
     Args:
         now: Milliseconds, for durations.
-        chance: Makes the nonces of digests.
+        rng: Makes the nonces of digests.
         policy: What the operator allows and expects.
     """
 
-    def __init__(
-        self, now: Callable[[], int], chance: random.Random, policy: HttpPolicy | None = None
-    ) -> None:
+    def __init__(self, now: Callable[[], int], rng: random.Random, policy: HttpPolicy | None = None) -> None:
         super().__init__(now)
-        self._chance = chance
+        self._rng = rng
         self._policy = policy or HttpPolicy()
         self._connections = HttpConnections(
             self._policy.forbids,
@@ -176,7 +174,7 @@ class HttpEndpoint(TimedEndpoint):
             destination.user,
             destination.password,
             secure=destination.secure,
-            chance=self._chance,
+            rng=self._rng,
         )
         if authorizer is None:
             return answer

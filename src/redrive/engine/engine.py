@@ -36,7 +36,7 @@ class Engine:
         resources: Topics, subscriptions, queues and documents.
         operations: Redrive, replays, dead letters, circuit breakers, faults.
         parts: What carries these out.
-        runtime: Time and chance, as handed in.
+        runtime: Clock and random numbers, as passed in.
         clock: The runtime's.
     """
 
@@ -54,7 +54,7 @@ class Engine:
 
         Args:
             store: What survives.
-            runtime: Time and chance.
+            runtime: Clock and random numbers.
             profiles: The facades' parts in delivering, by the dialect that topics carry.
             endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
             listeners: Told of everything that happens.

@@ -88,7 +88,7 @@ class Transition:
 class Schedule(Protocol):
     """A retry schedule: the times at which the next attempts are due."""
 
-    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+    def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
         """The wait after failed attempt number `attempt` (from 1), or None when the schedule is spent."""
         ...
 
@@ -131,7 +131,7 @@ def decide(
     schedule: Schedule,
     limits: Limits,
     now: int,
-    chance: random.Random,
+    rng: random.Random,
     floor_ms: int = 0,
 ) -> Transition:
     """Say what becomes of a delivery whose attempt ended like this.
@@ -143,7 +143,7 @@ def decide(
         return DELIVERED
     if limits.ended(delivery.enqueued_at, now):
         return EXPIRED
-    delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, chance)
+    delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, rng)
     if delay_ms is None:
         return DEAD_LETTERED if limits.dead_letters else DROPPED
     due_at = now + max(delay_ms, floor_ms)

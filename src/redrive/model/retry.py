@@ -156,15 +156,15 @@ class RetrySchedule:
         staged = sum(stage.retries for stage in self.stages)
         return staged if self.attempts_max is None else min(staged, self.attempts_max - 1)
 
-    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+    def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
         """The wait after failed attempt number `attempt`, with jitter; None when no retry is left.
 
         Args:
             attempt: From 1, the first attempt.
-            chance: Where the jitter comes from; the same seed gives the same waits.
+            rng: Where the jitter comes from; the same seed gives the same waits.
         """
         step = self.step(attempt)
-        return None if step is None else chance.randint(step.earliest_ms, step.latest_ms)
+        return None if step is None else rng.randint(step.earliest_ms, step.latest_ms)
 
     def nominal_ms(self, attempt: int) -> int | None:
         """The published wait after failed attempt number `attempt`; None when no retry is left."""

@@ -1,1 +1,1 @@
-"""The real clock and real chance; nothing outside this package asks the machine for either."""
+"""The system's clock and random numbers; no other package reads either."""

@@ -1,7 +1,7 @@
 """An event loop whose time is virtual: nothing is slept, and a day of waiting takes as long as its work.
 
 When every task waits, the loop moves its time to the next timer instead of blocking until then. Where there is no
-timer either, nobody could ever wake: the loop says so, and who waits, instead of hanging. With a seed for chance, a
+timer either, nobody could ever wake: the loop says so, and who waits, instead of hanging. With a seed for randomness, a
 run is the same on every machine and every time.
 
 Threads and other processes are invisible to virtual time: while one works, the loop sees only that everybody waits.
@@ -99,16 +99,16 @@ class VirtualClock:
 
 
 def run_virtual(story: Callable[[VirtualClock, random.Random], Coroutine[Any, Any, T]], seed: int = 0) -> T:
-    """Run `story(clock, chance)` to its end on a virtual loop of its own; what it returns.
+    """Run `story(clock, rng)` to its end on a new virtual loop, and return its result.
 
     Args:
         story: A coroutine function.
-        seed: What its chance is drawn from.
+        seed: Seeds `rng`.
 
     Raises:
         NothingScheduled: The story can never end.
     """
     loop = VirtualLoop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        clock, chance = VirtualClock(loop), random.Random(seed)  # noqa: S311 - chance that can be repeated
-        return runner.run(story(clock, chance))
+        clock, rng = VirtualClock(loop), random.Random(seed)  # noqa: S311 - must be repeatable
+        return runner.run(story(clock, rng))

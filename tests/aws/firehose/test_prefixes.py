@@ -65,8 +65,8 @@ def test_errors_have_a_folder(prefix: str, errors: str, text: str) -> None:
 
 
 def test_random_strings_are_others_each_time() -> None:
-    chance = Random(1)
-    first, second = (prefixes.evaluated("!{firehose:random-string}", MOMENT, chance)[:11] for _ in range(2))
+    rng = Random(1)
+    first, second = (prefixes.evaluated("!{firehose:random-string}", MOMENT, rng)[:11] for _ in range(2))
     assert first.isalnum()
     assert first != second
 

@@ -67,7 +67,7 @@ class Stage:
     async def account_key(self, account: str) -> Key:
         """A key of an account's own."""
         runtime = self.server.core.runtime
-        key = new_access_key(account, runtime.clock.now(), runtime.chance)
+        key = new_access_key(account, runtime.clock.now(), runtime.rng)
         await self.server.core.keyring.add(key)
         return Key(key.access_key_id, key.secret)
 

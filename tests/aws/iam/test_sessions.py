@@ -218,12 +218,12 @@ def test_a_key_id_tells_its_account() -> None:
     assert account_in("AKIA0000000000000000") is None
 
     async def play(stage: Stage) -> None:
-        chance = stage.server.core.runtime.chance
+        rng = stage.server.core.runtime.rng
         for make in (temporary_key_id, lasting_key_id):
             for account in (ACCOUNT, "000000000000", "999999999999"):
-                assert account_in(make(account, chance)) == account
+                assert account_in(make(account, rng)) == account
                 answer = await stage.call(
-                    stage.root, "sts", "GetAccessKeyInfo", AccessKeyId=make(account, chance)
+                    stage.root, "sts", "GetAccessKeyInfo", AccessKeyId=make(account, rng)
                 )
                 assert answer["Account"] == account
         refusal = await stage.refusal(stage.root, "sts", "GetAccessKeyInfo", AccessKeyId="A" * 16)

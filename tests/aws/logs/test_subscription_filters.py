@@ -76,8 +76,8 @@ async def test_each_stream_has_a_delivery_of_its_own(
 async def test_no_delivery_is_larger_than_a_function_takes(
     filters: SubscriptionFilters, owed: list[Forwarded]
 ) -> None:
-    chance = random.Random(3)
-    texts = ["x " + chance.randbytes(50_000).hex() for _ in range(10)]
+    rng = random.Random(3)
+    texts = ["x " + rng.randbytes(50_000).hex() for _ in range(10)]
     await filters.write_down([event(text) for text in texts], {1: "s"})
     assert [told["message"] for each in owed for told in each.events] == texts
     assert len(owed) == 2

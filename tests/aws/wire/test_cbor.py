@@ -122,11 +122,11 @@ def refusal(content: bytes) -> str | None:
 def test_a_valid_request_that_was_damaged_does_no_harm() -> None:
     operation = CLOUDWATCH.service.operation("PutMetricData")
     whole = CLOUDWATCH.request("PutMetricData", sample(operation.input, sdk=True)).body
-    chance = random.Random(7)
+    rng = random.Random(7)
     for _ in range(2000):
         damaged = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         assert refusal(bytes(damaged)) in (None, "SerializationException")
 
 

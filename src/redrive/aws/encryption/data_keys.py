@@ -67,11 +67,11 @@ class DataKeys:
             calls: Asks it in the name of callers.
             inside: Asks it in nobody's name.
             root: The root key, for queues without a key of a customer's.
-            runtime: Time, and chance for nonces.
+            runtime: Clock, and random numbers for nonces.
         """
         self.inside = inside
         self.clock = runtime.clock
-        self.random_bytes = runtime.chance.randbytes
+        self.random_bytes = runtime.rng.randbytes
         self._calls = calls
         self._root = root
         self._open: dict[str, tuple[DataKey, int]] = {}

@@ -48,7 +48,7 @@ class Encryption:
             calls: Asks KMS in the name of callers.
             inside: Asks KMS in nobody's name.
             root: The root key, for queues without a key of a customer's.
-            runtime: Time, and chance for nonces.
+            runtime: Clock, and random numbers for nonces.
             by_default: Queues that say nothing of encryption are encrypted by the root key.
         """
         self.root, self.inside = root, inside

@@ -33,7 +33,7 @@ class QueueKey:
         self._store = store
         self._root = root
         self._seal_by = seal_by
-        self._random_bytes = runtime.chance.randbytes
+        self._random_bytes = runtime.rng.randbytes
         self._seal: RootKey | None = None
 
     async def open(self) -> None:

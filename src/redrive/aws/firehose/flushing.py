@@ -142,12 +142,12 @@ class Flusher:
     async def _deliver(self, stream: DeliveryStream, gathered: Gathered) -> None:
         transformed = await self._transformation.apply(stream, gathered.records)
         oldest, written = min(record.at for record in gathered.records), 0
-        chance, object_id = self._engine.runtime.chance, self._object_id
+        rng, object_id = self._engine.runtime.rng, self._object_id
         if transformed.contents:
-            key = objects.key_of(stream, oldest, object_id(), chance)
+            key = objects.key_of(stream, oldest, object_id(), rng)
             written += await self._put(stream, key, _joined(stream, transformed))
         if transformed.failed:
-            key = objects.error_key_of(stream, PROCESSING_FAILED, oldest, object_id(), chance)
+            key = objects.error_key_of(stream, PROCESSING_FAILED, oldest, object_id(), rng)
             written += await self._put(stream, key, b"".join(transformed.failed))
         self._metrics.count_delivery(
             stream,

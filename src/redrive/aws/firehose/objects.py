@@ -52,27 +52,25 @@ def compressed(stream: DeliveryStream, key: str, content: bytes) -> bytes:
     return COMPRESSIONS[stream.destination["CompressionFormat"]].apply(content, name)
 
 
-def key_of(stream: DeliveryStream, oldest: int, object_id: str, chance: Random) -> str:
+def key_of(stream: DeliveryStream, oldest: int, object_id: str, rng: Random) -> str:
     """The key of an object.
 
     Args:
         stream: Whose records.
         oldest: When the oldest of them came (ms).
         object_id: Nobody else's.
-        chance: For prefixes with something random.
+        rng: For prefixes with something random.
     """
     moment = _moment(stream, oldest)
-    prefix = prefixes.evaluated(stream.destination.get("Prefix") or "", moment, chance)
+    prefix = prefixes.evaluated(stream.destination.get("Prefix") or "", moment, rng)
     return prefix + _suffix(stream, moment, object_id)
 
 
-def error_key_of(stream: DeliveryStream, kind: str, oldest: int, object_id: str, chance: Random) -> str:
+def error_key_of(stream: DeliveryStream, kind: str, oldest: int, object_id: str, rng: Random) -> str:
     """The key of an object with what could not be processed; see `key_of`."""
     moment, settings = _moment(stream, oldest), stream.destination
     own, errors = settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or ""
-    return prefixes.evaluated_for_errors(own, errors, kind, moment, chance) + _suffix(
-        stream, moment, object_id
-    )
+    return prefixes.evaluated_for_errors(own, errors, kind, moment, rng) + _suffix(stream, moment, object_id)
 
 
 def _moment(stream: DeliveryStream, at: int) -> datetime:

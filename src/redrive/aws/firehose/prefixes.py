@@ -69,20 +69,20 @@ def zone_of(name: str) -> tzinfo:
         raise invalid(f"CustomTimeZone {name} is not valid.") from None
 
 
-def evaluated(prefix: str, oldest: datetime, chance: Random) -> str:
+def evaluated(prefix: str, oldest: datetime, rng: Random) -> str:
     """The prefix of an object.
 
     Args:
         prefix: As it was given; without a timestamp the hour is added.
         oldest: When the oldest record of the object came, in the stream's time zone.
-        chance: For random strings.
+        rng: For random strings.
     """
     if "!{timestamp:" not in prefix:
         prefix += _DEFAULT
-    return _evaluated(prefix, oldest, chance)
+    return _evaluated(prefix, oldest, rng)
 
 
-def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: datetime, chance: Random) -> str:
+def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: datetime, rng: Random) -> str:
     """The prefix of an object with what could not be processed.
 
     Args:
@@ -90,19 +90,19 @@ def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: date
         error_prefix: As it was given; empty: none was.
         kind: Of the error: `processing-failed`.
         oldest: See `evaluated`.
-        chance: See `evaluated`.
+        rng: See `evaluated`.
     """
     text = error_prefix or f"{prefix}!{{firehose:{_ERROR_TYPE}}}/{_DEFAULT}"
     if _ERROR_TYPE not in text:
         text += f"{kind}/{_DEFAULT}"
-    return _evaluated(text.replace(f"!{{firehose:{_ERROR_TYPE}}}", kind), oldest, chance)
+    return _evaluated(text.replace(f"!{{firehose:{_ERROR_TYPE}}}", kind), oldest, rng)
 
 
-def _evaluated(text: str, oldest: datetime, chance: Random) -> str:
+def _evaluated(text: str, oldest: datetime, rng: Random) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] == "timestamp":
             return formatted(match[2], oldest)
-        return "".join(chance.choice(_LETTERS) for _ in range(_RANDOM_CHARS))
+        return "".join(rng.choice(_LETTERS) for _ in range(_RANDOM_CHARS))
 
     return _EXPRESSION.sub(value, text)
 

@@ -46,7 +46,7 @@ class Gateway:
         """Offer these services.
 
         Args:
-            runtime: Time, and chance for request ids.
+            runtime: Clock, and random numbers for request ids.
             authentication: Tells who calls.
             facades: By botocore's names of the services.
             public_url: What URLs in answers begin with; None for the host that the client used.

@@ -23,11 +23,11 @@ class Rounds:
     """Counts rounds by trace headers."""
 
     secret: InstallationSecret  # Makes and knows tags
-    chance: random.Random  # For the ids of traces
+    rng: random.Random  # For the ids of traces
 
     def header(self, rounds: int) -> str:
         """The trace header of an invocation that is the last of so many rounds."""
-        root = f"1-{self.chance.getrandbits(32):08x}-{self.chance.getrandbits(96):024x}"
+        root = f"1-{self.rng.getrandbits(32):08x}-{self.rng.getrandbits(96):024x}"
         tag = self.secret.tag(_PURPOSE, str(rounds))
         return f"Root={root};Sampled=0;Lineage={rounds}:{tag}"
 

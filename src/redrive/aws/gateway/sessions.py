@@ -19,7 +19,7 @@ class Sessions:
 
     tokens: SessionTokens  # Seals what there is to know of them
     identities: Identities  # Finds roles
-    runtime: Runtime  # Time, by which sessions end, and chance
+    runtime: Runtime  # Clock, by which sessions expire, and random numbers
 
     def begin(self, session: Session, seconds: int) -> Credentials:
         """The credentials of a session that begins now.
@@ -31,7 +31,7 @@ class Sessions:
         now = self.runtime.clock.now()
         begun = replace(
             session,
-            access_key_id=temporary_key_id(session.account, self.runtime.chance),
+            access_key_id=temporary_key_id(session.account, self.runtime.rng),
             issued_at=now,
             expires_at=now + seconds * 1000,
         )

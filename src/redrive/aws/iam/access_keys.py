@@ -33,9 +33,9 @@ class AccessKeyOperations:
         self._keyring = keyring
 
     async def create_access_key(self, call: Call, params: Structure) -> Structure:
-        name, chance = name_in(call, params), self._runtime.chance
-        fresh = new_access_key(call.account, call.now, chance)
-        key_id = lasting_key_id(call.account, chance)
+        name, rng = name_in(call, params), self._runtime.rng
+        fresh = new_access_key(call.account, call.now, rng)
+        key_id = lasting_key_id(call.account, rng)
 
         async def decide(draft: Draft) -> AccessKey:
             user = await USERS.get(draft, call.account, name)

@@ -51,9 +51,9 @@ class Entity(Generic[N]):
         """The parameter that has the name."""
         return f"{self.word}Name"
 
-    def new_id(self, chance: random.Random) -> str:
+    def new_id(self, rng: random.Random) -> str:
         """A unique id."""
-        return self.prefix + "".join(chance.choices(_ID_ALPHABET, k=_ID_CHARS))
+        return self.prefix + "".join(rng.choices(_ID_ALPHABET, k=_ID_CHARS))
 
     async def get(self, source: Documents | Draft, account: str, name: str) -> N:
         """The thing of a name.

@@ -28,7 +28,7 @@ class EntityOperations(Generic[N]):
     def _first_fields(self, call: Call, params: Structure) -> tuple[str, str, str, str, int, dict[str, str]]:
         """The fields of `Named`, as a request to create one gives them."""
         name, tags = params[self.entity.parameter], TAGS.read(params.get("Tags"))
-        unique_id = self.entity.new_id(self._runtime.chance)
+        unique_id = self.entity.new_id(self._runtime.rng)
         return call.account, params.get("Path") or "/", name, unique_id, call.now, tags
 
     async def _create(self, call: Call, new: N) -> None:

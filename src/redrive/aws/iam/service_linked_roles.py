@@ -62,7 +62,7 @@ class ServiceLinkedRoles:
             call.account,
             f"/{path}/",
             name,
-            ROLES.new_id(self._runtime.chance),
+            ROLES.new_id(self._runtime.rng),
             call.now,
             attached=(f"{_POLICIES}{_ROLES[word].policy}",),
             trust=_trust(service),

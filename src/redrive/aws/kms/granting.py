@@ -43,7 +43,7 @@ class Granting:
     def __init__(self, access: KeyAccess, documents: Documents, runtime: Runtime) -> None:
         self._access = access
         self._documents = documents
-        self._chance = runtime.chance
+        self._rng = runtime.rng
 
     async def create_grant(self, call: Call, params: Structure) -> Structure:
         key = await self._access.named(call, params["KeyId"])
@@ -79,13 +79,13 @@ class Granting:
         if not grantee:
             raise not_valid("GranteePrincipal is required.")
         return Grant(
-            id=self._chance.randbytes(_ID_BYTES).hex(),
+            id=self._rng.randbytes(_ID_BYTES).hex(),
             key=key.name,
             grantee=grantee,
             operations=tuple(dict.fromkeys(operations)),
             issuer=f"arn:aws:iam::{call.account}:root",
             created_at=call.now,
-            token=self._chance.randbytes(_ID_BYTES).hex(),
+            token=self._rng.randbytes(_ID_BYTES).hex(),
             retirer=params.get("RetiringPrincipal") or "",
             name=params.get("Name") or "",
             context_equals=constraints.get("EncryptionContextEquals"),

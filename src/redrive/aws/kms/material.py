@@ -20,7 +20,7 @@ class Materials:
 
     def __init__(self, root: RootKey, runtime: Runtime) -> None:
         self._root = root
-        self._chance = runtime.chance
+        self._rng = runtime.rng
 
     def new(self, name: ResourceName, content: bytes, now: int, **others: Any) -> Material:
         """Material with this content, for the key of that name, in use from `now` (ms) on.
@@ -31,7 +31,7 @@ class Materials:
             now: ms.
             others: Further attributes of `Material`.
         """
-        material_id = sha256(self._chance.randbytes(SYMMETRIC_BYTES)).hexdigest()
+        material_id = sha256(self._rng.randbytes(SYMMETRIC_BYTES)).hexdigest()
         return self.as_material(name, material_id, content, now, **others)
 
     def as_material(
@@ -50,7 +50,7 @@ class Materials:
 
     def random_bytes(self, number: int) -> bytes:
         """So many bytes that nobody can guess."""
-        return self._chance.randbytes(number)
+        return self._rng.randbytes(number)
 
     def opened(self, key: KmsKey, material: Material) -> bytes:
         """The bytes.

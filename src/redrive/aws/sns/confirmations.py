@@ -93,7 +93,9 @@ class Confirmations:
 
     def _token(self, now: int) -> str:
         random_chars = TOKEN_CHARS - len(_BEGINNING) - _TIME_CHARS
-        return f"{_BEGINNING}{now:0{_TIME_CHARS}x}{self._engine.runtime.chance.randbytes(random_chars // 2).hex()}"
+        return (
+            f"{_BEGINNING}{now:0{_TIME_CHARS}x}{self._engine.runtime.rng.randbytes(random_chars // 2).hex()}"
+        )
 
     async def _clear_in(self, draft: Draft, now: int) -> None:
         """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""

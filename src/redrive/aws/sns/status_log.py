@@ -83,17 +83,17 @@ class StatusLog(Listener):
     """
 
     def __init__(
-        self, sink: LogSink, chance: random.Random, stream: str, own: Mapping[str, Listener] | None = None
+        self, sink: LogSink, rng: random.Random, stream: str, own: Mapping[str, Listener] | None = None
     ) -> None:
         """Write to this sink; see `DeliveryLog`.
 
         Args:
             sink: Takes the lines.
-            chance: Chooses the samples.
+            rng: Chooses the samples.
             stream: The stream of this node in every group.
             own: By protocol, who else is told of its attempts, and of what is published to one destination alone.
         """
-        self._log = DeliveryLog(sink, chance, stream)
+        self._log = DeliveryLog(sink, rng, stream)
         self._own = own or {}
 
     @override

@@ -41,7 +41,7 @@ class ArmCollection(ABC, Generic[R]):
 
     def __init__(self, engine: Engine, spec: ArmResourceSpec) -> None:
         self._resources = engine.resources
-        self._rng = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._spec = spec
 
     @property

@@ -72,7 +72,7 @@ async def make_key(visit: Visit) -> Page:
     if not is_account(account) or not visit.session.sees(account):
         return await _keys_page(visit, notice="An account is 12 digits.", status=_REFUSED)
     if not user:
-        new_key = new_access_key(account, visit.now, visit.engine.runtime.chance)
+        new_key = new_access_key(account, visit.now, visit.engine.runtime.rng)
         await visit.installation.keyring.add(new_key)
         return await _keys_page(visit, new_key=(new_key.access_key_id, new_key.secret))
     try:

@@ -31,7 +31,7 @@ class AmqpEndpoint(TimedEndpoint):
 
     Args:
         now: Milliseconds, for durations.
-        chance: Makes the names of connections.
+        rng: Makes the names of connections.
         connection_string: Of the namespace of a resource id; None where the settings name none.
         ca_file: Certificates in PEM that are trusted besides the system's.
     """
@@ -39,12 +39,12 @@ class AmqpEndpoint(TimedEndpoint):
     def __init__(
         self,
         now: Callable[[], int],
-        chance: random.Random,
+        rng: random.Random,
         connection_string: Callable[[str], str | None],
         ca_file: Path | None = None,
     ) -> None:
         super().__init__(now)
-        self._chance = chance
+        self._rng = rng
         self._connection_string = connection_string
         self._trust = ssl.create_default_context()
         if ca_file is not None:
@@ -73,7 +73,7 @@ class AmqpEndpoint(TimedEndpoint):
             return of_failure(error)
 
     async def _open(self, namespace: Namespace) -> AmqpConnection:
-        container = f"redrive-{self._chance.getrandbits(64):016x}"
+        container = f"redrive-{self._rng.getrandbits(64):016x}"
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: AmqpConnection(namespace, container),
             namespace.host,

@@ -51,7 +51,7 @@ class PushEndpoint(TimedEndpoint):
 
     Args:
         now: Milliseconds since the epoch, as the services have it: for durations and for tokens.
-        chance: As `HttpEndpoint` has it.
+        rng: As `HttpEndpoint` has it.
         urls: Where services are that are not where URLS says.
         ca_file: Certificates in PEM that are trusted besides the system's.
     """
@@ -59,13 +59,13 @@ class PushEndpoint(TimedEndpoint):
     def __init__(
         self,
         now: Callable[[], int],
-        chance: random.Random,
+        rng: random.Random,
         urls: Mapping[str, str] | None = None,
         ca_file: Path | None = None,
     ) -> None:
         super().__init__(now)
         places = {**URLS, **(urls or {})}
-        self._http = HttpEndpoint(now, chance, HttpPolicy(ca_file=ca_file))
+        self._http = HttpEndpoint(now, rng, HttpPolicy(ca_file=ca_file))
         self._tokens = AccessTokens(now, self._http)
         self._services: dict[str, _Service] = {
             "adm": Adm(self._http, self._tokens, places),

@@ -1,4 +1,4 @@
-"""The engine's ports: a store, a clock and chance.
+"""The engine's ports: a store, a clock and random numbers.
 
 A store speaks in the engine's verbs, in batches, and never asks the time: every verb that depends on it takes
 `now` (milliseconds since the epoch, UTC). Three promises hold for each verb that changes something:

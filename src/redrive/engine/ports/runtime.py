@@ -1,4 +1,4 @@
-"""Time and chance, as things that can be handed over and simulated."""
+"""Clock and random numbers, passed in so that they can be simulated."""
 
 import random
 from collections.abc import Callable
@@ -35,19 +35,19 @@ class Runtime:
     """Time, randomness and the name of this node, passed to every part that needs one."""
 
     clock: Clock
-    chance: random.Random
+    rng: random.Random
     node: str
     _ids: list[bytes] = field(default_factory=list, repr=False, compare=False)
 
     def message_id(self) -> bytes:
         """A fresh message id: 16 random bytes with the marks of a version 4 UUID."""
         if not self._ids:
-            self._ids.extend(_made_ids(self.chance.randbytes(_ID_BYTES * _IDS_MADE)))
+            self._ids.extend(_made_ids(self.rng.randbytes(_ID_BYTES * _IDS_MADE)))
         return self._ids.pop()
 
     def token(self) -> int:
         """A fresh claim token, 63 random bits."""
-        return self.chance.getrandbits(63)
+        return self.rng.getrandbits(63)
 
     def first_version(self) -> int:
         """The version that a new document begins at, of 52 random bits.
@@ -55,7 +55,7 @@ class Runtime:
         A document that was removed and made again under its name is never taken for the one before, which another node
         may still remember.
         """
-        return 1 + self.chance.getrandbits(52)
+        return 1 + self.rng.getrandbits(52)
 
 
 # An id is made for every message, and a publication to four queues takes six: one by one they were a twentieth of its
@@ -67,8 +67,8 @@ _VERSION: Final = bytes(byte & 0x0F | 0x40 for byte in range(256))
 _VARIANT: Final = bytes(byte & 0x3F | 0x80 for byte in range(256))
 
 
-def _made_ids(chance: bytes) -> list[bytes]:
-    marked = bytearray(chance)
+def _made_ids(rng: bytes) -> list[bytes]:
+    marked = bytearray(rng)
     marked[6::_ID_BYTES] = marked[6::_ID_BYTES].translate(_VERSION)
     marked[8::_ID_BYTES] = marked[8::_ID_BYTES].translate(_VARIANT)
     whole = bytes(marked)

@@ -316,7 +316,7 @@ class DeliveryAttempt:
     ) -> Transition:
         limits = Limits(dead_letters=self._context.dead_letter is not None, attempts_until=until)
         floor_ms = self._context.plan.answers.floor_ms(attempt)
-        return decide(delivery, attempt.result, schedule, limits, now, self._parts.runtime.chance, floor_ms)
+        return decide(delivery, attempt.result, schedule, limits, now, self._parts.runtime.rng, floor_ms)
 
     # ---- the circuit breaker ----------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class HttpApiOperations:
     def __init__(self, engine: Engine, apis: Apis[HttpApi]) -> None:
         self._engine = engine
         self._apis = apis
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
 
     # ---- APIs ------------------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class HttpApiOperations:
     async def _make(
         self, call: Call, settings: Mapping[str, Any], tree: Tree, tags: dict[str, str]
     ) -> Structure:
-        api_id = chosen_id(tags) or new_id(self._chance, API_CHARS)
+        api_id = chosen_id(tags) or new_id(self._rng, API_CHARS)
         whole = {
             "RouteSelectionExpression": "$request.method $request.path",
             "ApiKeySelectionExpression": "$request.header.x-api-key",
@@ -134,11 +134,11 @@ class HttpApiOperations:
             settings["CorsConfiguration"] = {
                 name[0].upper() + name[1:]: value for name, value in cors.items()
             }
-        return settings, defined_tree(definition.document, self._chance)
+        return settings, defined_tree(definition.document, self._rng)
 
     def _quick(self, params: Structure, now: int) -> Tree:
         """The tree of an API that has one target for everything, or for one route."""
-        target, part_id = params["Target"], new_id(self._chance, 7)
+        target, part_id = params["Target"], new_id(self._rng, 7)
         is_function = target.startswith("arn:")
         integration = {
             "IntegrationId": part_id,
@@ -152,7 +152,7 @@ class HttpApiOperations:
             **({"CredentialsArn": params["CredentialsArn"]} if params.get("CredentialsArn") else {}),
         }
         route = {
-            "RouteId": new_id(self._chance, 7),
+            "RouteId": new_id(self._rng, 7),
             "RouteKey": params.get("RouteKey") or DEFAULT_STAGE,
             "AuthorizationType": "NONE",
             "ApiKeyRequired": False,
@@ -175,7 +175,7 @@ class HttpApiOperations:
     # ---- deployments -----------------------------------------------------------------------------------------
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
-        made_id, name = new_id(self._chance), params.get("StageName")
+        made_id, name = new_id(self._rng), params.get("StageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await self._apis.api_in(draft, call, params["ApiId"])

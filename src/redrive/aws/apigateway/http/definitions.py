@@ -23,24 +23,24 @@ _METHODS: Final = ("get", "put", "post", "delete", "patch", "options", "head")
 _ID_CHARS: Final = 7
 
 
-def defined_tree(document: Mapping[str, Any], chance: random.Random) -> Tree:
+def defined_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
     """The routes and integrations that a definition has.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
-        return _defined(document, chance)
+        return _defined(document, rng)
     except MALFORMED:
         raise bad_request(INVALID) from None
 
 
-def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
+def _defined(document: Mapping[str, Any], rng: random.Random) -> Tree:
     routes: dict[str, Any] = {}
     integrations: dict[str, Any] = {}
     schemes = (document.get("components") or {}).get("securitySchemes") or {}
     authorizers = {
-        str(name): _authorizer(str(name), scheme[f"{_X}authorizer"], chance)
+        str(name): _authorizer(str(name), scheme[f"{_X}authorizer"], rng)
         for name, scheme in schemes.items()
         if f"{_X}authorizer" in scheme
     }
@@ -52,7 +52,7 @@ def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
                 continue
             integration = operation.get(f"{_X}integration")
             security = operation.get("security", document.get("security"))
-            route_id = new_id(chance, _ID_CHARS)
+            route_id = new_id(rng, _ID_CHARS)
             route = {
                 "RouteId": route_id,
                 "RouteKey": key,
@@ -60,7 +60,7 @@ def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
                 **_authorization(security or (), schemes, authorizers),
             }
             if integration is not None:
-                part_id = new_id(chance, _ID_CHARS)
+                part_id = new_id(rng, _ID_CHARS)
                 integrations[part_id] = _integration(part_id, integration)
                 route["Target"] = f"{TARGET}{part_id}"
             check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: by_id})
@@ -89,7 +89,7 @@ def _authorization(
     return {"AuthorizationType": "NONE"}
 
 
-def _authorizer(name: str, definition: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
+def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     sources = definition.get("identitySource") or []
     configuration = definition.get("jwtConfiguration")
     ttl = definition.get("authorizerResultTtlInSeconds")
@@ -106,7 +106,7 @@ def _authorizer(name: str, definition: Mapping[str, Any], chance: random.Random)
         else {"Issuer": configuration.get("issuer"), "Audience": configuration.get("audience")},
     }
     authorizer = {
-        "AuthorizerId": new_id(chance, _ID_CHARS),
+        "AuthorizerId": new_id(rng, _ID_CHARS),
         "Name": name,
         **{member: value for member, value in members.items() if value is not None},
     }

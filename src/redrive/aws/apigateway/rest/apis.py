@@ -54,7 +54,7 @@ class RestApiOperations:
     """Keeps REST APIs."""
 
     def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._apis = apis
 
     async def create_rest_api(self, call: Call, params: Structure) -> Structure:
@@ -77,10 +77,8 @@ class RestApiOperations:
         merges = params.get("mode", "merge") == "merge"
 
         def change(api: RestApi) -> RestApi:
-            before = (
-                api.tree if merges else {**_bare(api, self._chance), "stages": api.tree.get("stages") or {}}
-            )
-            tree = imported_tree(before, definition.document, self._chance, api.id)
+            before = api.tree if merges else {**_bare(api, self._rng), "stages": api.tree.get("stages") or {}}
+            tree = imported_tree(before, definition.document, self._rng, api.id)
             settings = {**api.settings, **definition.settings, **_given_types(params)}
             if merges and _BINARY in settings:
                 both = (*(api.settings.get(_BINARY) or ()), *(settings[_BINARY] or ()))
@@ -96,7 +94,7 @@ class RestApiOperations:
         tags: dict[str, str],
         document: Mapping[str, Any] | None = None,
     ) -> RestApi:
-        root = new_id(self._chance, API_CHARS)
+        root = new_id(self._rng, API_CHARS)
         endpoint_settings = settings.get("endpointConfiguration") or {}
         stack = "dualstack" if endpoint_settings.get("types") == ["PRIVATE"] else "ipv4"
         endpoints = {"types": ["EDGE"], "ipAddressType": stack, **endpoint_settings}
@@ -107,12 +105,12 @@ class RestApiOperations:
             "endpointConfiguration": endpoints,
             "rootResourceId": root,
         }
-        api_id = chosen_id(tags) or new_id(self._chance, API_CHARS)
+        api_id = chosen_id(tags) or new_id(self._rng, API_CHARS)
         api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
-        api = replace(api, tree=_bare(api, self._chance))
+        api = replace(api, tree=_bare(api, self._rng))
         if document is not None:
             bare = {**api.tree, "models": {}}  # an imported API has its definition's alone (recorded)
-            api = replace(api, tree=imported_tree(bare, document, self._chance, api_id))
+            api = replace(api, tree=imported_tree(bare, document, self._rng, api_id))
         await self._apis.create(call, api)
         return api
 
@@ -204,11 +202,11 @@ def _given_types(params: Structure) -> dict[str, Any]:
     return {"endpointConfiguration": {"types": [endpoint_types]}} if endpoint_types else {}
 
 
-def _bare(api: RestApi, chance: random.Random) -> Tree:
+def _bare(api: RestApi, rng: random.Random) -> Tree:
     """The tree of an API that has nothing but its root, and the models that all have."""
     models = {
         name: {
-            "id": new_id(chance),
+            "id": new_id(rng),
             "name": name,
             "description": text,
             "schema": schema,

@@ -106,28 +106,28 @@ def _object(value: Any) -> Mapping[str, Any]:
 # ---- the tree --------------------------------------------------------------------------------------------------------
 
 
-def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Random, api_id: str) -> Tree:
+def imported_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
     """A tree with all that a definition has; what it has too is the definition's then.
 
     Args:
         before: The tree.
         document: The definition.
-        chance: Makes ids.
+        rng: Makes ids.
         api_id: Of the API, by whose URLs models refer to each other.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
-        return _imported(before, document, chance, api_id)
+        return _imported(before, document, rng, api_id)
     except MALFORMED:
         raise bad_request(INVALID) from None
 
 
-def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random, api_id: str) -> Tree:
+def _imported(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
     schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
     validators: dict[str, dict[str, Any]] = {
-        new_id(chance): {
+        new_id(rng): {
             "name": str(name),
             "validateRequestBody": bool(_object(value).get("validateRequestBody")),
             "validateRequestParameters": bool(_object(value).get("validateRequestParameters")),
@@ -139,7 +139,7 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random, 
     )
     tree: Tree = {
         **before,
-        "models": {**(before.get("models") or {}), **_models(schemas, chance, api_id)},
+        "models": {**(before.get("models") or {}), **_models(schemas, rng, api_id)},
         "validators": {
             **(before.get("validators") or {}),
             **{key: {"id": key, **value} for key, value in validators.items()},
@@ -148,7 +148,7 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random, 
     }
     for name, scheme in schemes.items():
         if f"{_X}authorizer" in _object(scheme):
-            tree = _with_authorizer(tree, str(name), _object(scheme), chance)
+            tree = _with_authorizer(tree, str(name), _object(scheme), rng)
     definition = Definition(
         document,
         {value["name"]: key for key, value in validators.items()},
@@ -156,11 +156,11 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random, 
         {value["name"]: key for key, value in (tree.get(AUTHORIZERS) or {}).items()},
     )
     for path, item in document["paths"].items():
-        tree = _with_path(tree, str(path), _object(item), definition, chance)
+        tree = _with_path(tree, str(path), _object(item), definition, rng)
     return tree
 
 
-def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], chance: random.Random) -> Tree:
+def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], rng: random.Random) -> Tree:
     """The tree with the authorizer that a security scheme stands for; one of its name is changed."""
     authorizers: Mapping[str, Any] = tree.get(AUTHORIZERS) or {}
     known = next((key for key, value in authorizers.items() if value["name"] == name), None)
@@ -174,17 +174,17 @@ def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], chance: r
         "type": kind,
         "authorizerResultTtlInSeconds": None if ttl is None else int(ttl),
     }
-    made_id = known or new_id(chance)
+    made_id = known or new_id(rng)
     return {**tree, AUTHORIZERS: {**authorizers, made_id: authorizer_of(params, made_id, tree)}}
 
 
-def _models(schemas: Mapping[str, Any], chance: random.Random, api_id: str) -> dict[str, Any]:
+def _models(schemas: Mapping[str, Any], rng: random.Random, api_id: str) -> dict[str, Any]:
     urls = {str(name): f"{_MODELS.format(api_id)}{name}" for name in schemas}
     texts = {str(name): json.dumps(_linked(schema, urls), default=str) for name, schema in schemas.items()}
     for text in texts.values():
         check_schema(text)
     return {
-        name: {"id": new_id(chance), "name": name, "schema": text, "contentType": "application/json"}
+        name: {"id": new_id(rng), "name": name, "schema": text, "contentType": "application/json"}
         for name, text in texts.items()
     }
 
@@ -216,7 +216,7 @@ def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[
 
 
 def _with_path(
-    tree: Tree, path: str, item: Mapping[str, Any], definition: Definition, chance: random.Random
+    tree: Tree, path: str, item: Mapping[str, Any], definition: Definition, rng: random.Random
 ) -> Tree:
     by_path = {resource["path"]: key for key, resource in tree[RESOURCES].items()}
     at, whole = by_path["/"], ""
@@ -225,7 +225,7 @@ def _with_path(
             continue
         whole = f"{whole}/{part}"
         if whole not in by_path:
-            by_path[whole] = new_id(chance)
+            by_path[whole] = new_id(rng)
             tree = with_resource(tree, by_path[whole], at, part)
         at = by_path[whole]
     methods = {

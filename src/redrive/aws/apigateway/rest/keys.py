@@ -39,12 +39,12 @@ class ApiKeyOperations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._documents = engine.resources.documents
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
 
     async def create_api_key(self, call: Call, params: Structure) -> Structure:
         if params.get("stageKeys"):
             raise unoffered("stageKeys; a usage plan says what a key is for")
-        value = params.get("value") or new_id(self._chance, KEY_CHARS)
+        value = params.get("value") or new_id(self._rng, KEY_CHARS)
         if not (
             _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
         ):
@@ -57,7 +57,7 @@ class ApiKeyOperations:
             "enabled": False,
             **{name: params[name] for name in _GIVEN if params.get(name) is not None},
         }
-        key_id = new_id(self._chance, API_CHARS)
+        key_id = new_id(self._rng, API_CHARS)
         key = ApiKey(call.account, call.region, key_id, value, call.now, call.now, settings, tags=tags)
         at, value_at = api_key(call.account, call.region, key_id), api_key(call.account, call.region, value)
 

@@ -106,7 +106,7 @@ class PartOperations:
     """Makes models, validators and gateway responses."""
 
     def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._apis = apis
 
     async def create_model(self, call: Call, params: Structure) -> Structure:
@@ -116,13 +116,13 @@ class PartOperations:
         if not name.isalnum() or not name.isascii():
             raise bad_request("Model name must be alphanumeric: " + name)
         model: Structure = {
-            "id": new_id(self._chance),
+            "id": new_id(self._rng),
             **{key: params[key] for key in ("name", "description", "schema", "contentType") if key in params},
         }
         return await self._create(MODEL, call, {**params, "modelName": name}, model)
 
     async def create_request_validator(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._chance)
+        made_id = new_id(self._rng)
         validator = {
             "id": made_id,
             "name": params.get("name"),
@@ -132,7 +132,7 @@ class PartOperations:
         return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
 
     async def create_authorizer(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._chance)
+        made_id = new_id(self._rng)
         identified_params = {**params, "authorizerId": made_id}
 
         def change(tree: Tree) -> Tree:

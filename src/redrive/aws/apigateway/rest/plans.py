@@ -39,14 +39,14 @@ class UsagePlanOperations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._documents = engine.resources.documents
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
 
     async def create_usage_plan(self, call: Call, params: Structure) -> Structure:
         tags = TAGS.read(params.get("tags"))
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
         settings["apiStages"] = list(params.get("apiStages") or ())
         usage_plan = UsagePlan(
-            call.account, call.region, new_id(self._chance), call.now, _checked(settings), tags=tags
+            call.account, call.region, new_id(self._rng), call.now, _checked(settings), tags=tags
         )
 
         async def decide(draft: Draft) -> None:

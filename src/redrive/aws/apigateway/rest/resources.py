@@ -22,11 +22,11 @@ class ResourceOperations:
     """Makes resources, and shows, moves and removes them."""
 
     def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._apis = apis
 
     async def create_resource(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._chance)
+        made_id = new_id(self._rng)
 
         def change(tree: Tree) -> Tree:
             return with_resource(tree, made_id, params["parentId"], params["pathPart"])

@@ -102,7 +102,7 @@ class StepParts:
         """Take steps.
 
         Args:
-            engine: Time and chance.
+            engine: Its clock and random numbers are used.
             services: Where resources are made.
             words: What they may wait for.
             journal: Where steps are written down.
@@ -138,7 +138,7 @@ class StepParts:
         if chosen:
             return str(chosen)
         return made_up(
-            self._runtime.chance,
+            self._runtime.rng,
             kind.name_beginning or self._stack.name.name,
             resource.logical_id,
             kind.name_chars_max,

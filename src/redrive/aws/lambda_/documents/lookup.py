@@ -95,11 +95,11 @@ class Lookup:
             return function.latest
         return await self._documents.get(VERSION, version_key(function.name, version))
 
-    async def chosen(self, target: FunctionTarget, chance: random.Random) -> Configuration:
+    async def chosen(self, target: FunctionTarget, rng: random.Random) -> Configuration:
         """The version that an invocation runs: an alias with a weight sends some to its other version."""
         if target.alias is not None:
             for version, weight in target.alias.weights.items():
-                if chance.random() < weight:
+                if rng.random() < weight:
                     other = await self.numbered(target.function, version)
                     return other or target.configuration
         return target.configuration

@@ -33,7 +33,7 @@ class Invoking:
         """Invoke them.
 
         Args:
-            engine: Whose chance chooses between an alias's versions.
+            engine: Its random numbers choose between the versions of an alias.
             lookup: Finds functions.
             executor: Runs those that are waited for.
             invocations: Takes events for the others.
@@ -83,7 +83,7 @@ class Invoking:
         params: Structure,
     ) -> Structure:
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(target, self._engine.runtime.chance)
+        version = await self._lookup.chosen(target, self._engine.runtime.rng)
         try:
             result = await self._executor.run(
                 target,

@@ -23,11 +23,11 @@ _THROTTLED: Final = throttled(AttemptResult.FAILED, Reason.THROTTLED)
 class InvocationEndpoint:
     """Runs a function for one event (`redrive.engine.ports.Endpoint`)."""
 
-    def __init__(self, lookup: Lookup, executor: Executor, chance: random.Random) -> None:
-        """Run functions that are found here by this executor; `chance` chooses between an alias's versions."""
+    def __init__(self, lookup: Lookup, executor: Executor, rng: random.Random) -> None:
+        """Run functions that are found here by this executor; `rng` chooses between an alias's versions."""
         self._lookup = lookup
         self._executor = executor
-        self._chance = chance
+        self._rng = rng
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Run it, and say what came of it."""
@@ -37,7 +37,7 @@ class InvocationEndpoint:
             return missing(push_request.endpoint)
         if target.function.reserved == 0:
             return _NONE_RESERVED
-        version = await self._lookup.chosen(target, self._chance)
+        version = await self._lookup.chosen(target, self._rng)
         try:
             result = await self._executor.run(
                 target,

@@ -26,7 +26,7 @@ class StreamingInvocations:
         """Invoke them.
 
         Args:
-            engine: Whose chance chooses between an alias's versions.
+            engine: Its random numbers choose between the versions of an alias.
             lookup: Finds functions.
             executor: Runs them.
         """
@@ -43,7 +43,7 @@ class StreamingInvocations:
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(target, self._engine.runtime.chance)
+        version = await self._lookup.chosen(target, self._engine.runtime.rng)
         context = client_context(params.get("ClientContext"))
         trace = call.request.headers.get(TRACE)
         stream = begin(self._executor, target, version, reference.arn, payload, call.id, trace, context)

@@ -273,7 +273,7 @@ class MappingConsumer:
         request_id = id_text(self._engine.runtime.message_id())
         arn = self.mapping.named.arn
         while (target := await self._lookup.at(arn)) is not None:
-            version = await self._lookup.chosen(target, self._engine.runtime.chance)
+            version = await self._lookup.chosen(target, self._engine.runtime.rng)
             try:
                 running = asyncio.ensure_future(
                     self._executor.run(target, version, arn, batches.event_of(items), request_id)

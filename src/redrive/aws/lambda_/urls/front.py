@@ -54,7 +54,7 @@ class FunctionUrls:
         """Answer them.
 
         Args:
-            engine: Where URLs are kept, and whose time and chance is used.
+            engine: Stores the URLs; its clock and random numbers are used.
             lookup: Finds the functions behind them.
             executor: Runs those.
             authentication: Tells who signed, where the URL wants it.
@@ -123,7 +123,7 @@ class FunctionUrls:
         event = event_of(request, target, caller, call.now, request_id)
         if len(event) > REQUEST_BYTES_MAX:
             return _error_response(413, "Request Entity Too Large")
-        version = await self._lookup.chosen(function_target, self._engine.runtime.chance)
+        version = await self._lookup.chosen(function_target, self._engine.runtime.rng)
         arn, trace = arn_of(url_place.function, url_place.qualifier or None), request.headers.get(TRACE)
         try:
             if url.mode == STREAMED:

@@ -41,7 +41,7 @@ class DeviceLog(Listener):
     def __init__(
         self,
         sink: LogSink,
-        chance: random.Random,
+        rng: random.Random,
         stream: str,
         application_of: Callable[[str], Application | None],
         count: Callable[[Sequence[MetricPoint]], None],
@@ -50,13 +50,13 @@ class DeviceLog(Listener):
 
         Args:
             sink: Takes the lines.
-            chance: Chooses the samples.
+            rng: Chooses the samples.
             stream: The stream of this node in every group.
             application_of: The application of a platform endpoint's ARN, if this node remembers it: who pushes has just
                 asked.
             count: Takes points of metrics.
         """
-        self._log = DeliveryLog(sink, chance, stream)
+        self._log = DeliveryLog(sink, rng, stream)
         self._application_of = application_of
         self._count = count
 

@@ -36,25 +36,25 @@ def feedback(beginning: str = "") -> Feedback:
 class DeliveryLog:
     """Writes attempts to log groups."""
 
-    def __init__(self, sink: LogSink, chance: random.Random, stream: str) -> None:
+    def __init__(self, sink: LogSink, rng: random.Random, stream: str) -> None:
         """Write to this sink.
 
         Args:
             sink: Takes the lines.
-            chance: Chooses the samples.
+            rng: Chooses the samples.
             stream: The stream of this node in every group.
         """
         self._sink = sink
-        self._chance = chance
+        self._rng = rng
         self._stream = stream
 
     def wants(self, names: Feedback, attributes: Mapping[str, str], attempt: Attempt) -> bool:
-        """Returns whether an attempt is written down, by its owner's attributes and chance."""
+        """Decide by the owner's sampling attributes, and a random draw, if an attempt is logged."""
         if not attempt.delivered:
             return bool(attributes.get(names.failure_role))
         if not attributes.get(names.success_role):
             return False
-        return self._chance.random() * 100 < float(attributes.get(names.sample_rate) or 0)
+        return self._rng.random() * 100 < float(attributes.get(names.sample_rate) or 0)
 
     def write(
         self,

@@ -42,7 +42,7 @@ class AuditLog:
         self,
         sink: LogSink,
         count: Callable[[Sequence[MetricPoint]], None],
-        chance: random.Random,
+        rng: random.Random,
         stream: str,
     ) -> None:
         """Write to this sink.
@@ -50,17 +50,17 @@ class AuditLog:
         Args:
             sink: Takes the lines.
             count: Takes points of metrics.
-            chance: Chooses the samples.
+            rng: Chooses the samples.
             stream: The stream of this node in every group.
         """
         self._sink = sink
         self._count = count
-        self._chance = chance
+        self._rng = rng
         self._stream = stream
 
     def write(self, audit: Audit, sample: Sample) -> None:
         """Write a publication down, if it is one of the chosen ones."""
-        if self._chance.random() * 100 >= audit.sample_rate:
+        if self._rng.random() * 100 >= audit.sample_rate:
             return
         entries = [_as_structure(name, sample.inspected) for name in sample.identifiers]
         findings = [each for each in entries if each["count"]]

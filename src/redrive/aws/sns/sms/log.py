@@ -43,7 +43,7 @@ class TextMessageLog(Listener):
     def __init__(
         self,
         sink: LogSink,
-        chance: random.Random,
+        rng: random.Random,
         stream: str,
         attributes: Callable[[str], Mapping[str, str] | None],
         count: Callable[[Sequence[MetricPoint]], None],
@@ -52,13 +52,13 @@ class TextMessageLog(Listener):
 
         Args:
             sink: Takes the lines.
-            chance: Chooses the samples.
+            rng: Chooses the samples.
             stream: The stream of this node in every group.
             attributes: What is set for the text messages of an account's region (`123456789012/us-east-1`), if this node
                 remembers it: who pushes one has just asked.
             count: Takes points of metrics.
         """
-        self._log = DeliveryLog(sink, chance, stream)
+        self._log = DeliveryLog(sink, rng, stream)
         self._attributes = attributes
         self._count = count
 

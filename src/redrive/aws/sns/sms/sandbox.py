@@ -37,7 +37,7 @@ class SandboxOperations:
     """Operations on the SMS sandbox."""
 
     def __init__(self, engine: Engine, texts: DirectTexts) -> None:
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._documents = engine.resources.documents
         self._texts = texts
 
@@ -45,7 +45,7 @@ class SandboxOperations:
         return {"IsInSandbox": False}
 
     async def create_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
-        code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
+        code = f"{self._rng.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
         number: str = params["PhoneNumber"]
         known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
         if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
