@@ -14,7 +14,7 @@ from typing import Final
 
 import uvloop
 from tests.console.store_calls import StoreCalls, counting
-from tests.console.world import PLACE, ROOM, ROOT, Visitor
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor
 
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure, at_least, at_most, under
@@ -87,18 +87,18 @@ async def fill(store: str, number: int) -> None:
     """Let messages of five queues die of five causes each, evenly, none of them just now."""
     async with _opened(store) as visitor:
         engine = visitor.server.core.engine
-        dead = await engine.resources.queues.create(Queue(0, PLACE._replace(name="orders-dead")))
+        dead = await engine.resources.queues.create(Queue(0, SCOPE._replace(name="orders-dead")))
         target = DeadLetterTarget(dead.name, 3)
         sources = [
             await engine.resources.queues.create(
-                Queue(0, PLACE._replace(name=f"orders-{each}"), dead_letter=target)
+                Queue(0, SCOPE._replace(name=f"orders-{each}"), dead_letter=target)
             )
             for each in range(_ORIGINS)
         ]
         for start in range(0, number, _BATCH):
             batch = range(start, min(start + _BATCH, number))
             await visitor.server.core.store.enqueue([_letter(engine, dead, sources, each) for each in batch])
-        fleet = [PLACE._replace(name=f"fleet-{each:05}") for each in range(number // _LETTERS_PER_QUEUE)]
+        fleet = [SCOPE._replace(name=f"fleet-{each:05}") for each in range(number // _LETTERS_PER_QUEUE)]
         for name in fleet:
             await engine.resources.queues.create(Queue(0, name))
         minute = engine.clock.now() // MINUTE_MS * MINUTE_MS
@@ -126,7 +126,7 @@ def _letter(engine: Engine, dead: Queue, sources: list[Queue], number: int) -> N
 async def _pages(store: str, number: int) -> list[Figure]:
     async with _opened(store) as visitor:
         engine = visitor.server.core.engine
-        dead = await engine.resources.queues.get(PLACE._replace(name="orders-dead"))
+        dead = await engine.resources.queues.get(SCOPE._replace(name="orders-dead"))
         assert dead is not None
         (last,) = await engine.messages.peek(dead, 1)
         cause = f"{last.origin}:{last.failure}".replace(" ", "%20")

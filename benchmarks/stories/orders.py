@@ -17,10 +17,10 @@ from tests.services.server import Server, serving
 
 from benchmarks.stories.person import Person, wait_until
 from redrive.cli.demo_server import ACCOUNT, Billing, DemoServer
-from redrive.cli.demo_stay import BAD, GIVEN_UP, PLACE, QUEUE, Scene
+from redrive.cli.demo_stay import BAD, GIVEN_UP, QUEUE, SCOPE, Scene
 
 CONSOLE: Final = "/_redrive/console"
-WORKBENCH: Final = f"{CONSOLE}/{PLACE}/dead-letters/{QUEUE}"
+WORKBENCH: Final = f"{CONSOLE}/{SCOPE}/dead-letters/{QUEUE}"
 REMAIN: Final = BAD + GIVEN_UP
 #: The task waits so long after Start: until then to cancel undoes all.
 DELAY_SECONDS: Final = 5

@@ -26,13 +26,13 @@ from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
-from redrive.telemetry.traffic import arrivals_at, arrivals_in, place_series
+from redrive.telemetry.traffic import arrivals_at, arrivals_in, scope_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
 from tests.browser.services import Things, make_services
 from tests.console.test_event_grid import subscribed
-from tests.console.world import PLACE, ROOM, ROOT, Visitor
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor
 from tests.services.server import serving
 
 WIDTHS: Final = (1280, 820, 320)
@@ -70,7 +70,7 @@ async def _make_topics(server: InProcess) -> Subscription:
     """Endpoints in every condition; the one that rests."""
     engine = server.core.engine
     resources = engine.resources
-    orders = PLACE._replace(name="OrdersOfAllRentalCarStationsInScandinavia")
+    orders = SCOPE._replace(name="OrdersOfAllRentalCarStationsInScandinavia")
     topic = await resources.topics.create(Topic(0, orders, "sns", created_at=DEFAULT_START - 9 * _MINUTE))
     made = []
     for number, endpoint in enumerate(
@@ -84,7 +84,7 @@ async def _make_topics(server: InProcess) -> Subscription:
             f"6f1c2a90-4b7e-4d0a-8a55-00000000000{number}",
             topic.name,
             0,
-            PLACE.account,
+            SCOPE.account,
             "https",
             endpoint,
             created_at=DEFAULT_START - 8 * _MINUTE,
@@ -92,7 +92,7 @@ async def _make_topics(server: InProcess) -> Subscription:
             if number
             else None,
             attributes={"DeliveryPolicy": _POLICY} if number == 1 else {},
-            dead_letter=PLACE._replace(name="rentals-dead") if number < 2 else None,
+            dead_letter=SCOPE._replace(name="rentals-dead") if number < 2 else None,
         )
         made.append(await resources.subscriptions.create(wanted))
     now = server.core.runtime.clock.now()
@@ -107,7 +107,7 @@ async def _make_topics(server: InProcess) -> Subscription:
 
 async def _make_messages(server: InProcess) -> None:
     engine = server.core.engine
-    queue = await engine.resources.queues.get(PLACE._replace(name="orders"))
+    queue = await engine.resources.queues.get(SCOPE._replace(name="orders"))
     assert queue is not None
     bodies = [f'{{"order": {81_000 + each}, "customer": "c-{each}"}}' for each in range(_MESSAGES)]
     await engine.messages.send(queue, [Message(engine.runtime.message_id(), body) for body in bodies])
@@ -119,7 +119,7 @@ async def _make_traffic(server: InProcess) -> None:
     of_each = {"sent": 72_240, "received": 71_940, "pushed": 18_600, "failed": 14}
     points = [
         MetricPoint(
-            place_series(PLACE, counter),
+            scope_series(SCOPE, counter),
             DEFAULT_START - minute * _MINUTE,
             "",
             Statistics.of(most * (abs(minute - 7) + 1) // 9),
@@ -127,7 +127,7 @@ async def _make_traffic(server: InProcess) -> None:
         for counter, most in of_each.items()
         for minute in range(1, 18)
     ]
-    dead = arrivals_at(PLACE._replace(name="rentals-dead"))
+    dead = arrivals_at(SCOPE._replace(name="rentals-dead"))
     came = MetricPoint(dead, DEFAULT_START, "", Statistics.of(39_998))
     quiet = arrivals_in(ResourceName("111111111111", "eu-west-1", ""))
     long_ago = MetricPoint(quiet, DEFAULT_START - 3 * DAY_MS, "", Statistics.of(2))
@@ -138,8 +138,8 @@ async def _make_redrives(server: InProcess) -> None:
     """Make a redrive that failed, and one that stopped itself."""
     engine, queues = server.core.engine, server.core.engine.resources.queues
     for name in ("returns", "invoices"):
-        dead = await queues.create(Queue(0, PLACE._replace(name=f"{name}-dead")))
-        await queues.create(Queue(0, PLACE._replace(name=name), dead_letter=DeadLetterTarget(dead.name, 4)))
+        dead = await queues.create(Queue(0, SCOPE._replace(name=f"{name}-dead")))
+        await queues.create(Queue(0, SCOPE._replace(name=name), dead_letter=DeadLetterTarget(dead.name, 4)))
         bodies = (f'{{"order": {each}}}' for each in range(40))
         await engine.messages.send(dead, [Message(engine.runtime.message_id(), body) for body in bodies])
         task = await engine.operations.start_redrive(dead, None, None)
@@ -201,7 +201,7 @@ _AFTER_THAT: Final = (
     ("event-grid-none", f"{ROOM}/event-grid"),
     ("event-subscription", f"{_AZURE}/event-grid/topics%3Aorders/billing"),
     ("views", f"{ROOM}/views"),
-    ("view-new", f"{ROOM}/views?to=/{PLACE.account}/{PLACE.region}/queues"),
+    ("view-new", f"{ROOM}/views?to=/{SCOPE.account}/{SCOPE.region}/queues"),
     ("tail-none", f"{ROOM}/tail"),
 )
 
@@ -243,7 +243,7 @@ def _of_messages(screen: Screen, url: str) -> Iterator[tuple[str, str]]:
     yield "messages-told", screen.url.removeprefix(url)
     yield "tail", f"{ROOM}/tail?"
     yield "metrics", f"{ROOM}/metrics"
-    screen.open(f"{url}{ROOM}/views?to=/{PLACE.account}/{PLACE.region}/queues")
+    screen.open(f"{url}{ROOM}/views?to=/{SCOPE.account}/{SCOPE.region}/queues")
     screen.fill("input[name=name]", "All queues")
     screen.press("Save")
     yield "views-saved", f"{ROOM}/views?"

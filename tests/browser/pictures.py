@@ -19,7 +19,7 @@ from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
-from tests.console.world import PLACE, ROOM
+from tests.console.world import ROOM, SCOPE
 from tests.services.server import serving
 
 IMAGES: Final = Path(__file__).parents[2] / "docs/images"
@@ -57,10 +57,10 @@ async def make(store: str) -> str:
     async with assembled(Settings(store=store, clock="simulated"), "http://127.0.0.1:4566") as server:
         await server.open()
         resources = server.core.engine.resources
-        dead = await resources.queues.create(Queue(0, PLACE._replace(name="rentals-dead")))
+        dead = await resources.queues.create(Queue(0, SCOPE._replace(name="rentals-dead")))
         target = DeadLetterTarget(dead.name, 4)
-        orders = await resources.queues.create(Queue(0, PLACE._replace(name="orders"), dead_letter=target))
-        topic = await resources.topics.create(Topic(0, PLACE._replace(name="Rentals"), "sns"))
+        orders = await resources.queues.create(Queue(0, SCOPE._replace(name="orders"), dead_letter=target))
+        topic = await resources.topics.create(Topic(0, SCOPE._replace(name="Rentals"), "sns"))
         billing = await resources.subscriptions.create(_billing(topic, dead.name))
         letters = [
             *(_letter(dead, billing.queue_id, each, _note(503, each)) for each in range(_GOOD)),
@@ -74,7 +74,7 @@ async def make(store: str) -> str:
 
 def _billing(topic: Topic, dead: ResourceName) -> Subscription:
     url = "https://billing.example.com/hook"
-    return Subscription("6f1c", topic.name, 0, PLACE.account, "https", url, dead_letter=dead)
+    return Subscription("6f1c", topic.name, 0, SCOPE.account, "https", url, dead_letter=dead)
 
 
 def _note(status: int, number: int) -> AttemptNote:

@@ -9,7 +9,7 @@ from redrive.settings import Settings
 from tests.browser.screen import Screen
 from tests.console.services import make_services, service_pages
 from tests.console.test_event_grid import PAGE, subscribed
-from tests.console.world import PLACE, ROOM, URL, Visitor, make_world, pages_of
+from tests.console.world import ROOM, SCOPE, URL, Visitor, make_world, pages_of
 
 KEY: Final = ("AKIAAUDITOR", "a-secret-of-forty-characters,or-nearly-so")
 #: In every body, log line and variable: nowhere where bodies are hidden.
@@ -42,7 +42,7 @@ async def _make(store: str) -> Made:
         seqs = await world.die(f"{MARK} 1", f'{{"order": "{MARK}"}}')
         services = await make_services(visitor)
         await subscribed(visitor)
-        await server.core.keyring.add(chosen_access_key(PLACE.account, *KEY, 0))
+        await server.core.keyring.add(chosen_access_key(SCOPE.account, *KEY, 0))
         others = [f"{ROOM}/views", f"{ROOM}/audit/download", PAGE]
         return Made([*pages_of(world, seqs[0]), *service_pages(services), *others], seqs[0])
 

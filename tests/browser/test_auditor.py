@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive.console import PATH, routes
 from tests.browser.screen import Screen
 from tests.browser.signing_in import MARK, Made, make, sign_in
-from tests.console.world import PLACE
+from tests.console.world import SCOPE
 from tests.services.server import serving
 
 #: Pages of a body, of searched bodies and of downloaded ones: refused where bodies are hidden.
@@ -89,8 +89,8 @@ _NOT_SEEN: Final = {
 def _every_form_is_refused(screen: Screen, made: Made) -> None:
     """Every route that changes something refuses what the signed-in browser itself sends from a page of the console."""
     named = {
-        "account": PLACE.account,
-        "region": PLACE.region,
+        "account": SCOPE.account,
+        "region": SCOPE.region,
         "queue": "orders-dead",
         "seq": str(made.letter),
     }

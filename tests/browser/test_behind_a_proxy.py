@@ -17,7 +17,7 @@ from redrive.server.tls import local_authority, server_context
 from tests.browser.chromium import PUBLIC_HOST
 from tests.browser.screen import Screen
 from tests.browser.signing_in import KEY, sign_in
-from tests.console.world import PLACE
+from tests.console.world import SCOPE
 from tests.services.answering import answering
 from tests.services.clients import sdk
 from tests.services.server import Server, serving
@@ -25,7 +25,7 @@ from tests.services.tls_proxy import TlsProxy
 
 PREFIX: Final = "/ops/redrive"
 CONSOLE: Final = f"{PREFIX}/_redrive/console"
-_ROOM: Final = f"{CONSOLE}/{PLACE.account}/{PLACE.region}"
+_ROOM: Final = f"{CONSOLE}/{SCOPE.account}/{SCOPE.region}"
 _FORM: Final = "application/x-www-form-urlencoded"
 _DOWNLOAD: Final = """
 const [css, done] = arguments;
@@ -71,7 +71,7 @@ def operations(directory: Path) -> Iterator[Operations]:
                 "keys",
                 "create",
                 "--account",
-                PLACE.account,
+                SCOPE.account,
                 "--id",
                 KEY[0],
                 "--secret",
@@ -95,7 +95,7 @@ def test_the_console_lives_below_the_path_of_a_proxy(screen: Screen, tmp_path: P
     with operations(tmp_path) as operated:
         sqs = sdk(operated.server.url, key=KEY)
         queue = sqs.create_queue(QueueName="orders")["QueueUrl"].rpartition("/")[2]
-        at_server = f"{operated.server.url}/{PLACE.account}/{queue}"
+        at_server = f"{operated.server.url}/{SCOPE.account}/{queue}"
         screen.open(f"{operated.url}/")
         assert screen.url == f"{operated.url}/_redrive/console/login"
         sign_in(screen)
@@ -110,7 +110,7 @@ def test_the_console_lives_below_the_path_of_a_proxy(screen: Screen, tmp_path: P
         screen.fill("#body", "posted")
         screen.press("Send")
         screen.wait_for("posted")
-        screen.open(f"{operated.url}/_redrive/console/{PLACE.account}/{PLACE.region}/dead-letters/{queue}")
+        screen.open(f"{operated.url}/_redrive/console/{SCOPE.account}/{SCOPE.region}/dead-letters/{queue}")
         status, kept_as, text = screen.run_async(_DOWNLOAD, "a[download]")
         assert (status, "attachment" in kept_as) == (200, True)
         assert "polled" in text

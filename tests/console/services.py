@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.principals import account_root
 from redrive.aws.wire.shapes import Structure
-from tests.console.world import PLACE, ROOM, ROOT, Visitor
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor
 
 GROUP: Final = "/aws/lambda/bill"
 REQUEST: Final = "0d2f8a94-4f6c-4f0c-9d53-0a3a8b5f7c11"
@@ -31,7 +31,7 @@ class Services:
     async def call(self, service: str, operation: str, **params: Any) -> Structure:
         server = self.visitor.server
         return await server.core.calls.call(
-            service, operation, params, account_root(PLACE.account), PLACE.region
+            service, operation, params, account_root(SCOPE.account), SCOPE.region
         )
 
     def log(self, *lines: str, group: str = GROUP) -> None:
@@ -39,11 +39,11 @@ class Services:
         server = self.visitor.server
         for line in lines:
             at = server.core.runtime.clock.now()
-            server.core.telemetry.logs.write(PLACE._replace(name=group), "2026/11/22/[$LATEST]ab", at, line)
+            server.core.telemetry.logs.write(SCOPE._replace(name=group), "2026/11/22/[$LATEST]ab", at, line)
 
 
 def arn(service: str, resource: str) -> str:
-    return f"arn:aws:{service}:{PLACE.region}:{PLACE.account}:{resource}"
+    return f"arn:aws:{service}:{SCOPE.region}:{SCOPE.account}:{resource}"
 
 
 def archive(source: str = ECHO) -> bytes:
@@ -63,7 +63,7 @@ async def make_function(services: Services, text: str = "text", name: str = "bil
         "CreateFunction",
         FunctionName=name,
         Runtime="python3.11",
-        Role=f"arn:aws:iam::{PLACE.account}:role/bill",
+        Role=f"arn:aws:iam::{SCOPE.account}:role/bill",
         Handler="app.handler",
         Code={"ZipFile": archive()},
         Description=text,
@@ -161,7 +161,7 @@ async def make_apis(services: Services, text: str = "text") -> None:
         **root,
         type="AWS",
         integrationHttpMethod="POST",
-        uri=f"arn:aws:apigateway:{PLACE.region}:sqs:path/{PLACE.account}/lost",
+        uri=f"arn:aws:apigateway:{SCOPE.region}:sqs:path/{SCOPE.account}/lost",
         requestParameters={"integration.request.header.Content-Type": "'application/x-www-form-urlencoded'"},
         requestTemplates={"application/json": template},
     )
@@ -206,7 +206,7 @@ async def make_services(visitor: Visitor, text: str = "text") -> Services:
     await make_alarms(services, text)
     await make_stack(services, text)
     await make_apis(services, text)
-    await make_key(visitor.server.core.keyring, PLACE.account)
+    await make_key(visitor.server.core.keyring, SCOPE.account)
     tags = [{"TagKey": "team", "TagValue": text}]
     key = await services.call("kms", "CreateKey", Description=text, Tags=tags)
     services.keys.append(key["KeyMetadata"]["KeyId"])
@@ -215,7 +215,7 @@ async def make_services(visitor: Visitor, text: str = "text") -> Services:
 
 def service_pages(services: Services) -> list[str]:
     """Every page of services that only looks."""
-    access_key = new_access_key(PLACE.account, NOW, random.Random(PLACE.account)).access_key_id
+    access_key = new_access_key(SCOPE.account, NOW, random.Random(SCOPE.account)).access_key_id
     return [
         *(f"{ROOM}/kms/{key}{path}" for key in services.keys for path in ("", "/delete")),
         f"{ROOM}/kms",

@@ -10,7 +10,7 @@ from redrive.model.http import Request, Response
 from redrive.model.metric import MetricPoint, Statistics
 from tests.console.services import Services, make_apis, make_function
 from tests.console.test_schedules import text
-from tests.console.world import PLACE, ROOM, Visitor, visiting
+from tests.console.world import ROOM, SCOPE, Visitor, visiting
 
 
 async def made(visitor: Visitor) -> Services:
@@ -32,7 +32,7 @@ async def test_the_route_that_fails_most_is_the_first_by_its_share() -> None:
         answers = {0: {"others": 9, "4xx": 1}, 1: {"others": 3, "5xx": 1}}
         points = [
             MetricPoint(
-                route_series(PLACE.account, PLACE.region, *services.routes[which], answer),
+                route_series(SCOPE.account, SCOPE.region, *services.routes[which], answer),
                 now,
                 "",
                 Statistics.of(40, number),
@@ -58,7 +58,7 @@ async def test_requests_are_counted_by_the_route_that_they_found() -> None:
         services = await made(visitor)
         api, _ = services.routes[1]
         for path in ("/bills/7", "/absent"):
-            host = {"host": f"{api}.execute-api.{PLACE.region}.localhost:4566"}
+            host = {"host": f"{api}.execute-api.{SCOPE.region}.localhost:4566"}
             answer = visitor.server.router.answer(Request("GET", path, "", host, b""))
             response = answer if isinstance(answer, Response) else await answer
             assert response.status == (404 if path == "/absent" else 200)
@@ -81,7 +81,7 @@ async def test_a_test_shows_the_request_to_the_integration_and_both_answers() ->
         mapped = "Action=SendMessage&MessageBody=%7B%22city%22%3A%22Oslo%22%7D"
         assert f"Endpoint request body after transformations: {mapped}" in tried
         assert re.search(r"Endpoint response body before transformations: .*SendMessageResponse", tried)
-        received = await services.call("sqs", "ReceiveMessage", QueueUrl=f"http://x/{PLACE.account}/lost")
+        received = await services.call("sqs", "ReceiveMessage", QueueUrl=f"http://x/{SCOPE.account}/lost")
         assert [each["Body"] for each in received["Messages"]] == ['{"city":"Oslo"}']
 
 

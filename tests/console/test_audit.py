@@ -11,7 +11,7 @@ from redrive.model.log import LOG_GROUP, LogGroup
 from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, gaps
 from tests.console.services import Services, make_function
 from tests.console.test_schedules import ID, text
-from tests.console.world import PLACE, ROOM, TRIED, URL, Visitor, World, make_world, visiting
+from tests.console.world import ROOM, SCOPE, TRIED, URL, Visitor, World, make_world, visiting
 
 AUDIT = f"{ROOM}/audit"
 
@@ -105,9 +105,9 @@ async def test_an_entry_that_was_removed_leaves_a_gap() -> None:
             )
             await time.advance(60_000)
         assert "No gap among 3 entries" in text(await visitor.get(AUDIT))
-        newest, middle, oldest = await visitor.server.core.audit.entries(PLACE, 10)
+        newest, middle, oldest = await visitor.server.core.audit.entries(SCOPE, 10)
         assert gaps([newest, middle, oldest]) == set()
-        assert gaps([newest, oldest]) == {newest.place}
+        assert gaps([newest, oldest]) == {newest.position}
 
 
 async def test_a_switch_is_undone_from_its_row() -> None:
@@ -159,6 +159,6 @@ async def test_a_name_in_a_form_forges_no_line_of_the_log(caplog: pytest.LogCapt
     caplog.set_level("INFO")
     async with visiting() as visitor:
         entry = AuditEntry(0, "root", "change-views", "a\n2026-11-23 INFO forged", "saved", "console", "::1")
-        await visitor.server.core.audit.record(PLACE, entry)
+        await visitor.server.core.audit.record(SCOPE, entry)
     (line,) = [each for each in caplog.messages if each.startswith("audit.did")]
     assert line == r"audit.did action=change-views on='a\n2026-11-23 INFO forged' by=root what='saved'"

@@ -9,7 +9,7 @@ from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import Queue
 from tests.console.store_calls import counting
-from tests.console.world import PLACE, ROOT, make_world, pages_of, visiting
+from tests.console.world import ROOT, SCOPE, make_world, pages_of, visiting
 
 CALLS_MAX: Final = 6
 ROWS_MAX: Final = 130  # two ends of each cause, and a page with its notes
@@ -51,7 +51,7 @@ async def test_overview_asks_the_store_as_rarely_when_a_redrive_failed_and_when_
             assert store.calls.total() <= CALLS_MAX, store.calls
             await world.die("order 1", "order 2")
             await world.engine.messages.send(world.orders, [Message(bytes(16), "order 3")])
-            elsewhere = await queues.create(Queue(0, PLACE._replace(name="elsewhere")))
+            elsewhere = await queues.create(Queue(0, SCOPE._replace(name="elsewhere")))
             await world.engine.operations.start_redrive(world.dead, elsewhere, 1)
             await queues.delete(elsewhere)
             await time.advance(15 * MINUTE_MS)

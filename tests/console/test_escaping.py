@@ -18,7 +18,7 @@ from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from tests.console.services import make_services, service_pages
 from tests.console.test_event_grid import subscribed
-from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, visiting
+from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, visiting
 
 MARK = "<x-evil"
 _AZURE = f"{ROOT}/00000000-0000-0000-0000-000000000000/rg"
@@ -41,9 +41,9 @@ async def test_strangers_texts_are_escaped_on_every_page(text: str) -> None:
                 f"{ROOT}/{path}"
                 for path in (
                     "find",
-                    f"{PLACE.account}/{PLACE.region}/audit/download",
+                    f"{SCOPE.account}/{SCOPE.region}/audit/download",
                     "navigation",
-                    f"{PLACE.account}/{PLACE.region}/redrives",
+                    f"{SCOPE.account}/{SCOPE.region}/redrives",
                 )
             ),
         ]
@@ -73,19 +73,19 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
     """Queues, a topic and dead letters whose names, bodies and answers are strange."""
     engine = visitor.server.core.engine
     resources = engine.resources
-    dead = await resources.queues.create(Queue(0, PLACE._replace(name=f"dead {evil}"), tags={evil: evil}))
+    dead = await resources.queues.create(Queue(0, SCOPE._replace(name=f"dead {evil}"), tags={evil: evil}))
     target = DeadLetterTarget(dead.name, 3)
     orders = await resources.queues.create(
-        Queue(0, PLACE._replace(name=f"orders {evil}"), dead_letter=target)
+        Queue(0, SCOPE._replace(name=f"orders {evil}"), dead_letter=target)
     )
     topic = await resources.topics.create(
-        Topic(0, PLACE._replace(name=f"topic {evil}"), "sns", tags={evil: evil})
+        Topic(0, SCOPE._replace(name=f"topic {evil}"), "sns", tags={evil: evil})
     )
     wanted = Subscription(
         f"s {evil}",
         topic.name,
         0,
-        PLACE.account,
+        SCOPE.account,
         "https",
         f"https://{evil}",
         filter_text=f'{{"{evil}": ["{evil}"]}}',
@@ -141,7 +141,7 @@ async def _paths_of_event_grid(visitor: Visitor, evil: str) -> list[str]:
 
 async def _paths_of_views_and_nodes(visitor: Visitor, evil: str) -> list[str]:
     saved = {
-        "to": f"/{PLACE.account}/{PLACE.region}/queues?prefix={quote(evil)}",
+        "to": f"/{SCOPE.account}/{SCOPE.region}/queues?prefix={quote(evil)}",
         "name": evil.replace("\n", ""),
     }
     assert (

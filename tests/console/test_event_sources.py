@@ -7,10 +7,10 @@ from redrive.aws.lambda_.invocations.metrics import FAILED, SUCCEEDED, batch_ser
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from tests.console.services import Services, make_function
 from tests.console.test_schedules import text
-from tests.console.world import PLACE, ROOM, visiting
+from tests.console.world import ROOM, SCOPE, visiting
 
 QUEUE = "work"
-WORK = f"http://x/{PLACE.account}/{QUEUE}"
+WORK = f"http://x/{SCOPE.account}/{QUEUE}"
 
 
 async def test_a_mapping_shows_its_backlog_its_batches_and_the_last_result() -> None:
@@ -18,7 +18,7 @@ async def test_a_mapping_shows_its_backlog_its_batches_and_the_last_result() -> 
         services = Services(visitor)
         await make_function(services)
         core = visitor.server.core
-        (mapping,) = await core.engine.resources.documents.find(MAPPING, f"{PLACE.account}/{PLACE.region}/")
+        (mapping,) = await core.engine.resources.documents.find(MAPPING, f"{SCOPE.account}/{SCOPE.region}/")
         now = core.engine.clock.now() // MINUTE_MS * MINUTE_MS
         points = [
             MetricPoint(batch_series(mapping, SUCCEEDED), now - MINUTE_MS, "", Statistics.of(10, 3)),

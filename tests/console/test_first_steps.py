@@ -6,7 +6,7 @@ from redrive.model.message import Message
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from tests.console.test_schedules import text
-from tests.console.world import PLACE, ROOT, URL, Visitor, visiting
+from tests.console.world import ROOT, SCOPE, URL, Visitor, visiting
 
 
 async def test_each_step_of_an_empty_server_ticks_itself_until_the_page_is_left() -> None:
@@ -16,14 +16,14 @@ async def test_each_step_of_an_empty_server_ticks_itself_until_the_page_is_left(
         page = text(answer)
         assert "Welcome to Redrive 0 of 4; each ticks itself" in page
         assert f"aws --endpoint-url {URL} --region us-east-1 sqs create-queue --queue-name orders" in page
-        assert f"--queue-url {URL}/{PLACE.account}/orders --message-body" in page
+        assert f"--queue-url {URL}/{SCOPE.account}/orders --message-body" in page
         assert f'data-fragment="{ROOT}/?steps=yes"'.encode() in answer.body
-        queue = await engine.resources.queues.create(Queue(0, PLACE._replace(name="orders")))
+        queue = await engine.resources.queues.create(Queue(0, SCOPE._replace(name="orders")))
         assert await done(visitor) == ["Create a queue"]
         await engine.messages.send(queue, [Message(engine.runtime.message_id(), "order")])
         await visitor.server.core.telemetry.flush()
         assert await done(visitor) == ["Create a queue", "Send a message"]
-        await engine.resources.topics.create(Topic(0, PLACE._replace(name="rentals"), "sns"))
+        await engine.resources.topics.create(Topic(0, SCOPE._replace(name="rentals"), "sns"))
         assert await done(visitor) == ["Create a queue", "Send a message", "Create a topic"]
         assert "each ticks itself" not in text(await visitor.get(f"{ROOT}/"))
 

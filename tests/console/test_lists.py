@@ -7,7 +7,7 @@ from typing import Final
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import DeadLetterTarget, Queue
-from tests.console.world import PLACE, ROOM, Visitor, make_world, visiting
+from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 _TAG: Final = re.compile(r"<[^>]+>")
 
@@ -72,9 +72,9 @@ async def test_a_long_list_of_dead_letter_queues_is_cut_into_pages() -> None:
         world = await make_world(visitor)
         queues = world.engine.resources.queues
         for number in range(50):
-            dead = await queues.create(Queue(0, PLACE._replace(name=f"dead-{number:02}")))
+            dead = await queues.create(Queue(0, SCOPE._replace(name=f"dead-{number:02}")))
             target = DeadLetterTarget(dead.name, 3)
-            await queues.create(Queue(0, PLACE._replace(name=f"source-{number:02}"), dead_letter=target))
+            await queues.create(Queue(0, SCOPE._replace(name=f"source-{number:02}"), dead_letter=target))
         page = (await visitor.get(f"{ROOM}/dead-letters")).body.decode()
         assert page.count("<tr data-row>") == 50
         assert "The next of 51 queues" in page

@@ -9,7 +9,7 @@ from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.stores.sqlite.store import SqliteStore
 from tests.console.test_schedules import text
-from tests.console.world import PLACE, ROOM, Visitor, make_world, visiting
+from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 PAGE = f"{ROOM}/metrics"
 
@@ -17,7 +17,7 @@ PAGE = f"{ROOM}/metrics"
 async def measured(visitor: Visitor, name: str, *values: float, of: str = "billing") -> None:
     """Points of a metric of a function, one a minute, the last of them a minute ago."""
     engine, store = visitor.server.core.engine, visitor.server.core.store
-    series = Series(PLACE.account, PLACE.region, "AWS/Lambda", name, (("FunctionName", of),))
+    series = Series(SCOPE.account, SCOPE.region, "AWS/Lambda", name, (("FunctionName", of),))
     last = engine.clock.now() // MINUTE_MS * MINUTE_MS - MINUTE_MS
     points = [
         MetricPoint(series, last - MINUTE_MS * age, "Count", Statistics.of(value))

@@ -11,7 +11,7 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from tests.console.services import make_key
-from tests.console.world import PLACE, ROOT, Visitor, make_world, visiting
+from tests.console.world import ROOT, SCOPE, Visitor, make_world, visiting
 
 AZURE = ResourceName("00000000-0000-0000-0000-000000000000", "rg", "t")  # before the accounts, by its digits
 ELSEWHERE = ResourceName("111111111111", "eu-west-1", "q")
@@ -39,7 +39,7 @@ async def test_pages_of_no_place_lead_to_the_rooms_of_the_first_account(path: st
         await make_places(visitor)
         found = rooms(await visitor.get(f"{ROOT}{path}"))
         assert len(found) == len(ROOMS)
-        assert found["Queues"] == f"{ROOT}/{PLACE.account}/{PLACE.region}/queues"
+        assert found["Queues"] == f"{ROOT}/{SCOPE.account}/{SCOPE.region}/queues"
         assert found["Settings"] == f"{ROOT}/settings"
 
 

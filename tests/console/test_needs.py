@@ -10,7 +10,7 @@ from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
 from tests.console.services import Services, arn, make_function
 from tests.console.test_overview import OTHER, advance, overview
-from tests.console.world import PLACE, ROOM, Visitor, make_world, visiting
+from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 ENDPOINT = "https://partner.example.net/in?key=secret"
 
@@ -26,9 +26,9 @@ def badges(page: str) -> list[str]:
 async def lose(visitor: Visitor, messages: int) -> None:
     """Publish to an endpoint that answers 404 and has no dead-letter queue."""
     engine = visitor.server.core.engine
-    topic = await engine.resources.topics.create(Topic(0, PLACE._replace(name="Rentals"), "sns"))
+    topic = await engine.resources.topics.create(Topic(0, SCOPE._replace(name="Rentals"), "sns"))
     await engine.resources.subscriptions.create(
-        Subscription("6f1c", topic.name, 0, PLACE.account, "https", ENDPOINT)
+        Subscription("6f1c", topic.name, 0, SCOPE.account, "https", ENDPOINT)
     )
     engine.operations.inject_fault(ENDPOINT, 404)
     services = Services(visitor)
@@ -58,7 +58,7 @@ async def test_messages_of_a_queue_that_expire_unread_are_lost() -> None:
         await services.call(
             "sqs", "CreateQueue", QueueName="short", Attributes={"MessageRetentionPeriod": "60"}
         )
-        url = f"http://127.0.0.1:4566/{PLACE.account}/short"
+        url = f"http://127.0.0.1:4566/{SCOPE.account}/short"
         await services.call("sqs", "SendMessage", QueueUrl=url, MessageBody="m")
         await advance(visitor, 10 * MINUTE_MS)
         page = await overview(visitor)
@@ -101,7 +101,7 @@ async def test_stacks_that_were_rolled_back_and_functions_with_errors_are_named(
         core = visitor.server.core
         now = core.engine.clock.now()
         stack = Stack(
-            PLACE._replace(name="shop"),
+            SCOPE._replace(name="shop"),
             "1",
             "arn",
             "ROLLBACK_COMPLETE",
@@ -111,7 +111,7 @@ async def test_stacks_that_were_rolled_back_and_functions_with_errors_are_named(
         )
         documents = core.engine.resources.documents
         await documents.create(STACK, stack.key, stack)
-        series = Series(*PLACE[:2], NAMESPACE, "Errors", (("FunctionName", "bill"),))
+        series = Series(*SCOPE[:2], NAMESPACE, "Errors", (("FunctionName", "bill"),))
         await core.store.add_points([MetricPoint(series, now - MINUTE_MS, "Count", Statistics.of(4))])
         page = await overview(visitor)
         assert badges(page) == ["Errors", "Rolled back"]

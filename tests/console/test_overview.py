@@ -6,7 +6,7 @@ from pathlib import Path
 
 from redrive.app import assembled
 from redrive.console.hour import MINUTES as HOUR_MINUTES
-from redrive.engine.operations import LEASE_MS, PLACES_MAX, RedriveWish
+from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveWish
 from redrive.model.careful import CarefulPace
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
@@ -15,7 +15,7 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from redrive.settings import Settings
 from tests.console.services import make_key
-from tests.console.world import PLACE, ROOM, ROOT, URL, Visitor, make_world, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, URL, Visitor, make_world, visiting
 from tests.telemetry.facts import FAILED, attempted
 
 OTHER = ResourceName("111111111111", "eu-west-1", "")
@@ -41,10 +41,10 @@ def summary(page: str, label: str) -> str:
     return str(found)
 
 
-async def send(visitor: Visitor, place: ResourceName, messages: int) -> Queue:
+async def send(visitor: Visitor, scope: ResourceName, messages: int) -> Queue:
     """Send messages to a queue of a place."""
     engine = visitor.server.core.engine
-    name = place._replace(name="sent-to")
+    name = scope._replace(name="sent-to")
     known = await engine.resources.queues.get(name)
     queue = known or await engine.resources.queues.create(Queue(0, name))
     visitor.server.core.telemetry.metrics.sent(queue, messages, 10 * messages, engine.clock.now())
@@ -53,7 +53,7 @@ async def send(visitor: Visitor, place: ResourceName, messages: int) -> Queue:
 
 async def test_the_rates_are_those_of_the_last_whole_minute_and_the_line_has_fifteen() -> None:
     async with visiting(clock="simulated") as visitor:
-        queue = await send(visitor, PLACE, 6000)
+        queue = await send(visitor, SCOPE, 6000)
         metrics, now = visitor.server.core.telemetry.metrics, visitor.server.core.engine.clock.now()
         metrics.received(queue, 30, now)
         for _ in range(3):
@@ -78,7 +78,7 @@ async def test_the_rates_are_those_of_the_last_whole_minute_and_the_line_has_fif
 
 async def test_a_polled_page_with_rates_changes_once_a_minute_and_not_at_rest() -> None:
     async with visiting(clock="simulated") as visitor:
-        await send(visitor, PLACE, 6000)
+        await send(visitor, SCOPE, 6000)
         tag, changed = "", []
         for _ in range(4 * 62):
             answer = await visitor.get(f"{ROOT}/", **{"x-redrive-part": "live", "if-none-match": tag})
@@ -91,7 +91,7 @@ async def test_a_polled_page_with_rates_changes_once_a_minute_and_not_at_rest() 
 
 async def test_rates_are_of_the_places_that_are_shown_alone() -> None:
     async with visiting(clock="simulated") as visitor:
-        await send(visitor, PLACE, 6000)
+        await send(visitor, SCOPE, 6000)
         await send(visitor, OTHER, 600)
         await advance(visitor, MINUTE_MS + 15_000)
         assert shown(await overview(visitor))["Sent"] == "110/s"
@@ -105,7 +105,7 @@ AZURE = "11111111-1111-1111-1111-999999999999"  # of the account whose number it
 async def test_any_place_of_an_azure_subscription_is_found() -> None:
     async with visiting() as visitor:
         resources = visitor.server.core.engine.resources
-        groups = [f"group-{number:03}" for number in range(2 * PLACES_MAX + 1)]
+        groups = [f"group-{number:03}" for number in range(2 * SCOPES_MAX + 1)]
         for group in groups:
             await resources.topics.create(Topic(0, ResourceName(AZURE, group, "t"), "eventgrid"))
         found = []
@@ -122,7 +122,7 @@ async def test_any_place_of_an_azure_subscription_is_found() -> None:
 async def test_the_picker_finds_places_of_a_subscription_behind_any_number_of_others() -> None:
     async with visiting(auth="required") as visitor:
         resources = visitor.server.core.engine.resources
-        for number in range(PLACES_MAX):
+        for number in range(SCOPES_MAX):
             name = ResourceName(f"{number:012}", "us-east-1", "q")
             await resources.queues.create(Queue(0, name))
         await resources.topics.create(Topic(0, ResourceName(AZURE, "rg", "t"), "eventgrid"))
@@ -182,7 +182,7 @@ async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_
         world = await make_world(visitor)
         operations, queues = world.engine.operations, world.engine.resources.queues
         await world.die("order 1", "order 2", "order 3")
-        elsewhere = await queues.create(Queue(0, PLACE._replace(name="elsewhere")))
+        elsewhere = await queues.create(Queue(0, SCOPE._replace(name="elsewhere")))
         task = await operations.start_redrive(world.dead, elsewhere, 1)
         await queues.delete(elsewhere)
         await advance(visitor, 10_000)

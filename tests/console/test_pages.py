@@ -11,7 +11,7 @@ from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
 from redrive.model.http import Response
 from redrive.model.message import Message
-from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
+from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, make_world, pages_of, visiting
 
 #: A time of day, and what stands after it: its zone, or more of it.
 _TIME_OF_DAY = re.compile(r">[^<]*?\b\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![:.\dZ])[^<]*")
@@ -218,8 +218,8 @@ async def test_a_read_only_console_refuses_every_route_that_writes_and_shows_no_
     async with visiting(console="read-only") as visitor:
         world, seqs = await filled(visitor)
         named = {
-            "account": PLACE.account,
-            "region": PLACE.region,
+            "account": SCOPE.account,
+            "region": SCOPE.region,
             "queue": "orders-dead",
             "seq": str(seqs[0]),
         }

@@ -4,7 +4,7 @@ import re
 
 from redrive.settings import Settings, read_settings
 from tests.console.services import Services, make_key
-from tests.console.world import PLACE, ROOM, ROOT, Visitor, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor, visiting
 
 KEYS = f"{ROOT}/settings/keys"
 
@@ -28,7 +28,7 @@ async def test_settings_are_shown_with_their_origins_and_without_secrets() -> No
 async def test_a_key_is_made_disabled_and_deleted_and_its_secret_shown_once() -> None:
     async with visiting() as visitor:
         assert (await visitor.post(KEYS, {"account": "12"})).status == 400
-        made = (await visitor.post(KEYS, {"account": PLACE.account})).body.decode()
+        made = (await visitor.post(KEYS, {"account": SCOPE.account})).body.decode()
         (key_id,) = re.findall(r"AWS_ACCESS_KEY_ID=(\w+)", made)
         (secret,) = re.findall(r"AWS_SECRET_ACCESS_KEY=(\S+)</pre>", made)
         keyring = visitor.server.core.keyring
@@ -51,11 +51,11 @@ async def test_a_key_is_made_disabled_and_deleted_and_its_secret_shown_once() ->
 
 async def test_a_users_key_keeps_iams_rules() -> None:
     async with visiting() as visitor:
-        refused = await visitor.post(KEYS, {"account": PLACE.account, "user": "ann"})
+        refused = await visitor.post(KEYS, {"account": SCOPE.account, "user": "ann"})
         assert refused.status == 400
         assert "ann cannot be found" in refused.body.decode()
         await Services(visitor).call("iam", "CreateUser", UserName="ann")
-        made = (await visitor.post(KEYS, {"account": PLACE.account, "user": "ann"})).body.decode()
+        made = (await visitor.post(KEYS, {"account": SCOPE.account, "user": "ann"})).body.decode()
         (key_id,) = re.findall(r"AWS_ACCESS_KEY_ID=(\w+)", made)
         await visitor.post(f"{KEYS}/{key_id}", {"do": "disable"})
         (kept,) = await visitor.server.core.keyring.all()

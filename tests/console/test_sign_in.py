@@ -2,12 +2,12 @@
 
 from redrive.access.keys import chosen_access_key
 from redrive.console.session import ENDED, LINK, SESSION, token_of
-from redrive.engine.operations import PLACES_MAX
+from redrive.engine.operations import SCOPES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from redrive.runtime.machine import SystemClock
-from tests.console.world import PLACE, ROOM, ROOT, Visitor, make_world, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor, make_world, visiting
 
 SECRET = "a-secret-of-forty-characters,or-nearly-so"
 
@@ -72,15 +72,15 @@ async def test_another_account_sees_nothing_of_this() -> None:
         await with_key(visitor, "111111111111")
         await visitor.post(f"{ROOT}/login", {"key": "AKIA111111111111", "secret": SECRET})
         assert (await visitor.get(f"{ROOM}/dead-letters")).status == 404
-        assert PLACE.account.encode() not in (await visitor.get(f"{ROOT}/")).body
+        assert SCOPE.account.encode() not in (await visitor.get(f"{ROOT}/")).body
         assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": "x"})).status == 404
 
 
 async def test_an_account_sees_its_own_places_behind_any_number_of_others() -> None:
     async with visiting(auth="required") as visitor:
         resources = visitor.server.core.engine.resources
-        for number in range(PLACES_MAX):
-            await resources.queues.create(Queue(0, PLACE._replace(account=f"{number:012}", name="q")))
+        for number in range(SCOPES_MAX):
+            await resources.queues.create(Queue(0, SCOPE._replace(account=f"{number:012}", name="q")))
         await with_key(visitor, "999999999999")
         for region in ("eu-west-1", "us-east-1"):
             name = ResourceName("999999999999", region, "mine")

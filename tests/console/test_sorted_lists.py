@@ -14,7 +14,7 @@ from redrive.model.topic import Topic
 from redrive.telemetry.accumulators import topic_series
 from tests.console.services import Services, archive
 from tests.console.test_schedules import text
-from tests.console.world import PLACE, ROOM, Visitor, make_world, visiting
+from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 NUMBER, FULL = 120, 60
 
@@ -23,7 +23,7 @@ async def made(visitor: Visitor) -> list[str]:
     """Make queues, the last by name of which hold the most; the names of those, the fullest first."""
     engine = visitor.server.core.engine
     names = [f"q-{number:03}" for number in range(NUMBER)]
-    queues = [await engine.resources.queues.create(Queue(0, PLACE._replace(name=name))) for name in names]
+    queues = [await engine.resources.queues.create(Queue(0, SCOPE._replace(name=name))) for name in names]
     for number, queue in enumerate(queues[-FULL:], 1):
         bodies = [Message(engine.runtime.message_id(), "order") for _ in range(number)]
         await engine.messages.send(queue, bodies)
@@ -38,7 +38,7 @@ async def make_empty_function(services: Services, name: str) -> None:
         "CreateFunction",
         FunctionName=name,
         Runtime="python3.11",
-        Role=f"arn:aws:iam::{PLACE.account}:role/bill",
+        Role=f"arn:aws:iam::{SCOPE.account}:role/bill",
         Handler="app.handler",
         Code={"ZipFile": archive()},
     )
@@ -74,7 +74,7 @@ async def test_a_topic_says_how_many_of_its_subscriptions_fail_and_comes_first()
     async with visiting() as visitor:
         world = await make_world(visitor)
         resources, now = world.engine.resources, world.engine.clock.now()
-        await resources.topics.create(Topic(0, PLACE._replace(name="Another"), "sns"))
+        await resources.topics.create(Topic(0, SCOPE._replace(name="Another"), "sns"))
         await resources.subscriptions.create(
             replace(world.subscription, id="7a2d", endpoint="https://crm.example.com/")
         )
@@ -92,7 +92,7 @@ async def test_functions_are_sorted_as_a_whole_and_found_by_a_part_of_their_name
         for number in range(52):
             await make_empty_function(services, f"f-{number:02}")
         now = visitor.server.core.engine.clock.now()
-        failed = Series(PLACE.account, PLACE.region, "AWS/Lambda", "Errors", (("FunctionName", "f-51"),))
+        failed = Series(SCOPE.account, SCOPE.region, "AWS/Lambda", "Errors", (("FunctionName", "f-51"),))
         await visitor.server.core.store.add_points([MetricPoint(failed, now, "Count", Statistics.of(3))])
         first = (await visitor.get(f"{ROOM}/functions")).body.decode()
         assert rows(first)[:2] == ["f-51", "f-00"]

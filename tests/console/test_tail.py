@@ -10,9 +10,9 @@ from redrive.model.topic import Topic
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, make_world, visiting
 
-PLACE = ResourceName("000000000000", "us-east-1", "")
-ORDERS = Queue(1, PLACE._replace(name="orders"))
-RENTALS = Topic(2, PLACE._replace(name="rentals"), "sns")
+SCOPE = ResourceName("000000000000", "us-east-1", "")
+ORDERS = Queue(1, SCOPE._replace(name="orders"))
+RENTALS = Topic(2, SCOPE._replace(name="rentals"), "sns")
 
 
 class Clock:

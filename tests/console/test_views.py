@@ -64,9 +64,9 @@ async def test_lists_and_searches_can_be_saved_and_no_form_plan_or_deletion() ->
         services = await make_services(visitor)
         paths = [*pages_of(world, seqs[0]), *service_pages(services), VIEWS]
         savable = {path for path in paths if "Save this view…</a>" in await page(visitor, path)}
-        places = {path.partition("?")[0].removeprefix(ROOM) for path in savable}
+        scopes = {path.partition("?")[0].removeprefix(ROOM) for path in savable}
         lists = "dead-letters redrives queues messages endpoints topics event-grid tail metrics schedules functions logs"
-        assert places == {
+        assert scopes == {
             *(
                 f"/{name}"
                 for name in (*lists.split(), "alarms", "stacks", "kms", "apis", "event-sources", "audit")

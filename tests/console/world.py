@@ -19,8 +19,8 @@ from redrive.settings import Settings
 
 URL: Final = "http://127.0.0.1:4566"
 ROOT: Final = "/_redrive/console"
-PLACE: Final = ResourceName("000000000000", "us-east-1", "")
-ROOM: Final = f"{ROOT}/{PLACE.account}/{PLACE.region}"
+SCOPE: Final = ResourceName("000000000000", "us-east-1", "")
+ROOM: Final = f"{ROOT}/{SCOPE.account}/{SCOPE.region}"
 #: The retry policy that a story tries against an afternoon's outage.
 TRIED: Final = {
     "numRetries": 10,
@@ -131,15 +131,15 @@ async def make_world(visitor: Visitor, name: str = "orders") -> World:
     """Make the things that pages show."""
     engine = visitor.server.core.engine
     resources = engine.resources
-    dead = await resources.queues.create(Queue(0, PLACE._replace(name=f"{name}-dead")))
+    dead = await resources.queues.create(Queue(0, SCOPE._replace(name=f"{name}-dead")))
     target = DeadLetterTarget(dead.name, 3)
-    orders = await resources.queues.create(Queue(0, PLACE._replace(name=name), dead_letter=target))
-    topic = await resources.topics.create(Topic(0, PLACE._replace(name="Rentals"), "sns"))
+    orders = await resources.queues.create(Queue(0, SCOPE._replace(name=name), dead_letter=target))
+    topic = await resources.topics.create(Topic(0, SCOPE._replace(name="Rentals"), "sns"))
     wanted = Subscription(
         "6f1c",
         topic.name,
         0,
-        PLACE.account,
+        SCOPE.account,
         "https",
         "https://billing.example.com/hook?key=secret",
         dead_letter=dead.name,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX, PLACES_MAX
+from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX, SCOPES_MAX
 from redrive.engine.configuration.kinds import QUEUE
 from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
@@ -142,21 +142,21 @@ async def test_origins_are_read_together_and_then_remembered(
 async def test_places_are_looked_for_again_once_queues_or_topics_change(
     engine: Engine, store: HeldStore, dead: Queue
 ) -> None:
-    assert await engine.operations.places() == [named("")]
+    assert await engine.operations.scopes() == [named("")]
     store.calls.clear()
-    assert await engine.operations.places() == [named("")]
+    assert await engine.operations.scopes() == [named("")]
     assert store.calls == []
     name = dead.name._replace(region="there")
     moved = await engine.resources.queues.create(Queue(0, name, dead_letter=DeadLetterTarget(dead.name, 1)))
-    assert await engine.operations.places() == [named(""), name._replace(name="")]
+    assert await engine.operations.scopes() == [named(""), name._replace(name="")]
     await engine.resources.queues.delete(moved)
-    assert await engine.operations.places() == [named("")]
+    assert await engine.operations.scopes() == [named("")]
 
 
 async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engine: Engine) -> None:
     subscription = "00000000-0000-0000-0000-000000000001"
     regions = [
-        *(f"rg-{number:03}" for number in range(2 * PLACES_MAX)),
+        *(f"rg-{number:03}" for number in range(2 * SCOPES_MAX)),
         "rg",
         "rg.old",
     ]  # `rg-0/` is before `rg/`
@@ -167,8 +167,8 @@ async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engin
         else:
             await engine.resources.topics.create(Topic(0, name, "plain"))
     found: list[ResourceName] = []
-    while page := await engine.operations.places(subscription, found[-1] if found else None):
-        assert len(page) <= PLACES_MAX
+    while page := await engine.operations.scopes(subscription, found[-1] if found else None):
+        assert len(page) <= SCOPES_MAX
         found += page
     assert [place.region for place in found] == sorted(regions, key=lambda region: f"{region}/")
 
@@ -178,9 +178,9 @@ async def test_places_of_however_many_accounts_are_asked_for_are_forgotten_again
 ) -> None:
     sources = engine.parts.dead_letters._sources
     for number in range(ACCOUNTS_MAX + 10):
-        assert await sources.places(f"{number:012}") == (
+        assert await sources.scopes(f"{number:012}") == (
             [named("")] if f"{number:012}" == dead.name.account else []
         )
         await sources.by_target(f"{number:012}", "here")
-    assert len(sources._places) <= ACCOUNTS_MAX
+    assert len(sources._scopes) <= ACCOUNTS_MAX
     assert len(sources._elsewhere) <= ACCOUNTS_MAX

@@ -34,5 +34,5 @@ def test_a_password_in_a_url_is_not_shown(endpoint: str, shown: str) -> None:
 )
 def test_screens_show_neither_password_nor_query(endpoint: str, place: str) -> None:
     subscription = Subscription("id", ResourceName("a", "r", "t"), 1, "a", "https", endpoint)
-    assert subscription.endpoint_place == place
+    assert subscription.redacted_endpoint == place
     assert "secret" not in without_secrets(endpoint)

@@ -22,7 +22,7 @@ from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
 from redrive.telemetry.levels import Level
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
-from redrive.telemetry.traffic import place_series
+from redrive.telemetry.traffic import scope_series
 from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue, subscription
 
 GROUP = HERE._replace(name="sns/us-east-1/000000000000/orders")
@@ -175,7 +175,7 @@ async def test_all_nodes_add_to_the_traffic_of_a_place(house: House) -> None:
     for node in (house.telemetry, house.another()):
         node.metrics.sent(Q, 3, 30, house.start)
         await node.flush()
-    query = PointQuery([place_series(HERE, "sent")], house.start, 2**62, MINUTE_MS)
+    query = PointQuery([scope_series(HERE, "sent")], house.start, 2**62, MINUTE_MS)
     assert [found.statistics.total for found in await house.store.find_points(query)] == [6]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.telemetry.metrics import Metrics
-from redrive.telemetry.traffic import PLACE
+from redrive.telemetry.traffic import SCOPE
 from tests.telemetry.facts import FAILED, HERE, TOPIC, accepted, attempted, queue
 
 T0 = 1000 * MINUTE_MS
@@ -12,7 +12,7 @@ T0 = 1000 * MINUTE_MS
 
 def by_place(points: list[MetricPoint]) -> dict[tuple[str, str, int], float]:
     """The sums, by region, counter and minute."""
-    assert {point.series[:3] for point in points} <= {("", "", PLACE)}
+    assert {point.series[:3] for point in points} <= {("", "", SCOPE)}
     return {
         (dict(point.series.dimensions)["region"], point.series.name, point.at): point.statistics.total
         for point in points

@@ -16,7 +16,7 @@ from typing import Any, Final
 from redrive.cli.demo_server import ACCOUNT, Billing, DemoServer
 from redrive.runtime.machine import SystemClock
 
-PLACE: Final = f"{ACCOUNT}/us-east-1"
+SCOPE: Final = f"{ACCOUNT}/us-east-1"
 ORDERS: Final = 40_000
 BAD: Final = 2
 BAD_REQUEST, BUSY = 400, 503
@@ -49,7 +49,7 @@ class Scene:
     @property
     def console_url(self) -> str:
         """The workbench of the dead orders."""
-        return f"{self._server.url}/_redrive/console/{PLACE}/dead-letters/{QUEUE}"
+        return f"{self._server.url}/_redrive/console/{SCOPE}/dead-letters/{QUEUE}"
 
     def make(self, progress: Callable[[int], None]) -> None:
         """Let the orders die, and tell of their number on the way."""

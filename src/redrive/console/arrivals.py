@@ -94,14 +94,14 @@ async def last_days(telemetry: TelemetryStore, queues: Sequence[Queue], now: int
     return days
 
 
-async def last_arrival(telemetry: TelemetryStore, places: Sequence[ResourceName], now: int) -> int | None:
-    """The minute (ms) in which the last dead letter came in these places, of the last 14 days: one read.
+async def last_arrival(telemetry: TelemetryStore, scopes: Sequence[ResourceName], now: int) -> int | None:
+    """The minute (ms) in which the last dead letter came in these scopes, of the last 14 days: one read.
 
     None: none came as far as is known, which is since the nodes began to count at their starts.
     """
     minute = now // MINUTE_MS * MINUTE_MS
     query = PointQuery(
-        [arrivals_in(place) for place in places], minute - REMEMBERED_MS, minute + MINUTE_MS, MINUTE_MS
+        [arrivals_in(scope) for scope in scopes], minute - REMEMBERED_MS, minute + MINUTE_MS, MINUTE_MS
     )
-    points = await telemetry.find_points(query) if places else []
+    points = await telemetry.find_points(query) if scopes else []
     return points[-1].at if points else None

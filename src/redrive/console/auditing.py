@@ -33,7 +33,7 @@ async def note(visit: Visit, action: str, answered: Page | Redirect, address: st
     else:
         what, undo, before, after = answered.sentence, answered.undo, answered.before, answered.after
     path, fields = undo or ("", {})
-    owner = navigation.place_named(visit) or navigation.default_place(visit)
+    owner = navigation.scope_in_address(visit) or navigation.default_scope(visit)
     await visit.installation.audit.record(
         owner,
         AuditEntry(

@@ -13,12 +13,12 @@ _NOBODYS: str = "000000000000"  # the account of who sends no key
 
 def redrive_command(visit: Visit, *words: str) -> str:
     """A command of `redrive`, for the account and region of the page: `redrive dlq redrive …`."""
-    place = visit.place
+    scope = visit.scope
     where = ["--url", visit.host]
-    if is_account(place.account):
-        where += ["--region", place.region]
+    if is_account(scope.account):
+        where += ["--region", scope.region]
     else:
-        where += ["--azure-subscription", place.account, "--resource-group", place.region]
+        where += ["--azure-subscription", scope.account, "--resource-group", scope.region]
     return _as(visit, ["redrive", *words, *where])
 
 

@@ -28,7 +28,7 @@ _MEMO_SHARE_MS: Final = 500  # for each second until a page asks again: fifty wh
 _MEMO_PAGES_MAX: Final = 256
 _HOST_SHOWN_MAX: Final = 100
 #: Of a live part, which stands in a page that has the navigation.
-_NOTHING_AROUND: Final[Mapping[str, Any]] = {"nav_place": None, "groups": [], "places": [], "save_view": ""}
+_NOTHING_AROUND: Final[Mapping[str, Any]] = {"nav_scope": None, "groups": [], "scopes": [], "save_view": ""}
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "X-Redrive-Part"}
 
 
@@ -126,7 +126,7 @@ class Console:
         if isinstance(answered, Redirect):
             return _moved(answered.location, _cookies(answered, scheme))
         alone = live_alone and not route.navigates
-        leads_to = None if alone else await navigation.place_of(visit)
+        leads_to = None if alone else await navigation.scope_of(visit)
         around = _NOTHING_AROUND if alone else await self._around(visit, leads_to, route)
         response, tag = await self._rendered(
             request, answered, visit, around, live_alone=live_alone, deed=deed
@@ -162,15 +162,15 @@ class Console:
         return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
 
     async def _around(
-        self, visit: Visit, place: ResourceName | None, route: "routes.Route | None" = None
+        self, visit: Visit, scope: ResourceName | None, route: "routes.Route | None" = None
     ) -> Mapping[str, Any]:
-        """The values of what stands around a page: the navigation with its counts, and the places to go to."""
+        """The values of what stands around a page: the navigation with its counts, and the scopes to go to."""
         known = route is not None and visit.session.account != ""
-        counts = await self._counts.of(visit, place) if known else {}
+        counts = await self._counts.of(visit, scope) if known else {}
         return {
-            "nav_place": place,
-            "groups": navigation.linked(visit, place, _came_from(visit), counts),
-            "places": await navigation.places_to_go(visit, place) if known else [],
+            "nav_scope": scope,
+            "groups": navigation.linked(visit, scope, _came_from(visit), counts),
+            "scopes": await navigation.scope_choices(visit, scope) if known else [],
             "save_view": _save_view(visit) if route is not None and route.savable else "",
         }
 
@@ -202,10 +202,10 @@ class Console:
     async def _notice(self, request: Request, status: int, title: str, text: str) -> Response:
         """A page that says what went wrong."""
         scheme = self._scheme(request)
-        visit = self._visit(request, ConsoleSession("", None, writes=False), _place_of(request), scheme)
+        visit = self._visit(request, ConsoleSession("", None, writes=False), _scope_of(request), scheme)
         values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
         page = Page("notice.html", values, status)
-        around = await self._around(visit, navigation.place_named(visit))  # without a look at the store
+        around = await self._around(visit, navigation.scope_in_address(visit))  # without a look at the store
         response, _ = await self._rendered(request, page, visit, around, live_alone=False)
         return response
 
@@ -238,7 +238,7 @@ class Console:
         return urlsplit(self._options.public_url).scheme or request.scheme
 
 
-def _place_of(request: Request) -> Mapping[str, str]:
+def _scope_of(request: Request) -> Mapping[str, str]:
     """The account and region that a path names, for the navigation of a page that says what went wrong."""
     match = routes.find("GET", request.path.removeprefix(PATH))
     args = {} if match is None else match[1]
@@ -246,9 +246,9 @@ def _place_of(request: Request) -> Mapping[str, str]:
 
 
 def _came_from(visit: Visit) -> str:
-    """The query by which a page of no place leads back to the rooms of this one."""
-    place = navigation.place_named(visit)
-    return "" if place is None else "?" + urlencode({"at": f"{place.account}/{place.region}"}, safe="/")
+    """The query by which a page of no scope leads back to the rooms of this one."""
+    scope = navigation.scope_in_address(visit)
+    return "" if scope is None else "?" + urlencode({"at": f"{scope.account}/{scope.region}"}, safe="/")
 
 
 def _room_of(request: Request) -> str:

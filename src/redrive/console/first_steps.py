@@ -31,7 +31,7 @@ async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -
         resources = visit.engine.resources
         queue = bool(await resources.queues.find(owner, limit=1))
         topic = bool(await resources.topics.find(owner, limit=1))
-    owner = owner or navigation.default_place(visit)
+    owner = owner or navigation.default_scope(visit)
     at_home = replace(visit, args={"account": owner.account, "region": owner.region})
     send = ("sqs", "send-message", "--queue-url", f"{visit.host}/{owner.account}/orders")
     return [

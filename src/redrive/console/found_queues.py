@@ -48,8 +48,8 @@ async def find_queues(visit: Visit) -> QueuesOfPage:
 
 
 def _levels(visit: Visit, prefix: str) -> list[Level]:
-    """The queues of the place that held something at the last look."""
-    owner = visit.place
+    """The queues of the scope that held something at the last look."""
+    owner = visit.scope
     return [
         level
         for level in visit.installation.queue_levels()
@@ -59,7 +59,7 @@ def _levels(visit: Visit, prefix: str) -> list[Level]:
 
 async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after: str) -> QueuesOfPage:
     """So many queues by name, but for those that other pages have."""
-    owner, prefix = visit.place, visit.asked("prefix")
+    owner, prefix = visit.scope, visit.asked("prefix")
     limit = number + min(len(skipped), _SKIPPED_MAX) + 1
     page = await visit.engine.resources.queues.find(
         owner._replace(name=prefix), owner._replace(name=after).key if after else "", limit

@@ -62,7 +62,7 @@ def _by_query(visit: Visit, type_: str, name: str) -> str:
 
 
 def _page(service: str, resource: str) -> tuple[tuple[str, ...], str, dict[str, str]]:
-    """The path below the place, the name, and the query of the page of a resource; no path: it has no page."""
+    """The path below the scope, the name, and the query of the page of a resource; no path: it has no page."""
     kind, _, rest = resource.partition("/" if service in ("kms", "cloudformation") else ":")
     match service, kind:
         case "sqs", _:

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 from redrive.access.keys import is_account
 from redrive.console.attention import Count
 from redrive.console.visit import Visit
-from redrive.console.words import place_text
+from redrive.console.words import scope_text
 from redrive.model.names import ResourceName
 
 _NOBODYS: Final = "000000000000"  # the account of who sends no key
 _REGION: Final = "us-east-1"
-PLACES_SHOWN: Final = 12
+SCOPES_SHOWN: Final = 12
 
 
 class Room(NamedTuple):
@@ -125,70 +125,70 @@ SHORTCUTS: Final = (
 
 
 def linked(
-    visit: Visit, place: ResourceName | None, came_from: str, counts: Mapping[str, Count]
+    visit: Visit, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
 ) -> list[Group]:
-    """The groups of rooms with their links, for a visitor who is in a place; None: they see none."""
+    """The groups of rooms with their links, for a visitor who is in a scope; None: they see none."""
     return [
-        Group(title, [_linked(visit, room, place, came_from, counts) for room in rooms])
+        Group(title, [_linked(visit, room, scope, came_from, counts) for room in rooms])
         for title, rooms in GROUPS
     ]
 
 
 def _linked(
-    visit: Visit, room: Room, place: ResourceName | None, came_from: str, counts: Mapping[str, Count]
+    visit: Visit, room: Room, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
 ) -> LinkedRoom:
     if room.path.startswith("/"):
         link = f"{visit.base}{room.path}{came_from}"
     else:
-        link = visit.link_in(place or default_place(visit), room.path)
+        link = visit.link_in(scope or default_scope(visit), room.path)
     return LinkedRoom(*room, link, counts.get(room.path))
 
 
-async def place_of(visit: Visit) -> ResourceName | None:
-    """The place whose rooms a page leads to; None: the visitor sees none.
+async def scope_of(visit: Visit) -> ResourceName | None:
+    """The scope whose rooms a page leads to; None: the visitor sees none.
 
     It is the page's own, or else the one that the visitor came from, or else the first that they see: an Amazon
     account's rather than an Azure subscription's, which has fewer rooms.
     """
-    if (place_of_page := place_named(visit)) is not None:
-        return place_of_page
+    if (scope_of_page := scope_in_address(visit)) is not None:
+        return scope_of_page
     account = visit.session.account
-    places = await visit.engine.operations.places(account or "") if account != "" else []
-    public = [place for place in places if not place.private]
-    return next((place for place in public if is_account(place.account)), public[0] if public else None)
+    scopes = await visit.engine.operations.scopes(account or "") if account != "" else []
+    public = [scope for scope in scopes if not scope.private]
+    return next((scope for scope in public if is_account(scope.account)), public[0] if public else None)
 
 
-def default_place(visit: Visit) -> ResourceName:
-    """The place of a visitor before there is anything in any: their account, or the one of who sends no key."""
+def default_scope(visit: Visit) -> ResourceName:
+    """The scope of a visitor before there is anything in any: their account, or the one of who sends no key."""
     return ResourceName(visit.session.account or _NOBODYS, _REGION, "")
 
 
-def place_named(visit: Visit) -> ResourceName | None:
-    """The place that the address of a page names, if the visitor sees it."""
+def scope_in_address(visit: Visit) -> ResourceName | None:
+    """The scope that the address of a page names, if the visitor sees it."""
     if "account" in visit.args:
-        return visit.place
-    place = read_place(visit.asked("at"))
-    return place if place is not None and visit.session.sees(place.account) else None
+        return visit.scope
+    scope = read_scope(visit.asked("at"))
+    return scope if scope is not None and visit.session.sees(scope.account) else None
 
 
-def read_place(text: str) -> ResourceName | None:
-    """The place that a text names as `account/region`."""
+def read_scope(text: str) -> ResourceName | None:
+    """The scope that a text names as `account/region`."""
     account, _, region = text.partition("/")
-    place = ResourceName(account, region, "")
-    return place if account and region and "/" not in region and not place.private else None
+    scope = ResourceName(account, region, "")
+    return scope if account and region and "/" not in region and not scope.private else None
 
 
-async def places_to_go(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
-    """The places of the switcher: name, link to Overview there, and whether it is the current one."""
-    places = await visit.engine.operations.places(visit.session.account or "")
-    seen = [place for place in places if visit.session.sees(place.account) and not place.private]
+async def scope_choices(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
+    """The scopes of the switcher: name, link to Overview there, and whether it is the current one."""
+    scopes = await visit.engine.operations.scopes(visit.session.account or "")
+    seen = [scope for scope in scopes if visit.session.sees(scope.account) and not scope.private]
     return [
-        (place_text(place), f"{visit.base}/?{at_query(place)}", place == current)
-        for place in seen[:PLACES_SHOWN]
+        (scope_text(scope), f"{visit.base}/?{at_query(scope)}", scope == current)
+        for scope in seen[:SCOPES_SHOWN]
     ]
 
 
-def at_query(place: ResourceName) -> str:
-    """The query by which Overview shows a place alone, and leads back to it."""
-    path = f"{place.account}/{place.region}"
+def at_query(scope: ResourceName) -> str:
+    """The query by which Overview shows a scope alone, and leads back to it."""
+    path = f"{scope.account}/{scope.region}"
     return urlencode({"place": path, "at": path}, safe="/")

@@ -22,7 +22,7 @@ from redrive.console.undelivered import (
     lost_needs,
 )
 from redrive.console.visit import Visit
-from redrive.console.words import failure_words, many, number, place_text, why_failed, why_stopped
+from redrive.console.words import failure_words, many, number, scope_text, why_failed, why_stopped
 from redrive.engine.operations import DeadLetterQueue
 from redrive.model.circuit import OpenCircuit
 from redrive.model.durations import show_duration
@@ -49,7 +49,7 @@ class Asked:
 
 async def needs(
     visit: Visit,
-    places: Sequence[ResourceName],
+    scopes: Sequence[ResourceName],
     dead: Sequence[DeadLetterQueue],
     waiting: Sequence[Level],
     hour: Hour,
@@ -58,22 +58,22 @@ async def needs(
 
     Args:
         visit: Who asks.
-        places: The accounts and regions.
+        scopes: The accounts and regions.
         dead: The dead-letter queues there, counted up to `COUNTED_MAX`.
         waiting: Of `unattended.long_waiting`.
         hour: With the points of `error_series` and `unattended.receive_series`.
     """
-    losses, latest = await last_day(visit, places, dead)
-    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, places)]
-    tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, places)]
+    losses, latest = await last_day(visit, scopes, dead)
+    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
+    tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, scopes)]
     rows = [
         *await lost_needs(visit, losses),
         *await dead_letter_needs(visit, dead, latest),
         *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
-        *await _endpoints(visit, places),
+        *await _endpoints(visit, scopes),
         *[_unattended(visit, level) for level in unattended(waiting, hour)],
-        *await _functions(visit, places, hour),
-        *await _stacks(visit, places),
+        *await _functions(visit, scopes, hour),
+        *await _stacks(visit, scopes),
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
     ]
     return Asked(rows, sum(losses.values()), len(alarms), len(dead))
@@ -82,12 +82,12 @@ async def needs(
 # ---- endpoints and queues --------------------------------------------------------------------------------------
 
 
-async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
+async def _endpoints(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
     """The endpoints that fail, and those whose circuit breakers are open."""
     operations = visit.engine.operations
     circuits, failing = await operations.open_circuits(), operations.failing
     rows = []
-    for key in (await troubled_subscriptions(visit, places))[:NEEDS_MAX]:
+    for key in (await troubled_subscriptions(visit, scopes))[:NEEDS_MAX]:
         subscription = await _subscription(visit, key)
         if subscription is None:
             continue
@@ -97,7 +97,7 @@ async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Nee
             each = failing[key]
             reason = failure_words(f"{each.reason.value} {each.status or ''}".strip())
             detail = f"{reason}, {number(each.failures)} in a row, for topic {subscription.topic.name}"
-            title = f"{subscription.endpoint_place} fails"
+            title = f"{subscription.redacted_endpoint} fails"
             rows.append(_of_endpoint(visit, subscription, ("failing", "Failing", "bad"), title, detail))
     return sorted(rows, key=lambda need: need.kind == "hold")
 
@@ -110,7 +110,7 @@ async def _subscription(visit: Visit, key: str) -> Subscription | None:
 def _on_hold(visit: Visit, subscription: Subscription, circuit: OpenCircuit) -> Need:
     reason = failure_words(f"{circuit.reason} {circuit.status or ''}".strip())
     left = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
-    title = f"{subscription.endpoint_place} is on hold for another {left}"
+    title = f"{subscription.redacted_endpoint} is on hold for another {left}"
     detail = f"{reason}, {number(circuit.failures)} in a row, for topic {subscription.topic.name}"
     need = _of_endpoint(visit, subscription, ("hold", "On hold", "hold"), title, detail)
     form = visit.link_in(subscription.topic, "endpoints")
@@ -122,7 +122,7 @@ def _of_endpoint(
     visit: Visit, subscription: Subscription, kind: tuple[str, str, str], title: str, detail: str
 ) -> Need:
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
-    return Need(*kind, title, detail, link, "Open subscription", link, place_text(subscription.topic))
+    return Need(*kind, title, detail, link, "Open subscription", link, scope_text(subscription.topic))
 
 
 def _unattended(visit: Visit, level: Level) -> Need:
@@ -143,7 +143,7 @@ def _unattended(visit: Visit, level: Level) -> Need:
         link,
         "Open queue",
         link,
-        place_text(level.name),
+        scope_text(level.name),
     )
 
 
@@ -162,26 +162,26 @@ def _alarm(visit: Visit, alarm: Alarm) -> Need:
         link,
         "Open alarm",
         link,
-        place_text(name),
+        scope_text(name),
         alarm.state.transitioned_at,
     )
 
 
-async def error_series(visit: Visit, places: Collection[ResourceName]) -> list[Series]:
-    """The series of the errors of each function in these places."""
+async def error_series(visit: Visit, scopes: Collection[ResourceName]) -> list[Series]:
+    """The series of the errors of each function in these scopes."""
     functions = await visit.installation.functions.all()
-    return [_errors(each.name) for each in functions if is_in(each.name, places)]
+    return [_errors(each.name) for each in functions if is_in(each.name, scopes)]
 
 
 def _errors(name: ResourceName) -> Series:
     return Series(name.account, name.region, LAMBDA, "Errors", (("FunctionName", name.name),))
 
 
-async def _functions(visit: Visit, places: Collection[ResourceName], hour: Hour) -> list[Need]:
+async def _functions(visit: Visit, scopes: Collection[ResourceName], hour: Hour) -> list[Need]:
     """The functions with errors in the last hour."""
     rows = []
     for each in await visit.installation.functions.all():
-        errors = int(hour.total(_errors(each.name))) if is_in(each.name, places) else 0
+        errors = int(hour.total(_errors(each.name))) if is_in(each.name, scopes) else 0
         if not errors:
             continue
         link = visit.link_in(each.name, "functions", each.name.name)
@@ -196,16 +196,16 @@ async def _functions(visit: Visit, places: Collection[ResourceName], hour: Hour)
                 link,
                 "Open function",
                 link,
-                place_text(each.name),
+                scope_text(each.name),
             )
         )
     return rows[:NEEDS_MAX]
 
 
-async def _stacks(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
+async def _stacks(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
     rows = []
     for stack in await visit.installation.stacks.all():
-        if not is_in(stack.name, places):
+        if not is_in(stack.name, scopes):
             continue
         link = visit.link_in(stack.name, "stacks", stack.name.name)
         words = "Rolled back" if "ROLLBACK" in stack.status else "Failed"
@@ -220,7 +220,7 @@ async def _stacks(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
                 link,
                 "Open stack",
                 link,
-                place_text(stack.name),
+                scope_text(stack.name),
                 stack.updated_at or stack.created_at,
             )
         )
@@ -253,6 +253,6 @@ def _task(visit: Visit, task: MoveTask) -> Need:
         link,
         "Open redrive",
         link,
-        place_text(task.source),
+        scope_text(task.source),
         task.started_at,
     )

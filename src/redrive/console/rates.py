@@ -11,7 +11,7 @@ from redrive.console.time_chart import TimeChart, time_chart
 from redrive.console.words import rate
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
-from redrive.telemetry.traffic import COUNTED, place_series
+from redrive.telemetry.traffic import COUNTED, scope_series
 
 MINUTES: Final = 15
 #: Nodes write down what they counted every 5 s; a minute is shown once all have had the time for it.
@@ -33,40 +33,40 @@ class Rate:
     drawn: Curve  # Each of the last 15 minutes
 
 
-def rate_series(places: Sequence[ResourceName]) -> list[Series]:
-    """The series that the rates of these places are read from: four of each."""
-    return [place_series(place, counter) for place in places for counter in COUNTED]
+def rate_series(scopes: Sequence[ResourceName]) -> list[Series]:
+    """The series that the rates of these scopes are read from: four of each."""
+    return [scope_series(scope, counter) for scope in scopes for counter in COUNTED]
 
 
-def rates(hour: Hour, places: Sequence[ResourceName], now: int) -> list[Rate]:
-    """The rates that all nodes counted in these places together.
+def rates(hour: Hour, scopes: Sequence[ResourceName], now: int) -> list[Rate]:
+    """The rates that all nodes counted in these scopes together.
 
     Whole minutes alone, so that a page with them changes once a minute and, where nothing happens, never.
 
     Args:
         hour: With the points of `rate_series`.
-        places: Accounts and regions.
+        scopes: Accounts and regions.
         now: The time (ms).
     """
-    if not places:
+    if not scopes:
         return []
     until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
     since = max(0, until - MINUTES * MINUTE_MS)
     sums = {counter: [0.0] * MINUTES for counter in COUNTED}
-    for each in rate_series(places):
+    for each in rate_series(scopes):
         for bucket in hour.points(each):
             if since <= bucket.at < until:
                 sums[each.name][(bucket.at - since) // MINUTE_MS] += bucket.statistics.total
     return [_rate(_LABELS[counter], totals) for counter, totals in sums.items()]
 
 
-def traffic_chart(hour: Hour, places: Sequence[ResourceName], now: int) -> TimeChart | None:
+def traffic_chart(hour: Hour, scopes: Sequence[ResourceName], now: int) -> TimeChart | None:
     """The traffic of each whole minute of the last hour, a second on average; None: there was none."""
     until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
     since = max(0, until - (HOUR_MINUTES - 1) * MINUTE_MS)
     lines = {"in": ("sent",), "failed": ("failed",), "out": ("received", "pushed")}
     sums: dict[str, dict[int, float]] = {label: {} for label in lines}
-    for each in rate_series(places):
+    for each in rate_series(scopes):
         label = next(label for label, counters in lines.items() if each.name in counters)
         for bucket in hour.points(each):
             sums[label][bucket.at] = sums[label].get(bucket.at, 0.0) + bucket.statistics.total

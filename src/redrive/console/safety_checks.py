@@ -68,7 +68,7 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 
 
 def _endpoint(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> Check:
-    address = subscription.endpoint_place
+    address = subscription.redacted_endpoint
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     more = (link, "Open subscription")
     if condition.circuit is not None:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from redrive.console.visit import PAGE_ROWS, Visit
 
 Row = Mapping[str, Any]
-_FIRST: Final = "from"  # of the query: the place of a page's first row among all of them
+_FIRST: Final = "from"  # of the query: the index of a page's first row among all of them
 
 
 class Head(NamedTuple):

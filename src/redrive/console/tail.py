@@ -46,7 +46,7 @@ class Line(NamedTuple):
     number: int  # Counts up from 1
     at: int  # When (ms)
     what: str  # One of `OUTCOMES`
-    place: ResourceName  # The topic or queue that it happened to
+    resource: ResourceName  # The topic or queue that it happened to
     subscription: Subscription | None = None  # Whose delivery; None: nobody's
     message_id: str = ""  # Of the message, or empty where several were concerned
     messages: int = 1  # How many were
@@ -158,9 +158,9 @@ class _Happenings(Listener):
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         self._happened(DELETED, queue.name, messages, now)
 
-    def _happened(self, what: str, place: ResourceName, messages: int, now: int) -> None:
+    def _happened(self, what: str, resource: ResourceName, messages: int, now: int) -> None:
         if messages and self._tail.is_read():
-            self._tail.note(Line(0, now, what, place, messages=messages))
+            self._tail.note(Line(0, now, what, resource, messages=messages))
 
 
 def _attempted(fact: Attempted, what: str) -> Line:

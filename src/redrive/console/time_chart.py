@@ -81,12 +81,12 @@ def time_chart(
     bottom = -_round_up(-min([*values, *marked, 0.0])) if min([*values, *marked, 0.0]) < 0 else 0.0
     span, height = max(1, until - since), top - bottom
 
-    def place(point: Point) -> str:
+    def position(point: Point) -> str:
         x = round((point[0] - since) / span * WIDTH, 1)
         return f"{x:g} {_y(point[1], top, height):g}"
 
     lines = [
-        _line(label, turn, [[place(point) for point in run] for run in _runs(points, period_ms)])
+        _line(label, turn, [[position(point) for point in run] for run in _runs(points, period_ms)])
         for turn, (label, points) in enumerate(series.items())
     ]
     return TimeChart(

@@ -55,13 +55,13 @@ class Axis:
         if self.steps:
             return []
         whole = max(1, self.end - self.begin)
-        places = range(1, _LABELS)
+        positions = range(1, _LABELS)
         return [
             (
                 _LEFT + (_RIGHT - _LEFT) * each / (_LABELS - 1),
                 f"+{span(whole * each // (_LABELS - 1) // 100 * 100)}",
             )
-            for each in places
+            for each in positions
         ]
 
     def _x(self, at: int, number: int) -> float:

@@ -15,13 +15,13 @@ _RECEIVES: Final = ("messages_received", "empty_receives")
 
 
 def long_waiting(
-    levels: Sequence[Level], places: Collection[ResourceName], dead_letter_queues: Collection[ResourceName]
+    levels: Sequence[Level], scopes: Collection[ResourceName], dead_letter_queues: Collection[ResourceName]
 ) -> list[Level]:
     """The queues whose oldest message waits for ten minutes, the longest waiting first.
 
     Args:
         levels: The queues that this node looked at last.
-        places: Of these accounts and regions.
+        scopes: Of these accounts and regions.
         dead_letter_queues: Left out: nobody is expected to receive from them.
     """
     waiting = [
@@ -29,7 +29,7 @@ def long_waiting(
         for level in levels
         if level.counts.available
         and level.age_seconds * 1000 >= WAITED_MINUTES * MINUTE_MS
-        and level.name._replace(name="") in places
+        and level.name._replace(name="") in scopes
         and level.name not in dead_letter_queues
     ]
     return sorted(waiting, key=lambda level: -level.age_seconds)[:_LOOKED_AT_MAX]

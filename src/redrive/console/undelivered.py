@@ -7,7 +7,7 @@ from typing import Final
 from redrive.console.arrivals import Burst, bursts
 from redrive.console.pages.dead_letters import cause_id, origin_text
 from redrive.console.visit import Visit
-from redrive.console.words import counted, failure_words, many, number, place_text
+from redrive.console.words import counted, failure_words, many, number, scope_text
 from redrive.engine.operations import DeadLetterQueue
 from redrive.engine.ports import CauseCount
 from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
@@ -34,25 +34,25 @@ class Need:
     link: str  # The page of what it is about
     action: str  # The words on its button
     acts: str  # Where the button leads: a plan or a form, or the page itself
-    place: str  # Account and region
+    scope: str  # Account and region
     since: int = 0  # When it began (ms); 0: not known
     # Of the form that does it at once, sent to `acts`; empty: the button is a link.
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-def is_in(name: ResourceName, places: Collection[ResourceName]) -> bool:
+def is_in(name: ResourceName, scopes: Collection[ResourceName]) -> bool:
     """True for a thing of one of these accounts and regions."""
-    return name._replace(name="") in places
+    return name._replace(name="") in scopes
 
 
 async def last_day(
-    visit: Visit, places: Collection[ResourceName], dead: Sequence[DeadLetterQueue]
+    visit: Visit, scopes: Collection[ResourceName], dead: Sequence[DeadLetterQueue]
 ) -> tuple[dict[Loss, int], Mapping[int, Burst]]:
     """The numbers of messages lost in the last day, by cause, and the latest bursts of the fullest dead-letter queues."""
     telemetry, since = visit.installation.telemetry, visit.now - DAY_MS
     query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
     all_losses = [Loss.of_series(series) for series in await telemetry.find_series(query)]
-    losses = {loss: loss.series for loss in all_losses if is_in(loss.of, places)}
+    losses = {loss: loss.series for loss in all_losses if is_in(loss.of, scopes)}
     fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
     points = {}
     if losses:
@@ -88,7 +88,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str,
     detail, link = f"{reason}; no dead-letter queue has them", visit.link_in(name, "queues", name.name)
     if subscription:
         record = await visit.engine.resources.subscriptions.get(name, subscription)
-        to = f"{record.endpoint_place}: " if record is not None else ""
+        to = f"{record.redacted_endpoint}: " if record is not None else ""
         detail = f"{to}{detail}"
         parts = ("topics", name.name, subscription) if record is not None else ("topics", name.name)
         link = visit.link_in(name, *parts) if name.name else visit.link_in(name, "tail", only="failures")
@@ -101,7 +101,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str,
         link,
         "Stop the loss…",
         link,
-        place_text(name),
+        scope_text(name),
     )
 
 
@@ -150,6 +150,6 @@ async def _dead_letters(
         link,
         action,
         acts,
-        place_text(name),
+        scope_text(name),
         burst.since if burst else 0,
     )

@@ -63,19 +63,19 @@ class Visit:
 
         Raises:
             AwsError: The service refuses.
-            Unusable: The place is an Azure subscription's, or the server is not set up for the service.
+            Unusable: The scope is an Azure subscription's, or the server is not set up for the service.
         """
-        if not is_account(self.place.account):
+        if not is_account(self.scope.account):
             raise Unusable("That belongs to Event Grid, which its own clients call.")
-        caller = account_root(self.place.account)
+        caller = account_root(self.scope.account)
         if not self.installation.services.offers(service):
             raise Unusable(f"This server does not offer {service}.")
         return await self.installation.services.call(
-            service, operation, dict(params), caller, self.place.region
+            service, operation, dict(params), caller, self.scope.region
         )
 
     @property
-    def place(self) -> ResourceName:
+    def scope(self) -> ResourceName:
         """The account and region that the path names."""
         return ResourceName(self.args["account"], self.args["region"], "")
 
@@ -105,17 +105,17 @@ class Visit:
         return [whole(text) for text in texts]
 
     def link(self, *parts: str, **query: object) -> str:
-        """A link to a page of this place; parameters that are empty or None are left out."""
-        return self.link_in(self.place, *parts, **query)
+        """A link to a page of this scope; parameters that are empty or None are left out."""
+        return self.link_in(self.scope, *parts, **query)
 
-    def link_in(self, place: ResourceName, *parts: str, **query: object) -> str:
-        """A link to a page of another place."""
-        path = "/".join(quote(part, safe="") for part in (place.account, place.region, *parts))
+    def link_in(self, scope: ResourceName, *parts: str, **query: object) -> str:
+        """A link to a page of another scope."""
+        path = "/".join(quote(part, safe="") for part in (scope.account, scope.region, *parts))
         present = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{self.base}/{path}" + (f"?{urlencode(present, doseq=True)}" if present else "")
 
     def link_anywhere(self, *parts: str, **query: object) -> str:
-        """A link to a page of no place, which keeps the place that the visitor came from (see `navigation`)."""
+        """A link to a page of no scope, which keeps the scope that the visitor came from (see `navigation`)."""
         present = {
             name: value
             for name, value in {**query, "at": self.asked("at")}.items()
@@ -130,7 +130,7 @@ class Visit:
         Raises:
             Missing: It is not there.
         """
-        name = self.place._replace(name=self.args["queue"])
+        name = self.scope._replace(name=self.args["queue"])
         queue = await self.engine.resources.queues.get(name)
         if queue is None:
             raise Missing(f"There is no queue {name.name} in {name.account} {name.region}.")

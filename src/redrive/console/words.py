@@ -126,6 +126,6 @@ def why_failed(failure: str | None) -> str:
     return _FAILURES.get(failure or "", failure or "for no known reason")
 
 
-def place_text(name: ResourceName) -> str:
+def scope_text(name: ResourceName) -> str:
     """The account and region of a thing."""
     return f"{name.account} · {name.region}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, LetterOrigin
+from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, LetterOrigin
 from redrive.engine.node.counters import METRIC_NAMES, QueueCounters
 from redrive.engine.node.fault_injection import failed_on_purpose
 from redrive.engine.parts import EngineParts
@@ -23,7 +23,7 @@ __all__ = [
     "BATCH_MAX",
     "LEASE_MS",
     "METRIC_NAMES",
-    "PLACES_MAX",
+    "SCOPES_MAX",
     "SET_ASIDE",
     "TASK",
     "CauseDetails",
@@ -58,12 +58,12 @@ class Operations:
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letter_queues_of: Of several accounts and regions at once (`DeadLetters.queues_of`).
         dead_letter_targets: The names of those of an account's region, without a count (`DeadLetters.targets`).
-        places: The accounts and regions that have queues or topics (`DeadLetters.places`).
+        scopes: The accounts and regions that have queues or topics (`DeadLetters.scopes`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
         look: A page of one, either way, or of one cause (`DeadLetters.look`).
         peek_page: The same of any queue, without origins and attempts (`DeadLetters.peek`).
         letters_of: Deliveries with their origins and attempts (`DeadLetters.of`).
-        origin: The place that dead letters of a number came from (`DeadLetters.origin`).
+        origin: The queue or subscription that dead letters of a number came from (`DeadLetters.origin`).
         current_redrive_tasks: The tasks of all accounts that have not ended, or failed lately (`Redriver.current`).
         causes: Why its messages died, with numbers (`DeadLetters.causes`).
         cause_counts, ends, causes_of: The same in steps, for who looks at messages besides (`DeadLetters`).
@@ -99,7 +99,7 @@ class Operations:
         self.aside_of = parts.chosen.aside_of
         self.dead_letter_queues = parts.dead_letters.queues
         self.dead_letter_queues_of = parts.dead_letters.queues_of
-        self.places = parts.dead_letters.places
+        self.scopes = parts.dead_letters.scopes
         self.dead_letter_targets = parts.dead_letters.targets
         self.dead_letters = parts.dead_letters.letters
         self.look = parts.dead_letters.look

@@ -112,7 +112,7 @@ class Subscription(Document):
         return without_password(self.endpoint)
 
     @property
-    def endpoint_place(self) -> str:
+    def redacted_endpoint(self) -> str:
         """The endpoint as screens and logs may show it: `https://user:****@host/path?…`, whatever the query says."""
         location = without_secrets(self.endpoint)
         return f"{location}?…" if "?" in self.endpoint else location

@@ -114,7 +114,7 @@ class PooledSystemRandom(random.SystemRandom):
 
 
 def real_runtime(clock: Clock) -> Runtime:
-    """The machine's chance (ids and claim tokens that nobody can guess) and a name for this process."""
-    chance = PooledSystemRandom()
-    node = f"{socket.gethostname()}-{os.getpid()}-{chance.getrandbits(32):08x}"
-    return Runtime(clock, chance, node)
+    """A runtime on the system's random numbers (ids and claim tokens cannot be guessed), with a name for this process."""
+    rng = PooledSystemRandom()
+    node = f"{socket.gethostname()}-{os.getpid()}-{rng.getrandbits(32):08x}"
+    return Runtime(clock, rng, node)

@@ -107,7 +107,7 @@ def _row(subscription: Subscription, condition: EndpointCondition, now: int) -> 
         "topic": subscription.topic.name,
         "id": subscription.id,
         "protocol": subscription.protocol,
-        "endpoint": subscription.endpoint_place,
+        "endpoint": subscription.redacted_endpoint,
         "circuit_breaker": subscription.rests,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,

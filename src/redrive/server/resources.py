@@ -82,7 +82,7 @@ def _shown_queue(entry: DeadLetterQueue) -> dict[str, Any]:
         "letters": entry.letters,
         "from_queues": [name.name for name in entry.from_queues],
         "from_subscriptions": [
-            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_place}
+            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.redacted_endpoint}
             for sub in entry.from_subscriptions
         ],
         "from_services": [
@@ -113,7 +113,7 @@ def source_of(queue: ResourceName | None, subscription: Subscription | None) -> 
         return {
             "topic": subscription.topic.name,
             "id": subscription.id,
-            "endpoint": subscription.endpoint_place,
+            "endpoint": subscription.redacted_endpoint,
         }
     return {} if queue is None else {"queue": queue.name}
 
@@ -199,7 +199,7 @@ class ResourceRoutes:
         return {
             "id": subscription.id,
             "protocol": subscription.protocol,
-            "endpoint": subscription.endpoint_place,
+            "endpoint": subscription.redacted_endpoint,
             "confirmed": subscription.confirmed,
             "owed": sum(counts),
             "dead_letter_queue": None if dead_letter is None else dead_letter.name,
@@ -233,7 +233,7 @@ def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
             "topic": subscription.topic.name,
             "id": subscription.id,
             "protocol": subscription.protocol,
-            "endpoint": subscription.endpoint_place,
+            "endpoint": subscription.redacted_endpoint,
         }
     return {
         "queue": None if traced.queue is None else traced.queue.name.name,

@@ -51,7 +51,7 @@ class KeptEntry:
     """An entry as it was read."""
 
     entry: AuditEntry  # What it says
-    place: tuple[int, int]  # Where it stands, to go on from
+    position: tuple[int, int]  # Where a page of entries continues
     digest: str  # Of its text, which the next one carries
 
 
@@ -102,7 +102,7 @@ class AuditTrail:
         Args:
             owner: The account and region.
             limit: At most so many.
-            before: Only those that stand before this place.
+            before: Only entries before this position.
         """
         stored = await self._store.get(LOG_GROUP, _group(owner).key)
         if stored is None:
@@ -113,12 +113,12 @@ class AuditTrail:
 
 
 def gaps(entries: Sequence[KeptEntry]) -> Collection[tuple[int, int]]:
-    """The places of entries before which one is missing, among entries that follow each other, latest first.
+    """The positions of entries before which one is missing, among entries that follow each other, latest first.
 
     The oldest is not judged: what it follows was not read.
     """
     digests = {each.digest for each in entries}
-    return {each.place for each in entries[:-1] if each.entry.follows not in digests}
+    return {each.position for each in entries[:-1] if each.entry.follows not in digests}
 
 
 def kept_days(group: ResourceName) -> int | None:

@@ -1,4 +1,4 @@
-"""Traffic of places, arrivals of dead letters, and losses: what the pages of a whole server read, minute by minute.
+"""Traffic of scopes, arrivals of dead letters, and losses: what the pages of a whole server read, minute by minute.
 
 A page that shows the rates of a whole server reads four series of each place instead of five of each queue, of which
 there may be a hundred thousand. All nodes add to the same series.
@@ -11,11 +11,11 @@ from redrive.model.metric import MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import QueueAccumulators, TopicAccumulators
 
-PLACE: Final = ":place"  # a namespace
+SCOPE: Final = ":place"  # a namespace
 
 
 class Traffic(NamedTuple):
-    """Numbers that a place, or something in it, counted."""
+    """Numbers that a scope, or something in it, counted."""
 
     sent: float = 0.0  # Messages that came into queues
     received: float = 0.0  # Messages that receivers got, each time that they did
@@ -24,12 +24,12 @@ class Traffic(NamedTuple):
     failed: float = 0.0  # Attempts at an endpoint that did not succeed
 
 
-#: What is kept of each place.
+#: What is kept of each scope.
 COUNTED: Final = Traffic._fields
 
 
 class TrafficByPlace:
-    """Adds up by place what queues and topics counted, until it is taken."""
+    """Adds up by scope what queues and topics counted, until it is taken."""
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str, int], Traffic] = {}
@@ -51,7 +51,7 @@ class TrafficByPlace:
         """The sums since the last time; of what did not happen there is no point."""
         points = [
             MetricPoint(
-                place_series(ResourceName(account, region, ""), counter), minute, "", Statistics.of(value)
+                scope_series(ResourceName(account, region, ""), counter), minute, "", Statistics.of(value)
             )
             for (account, region, minute), traffic in self._counted.items()
             for counter, value in zip(COUNTED, traffic, strict=True)
@@ -61,9 +61,9 @@ class TrafficByPlace:
         return points
 
 
-def place_series(owner: ResourceName, counter: str) -> Series:
-    """A counter of a place; it is no account's, so that nobody finds it among the metrics of one."""
-    return Series("", "", PLACE, counter, (("account", owner.account), ("region", owner.region)))
+def scope_series(owner: ResourceName, counter: str) -> Series:
+    """A counter of a scope; it is no account's, so that nobody finds it among the metrics of one."""
+    return Series("", "", SCOPE, counter, (("account", owner.account), ("region", owner.region)))
 
 
 def _of_queue(queue: QueueAccumulators) -> Traffic:
@@ -75,7 +75,7 @@ def _of_topic(topic: TopicAccumulators) -> Traffic:
     return Traffic(pushed=totals - topic.taken_at_once, failed=failed)
 
 
-# Arrivals of dead letters: how many each dead-letter queue took, and all of a place together, minute by minute.
+# Arrivals of dead letters: how many each dead-letter queue took, and all of a scope together, minute by minute.
 #
 # A dead letter's row does not say when it came, and is gone once somebody sent it back. What came by hand, by a
 # redrive, or was set aside is no arrival. All nodes add to the same series; of a minute in which nothing came there
@@ -108,12 +108,12 @@ class Arrivals:
 def arrivals_at(dead_letter_queue: ResourceName) -> Series:
     """The arrivals at a dead-letter queue; no account's either, since SQS has no such metric."""
     account, region, name = dead_letter_queue
-    return Series("", "", PLACE, _TAKEN, (("account", account), ("queue", name), ("region", region)))
+    return Series("", "", SCOPE, _TAKEN, (("account", account), ("queue", name), ("region", region)))
 
 
 def arrivals_in(owner: ResourceName) -> Series:
     """The arrivals in an account and region, whatever the name in it."""
-    return place_series(owner, _TAKEN)
+    return scope_series(owner, _TAKEN)
 
 
 # Losses: deliveries that ended undelivered and that no dead-letter queue has, minute by minute, with their causes.

@@ -17,7 +17,7 @@ from tests.services.server import Server, serving
 
 MINUTE = 60
 LETTERS = "dead-letters:namespaces:shop:orders:billing"
-PLACE = {"subscription": SUBSCRIPTION, "group": GROUP}
+SCOPE = {"subscription": SUBSCRIPTION, "group": GROUP}
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -50,7 +50,7 @@ def blobs(started: Server) -> Path:
 
 def letters(shop: Shop) -> list[Any]:
     """Return the dead letters in the dead-letter queue."""
-    query = urlencode({**PLACE, "queue": LETTERS})
+    query = urlencode({**SCOPE, "queue": LETTERS})
     status, answer = shop.server.ask("GET", f"/_redrive/dead-letters?{query}")
     assert status == 200, answer
     return list(orjson.loads(answer)["letters"])
@@ -98,12 +98,12 @@ def test_dead_letters_are_listed_and_sent_back(shop: Shop) -> None:
     shop.subscribe(letters=True)
     shop.publish(1)
     shop.consumer().reject(lock_tokens=tokens(shop.receive()))
-    _, answer = shop.server.ask("GET", f"/_redrive/dead-letter-queues?{urlencode(PLACE)}")
+    _, answer = shop.server.ask("GET", f"/_redrive/dead-letter-queues?{urlencode(SCOPE)}")
     (queue,) = orjson.loads(answer)["queues"]
     assert (queue["queue"], queue["letters"]) == (LETTERS, 1)
     ids = [letter["id"] for letter in letters(shop)]
     wish = orjson.dumps({"queue": LETTERS, "ids": ids})
-    status, answer = shop.server.ask("POST", f"/_redrive/dead-letters?{urlencode(PLACE)}", wish)
+    status, answer = shop.server.ask("POST", f"/_redrive/dead-letters?{urlencode(SCOPE)}", wish)
     assert (status, orjson.loads(answer)) == (200, {"moved": 1})
     again = shop.receive()
     assert (orders(again), counts(again), letters(shop)) == ([1], [1], [])
@@ -178,5 +178,5 @@ def test_without_a_destination_nothing_is_kept(shop: Shop, blobs: Path) -> None:
     shop.server.advance(10 * MINUTE)
     assert kept(blobs) == {}
     assert (
-        shop.server.ask("GET", f"/_redrive/dead-letters?{urlencode({**PLACE, 'queue': LETTERS})}")[0] == 400
+        shop.server.ask("GET", f"/_redrive/dead-letters?{urlencode({**SCOPE, 'queue': LETTERS})}")[0] == 400
     )

@@ -131,37 +131,37 @@ async def peek(queue: Bench) -> None:
 
 
 Verb = Callable[[Bench], Awaitable[None]]
-LINE, GROUPS, PLACE, FAILURES = (
+LINE, GROUPS, SCOPE, FAILURES = (
     "deliveries by deliveries_" + index for index in ("line", "groups", "pkey", "failures")
 )
 # A queue in order of arrival: PostgreSQL's primary key, and in SQLite, whose key is the order of all arrivals, an index.
 ARRIVAL = "deliveries by deliveries_queue"
-IN_POSTGRES = {ARRIVAL: PLACE, LINE: "deliveries by deliveries_waiting"}
+IN_POSTGRES = {ARRIVAL: SCOPE, LINE: "deliveries by deliveries_waiting"}
 
 
 VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (PLAIN_ID, claim, {LINE}),
     (FIFO_ID, claim, {LINE, GROUPS}),
     (FAIR_ID, claim, {LINE, GROUPS}),
-    (PLAIN_ID, settle, {LINE, PLACE}),
-    (FIFO_ID, settle, {LINE, GROUPS, PLACE}),
-    (FAIR_ID, settle, {LINE, GROUPS, PLACE}),
-    (PLAIN_ID, extend, {LINE, PLACE}),
-    (FIFO_ID, extend, {LINE, GROUPS, PLACE}),
+    (PLAIN_ID, settle, {LINE, SCOPE}),
+    (FIFO_ID, settle, {LINE, GROUPS, SCOPE}),
+    (FAIR_ID, settle, {LINE, GROUPS, SCOPE}),
+    (PLAIN_ID, extend, {LINE, SCOPE}),
+    (FIFO_ID, extend, {LINE, GROUPS, SCOPE}),
     (FIFO_ID, send, {GROUPS}),
     (FAIR_ID, send, {GROUPS}),
-    (PLAIN_ID, move, {LINE, PLACE}),
-    (FIFO_ID, move, {LINE, GROUPS, PLACE}),
+    (PLAIN_ID, move, {LINE, SCOPE}),
+    (FIFO_ID, move, {LINE, GROUPS, SCOPE}),
     (PLAIN_ID, purge, {ARRIVAL}),
     (FIFO_ID, purge, {ARRIVAL, GROUPS}),
     (FIFO_ID, delay, {ARRIVAL}),
     (FIFO_ID, sweep, {ARRIVAL, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
     (FIFO_ID, occupied, {ARRIVAL, "deduplication by deduplication_until", "paces by paces_pkey"}),
-    (PLAIN_ID, end, {LINE, PLACE}),
+    (PLAIN_ID, end, {LINE, SCOPE}),
     (PLAIN_ID, peek, {ARRIVAL}),
 )
 OF_CAUSES: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
-    (DEAD_ID, move_cause, {FAILURES, PLACE}),
+    (DEAD_ID, move_cause, {FAILURES, SCOPE}),
     (DEAD_ID, look_at_cause, {FAILURES}),
 )
 

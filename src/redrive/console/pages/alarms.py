@@ -134,7 +134,7 @@ async def found_alarm(visit: Visit) -> Mapping[str, Any]:
     for kind in KINDS:
         for alarm in answer.get(f"{kind}s", ()):
             return {**alarm, "Kind": kind}
-    raise Missing(f"There is no alarm {name[:200]} in {visit.place.account} {visit.place.region}.")
+    raise Missing(f"There is no alarm {name[:200]} in {visit.scope.account} {visit.scope.region}.")
 
 
 # ---- in words ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ _CLIENT, _SERVER = CLASSES.values()
 async def listed(visit: Visit) -> Page:
     """The routes of all APIs, those that fail first."""
     api_id, text = visit.asked("api"), visit.asked("filter").strip()
-    apis = await apis_of(visit.engine.resources.documents, visit.place)
+    apis = await apis_of(visit.engine.resources.documents, visit.scope)
     routes = [
         route
         for api in apis
@@ -130,7 +130,7 @@ def _headers(text: str) -> list[tuple[str, str]]:
 
 async def _route(visit: Visit) -> ApiRoute:
     key, api_id = visit.asked("key"), visit.args["api"]
-    for api in await apis_of(visit.engine.resources.documents, visit.place):
+    for api in await apis_of(visit.engine.resources.documents, visit.scope):
         for route in routes_of(api) if api.id == api_id else ():
             if route.key == key:
                 return route

@@ -20,7 +20,7 @@ async def listed(visit: Visit) -> Page:
     """The entries of an account and region that a search is for, latest first, of a thousand that are looked at."""
     text = visit.asked("q").strip()
     refusal, holds = _search(text, visit.now)
-    entries = await visit.installation.audit.entries(visit.place, LOOKED_AT, _before(visit))
+    entries = await visit.installation.audit.entries(visit.scope, LOOKED_AT, _before(visit))
     missing = gaps(entries)
     chosen = [] if holds is None else [each for each in entries if holds(each.entry)]
     rows = chosen[:PAGE_ROWS]
@@ -29,14 +29,14 @@ async def listed(visit: Visit) -> Page:
         "q": text,
         "refusal": refusal,
         "terms": TERMS,
-        "rows": [_row(visit, each, gap=each.place in missing) for each in rows],
+        "rows": [_row(visit, each, gap=each.position in missing) for each in rows],
         "looked_at": len(entries),
         "gaps": len(missing),
         "kept_days": KEPT_DAYS,
         "form": visit.link("audit"),
         "download": visit.link("audit", "download", q=text),
         "first": visit.link("audit", q=text) if visit.asked("before") else "",
-        "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.place)),
+        "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.position)),
     }
     is_half_typed = refusal and visit.live_alone  # the list follows while one types, and says what is missing
     return Page("audit.html", values, _REFUSED if refusal and not is_half_typed else 200, live_seconds=5)
@@ -58,7 +58,7 @@ def _before(visit: Visit) -> tuple[int, int] | None:
 def _row(visit: Visit, record: KeptEntry, *, gap: bool) -> dict[str, Any]:
     entry = record.entry
     return {
-        "id": "{}-{}".format(*record.place),
+        "id": "{}-{}".format(*record.position),
         "entry": entry,
         "gap": gap,
         "who": entry.who.rpartition(":")[2] or "anybody",
@@ -86,7 +86,7 @@ async def download(visit: Visit) -> File:
     refusal, holds = _search(visit.asked("q"), visit.now)
     if holds is None:
         raise Unusable(refusal)
-    entries = await visit.installation.audit.entries(visit.place, DOWNLOADED_MAX)
+    entries = await visit.installation.audit.entries(visit.scope, DOWNLOADED_MAX)
     lines = [
         orjson.dumps({**asdict(each.entry), "digest": each.digest}) for each in entries if holds(each.entry)
     ]

@@ -31,9 +31,9 @@ SLICE: Final = 2000  # dead letters that one request of a search looks at: under
 
 async def listed(visit: Visit) -> Page:
     """The dead-letter queues of an account's region, and who sends to them."""
-    place = visit.place
-    queues = await visit.engine.operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
-    aside = await visit.engine.resources.queues.get(place._replace(name=SET_ASIDE))
+    scope = visit.scope
+    queues = await visit.engine.operations.dead_letter_queues(scope.account, scope.region, COUNTED_MAX)
+    aside = await visit.engine.resources.queues.get(scope._replace(name=SET_ASIDE))
     queues.sort(key=lambda each: (-each.letters, each.queue.name.name))
     begin = visit.number("from")
     page = queues[begin : begin + PAGE_ROWS]
@@ -56,8 +56,8 @@ async def listed(visit: Visit) -> Page:
         for index, each in enumerate(page)
     ]
     aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
-    policy = f'{{"deadLetterTargetArn": "arn:aws:sqs:{place.region}:{place.account}:orders-dead", "maxReceiveCount": 3}}'
-    url = f"{visit.host}/{place.account}/orders"
+    policy = f'{{"deadLetterTargetArn": "arn:aws:sqs:{scope.region}:{scope.account}:orders-dead", "maxReceiveCount": 3}}'
+    url = f"{visit.host}/{scope.account}/orders"
     attributes = orjson.dumps({"RedrivePolicy": policy}).decode()
     start = aws_command(visit, "sqs", "set-queue-attributes", "--queue-url", url, "--attributes", attributes)
     behind = begin + PAGE_ROWS
@@ -168,7 +168,7 @@ def origin_text(queue: ResourceName | None, subscription: Subscription | None) -
     if subscription is not None and subscription.protocol == TO_FUNCTION:
         return f"function {subscription.topic.name.removesuffix(':$LATEST')}"
     if subscription is not None:
-        return f"{subscription.topic.name} → {subscription.endpoint_place}"
+        return f"{subscription.topic.name} → {subscription.redacted_endpoint}"
     return f"queue {queue.name}" if queue is not None else "not known any more"
 
 

@@ -17,7 +17,7 @@ _STORE: Final = "Store"
 
 async def page(visit: Visit) -> Page:
     """All checks, those that found something first."""
-    owner = await navigation.place_of(visit) or navigation.default_place(visit)
+    owner = await navigation.scope_of(visit) or navigation.default_scope(visit)
     settings, store = await visit.installation.doctor.checks()
     groups = {
         _SETTINGS: [
@@ -25,7 +25,7 @@ async def page(visit: Visit) -> Page:
         ],
         _STORE: store,
         "Nodes": await checks_of_node(visit),
-        "Messages": await checks_of_place(visit, owner),
+        "Messages": await checks_of_scope(visit, owner),
     }
     wrong = [(group, check) for group, checks in groups.items() for check in checks if check.wrong]
     values = {
@@ -69,7 +69,7 @@ async def checks_of_node(visit: Visit) -> list[Check]:
     ]
 
 
-async def checks_of_place(visit: Visit, owner: ResourceName) -> list[Check]:
+async def checks_of_scope(visit: Visit, owner: ResourceName) -> list[Check]:
     """The checks of an account's region: what loses its failures, and what forgets them too soon."""
     return [await _unwired(visit, owner), await _forgetful(visit, owner)]
 
@@ -78,7 +78,7 @@ async def _unwired(visit: Visit, owner: ResourceName) -> Check:
     resources = visit.engine.resources
     subscriptions = await resources.subscriptions.of_account(owner.account, owner.region, "", LOOKED_AT)
     pushed = [each for each in subscriptions if not each.topic.private and each.protocol != "queue"]
-    losing = [each.endpoint_place for each in pushed if each.dead_letter is None]
+    losing = [each.redacted_endpoint for each in pushed if each.dead_letter is None]
     return Check(
         "Subscriptions without dead-letter queue",
         f"{len(losing)} of {len(pushed)}",

@@ -16,14 +16,14 @@ _STATES: Final = ("trouble", "all")
 
 async def listed(visit: Visit) -> Page:
     """The endpoints of an account's region that are not simply served, or all of them."""
-    place = visit.place
+    scope = visit.scope
     state = visit.asked("state", "trouble")
     state = state if state in _STATES else "trouble"
     pattern = visit.asked("filter").strip()
     after = visit.asked("after")
     limit = LOOKED_AT if state == "trouble" or pattern else SHOWN_MAX + 1
     subscriptions = await visit.engine.resources.subscriptions.of_account(
-        place.account, place.region, place._replace(name=after).key if after else "", limit
+        scope.account, scope.region, scope._replace(name=after).key if after else "", limit
     )
     looked_at = [
         each
@@ -79,11 +79,11 @@ def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition)
 
 async def change(visit: Visit) -> Redirect:
     """Resume a receiver that is on hold: what waited is tried at once."""
-    topic = visit.place._replace(name=visit.asked("topic"))
+    topic = visit.scope._replace(name=visit.asked("topic"))
     subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
     if subscription is None:
         raise Missing(f"There is no subscription {visit.asked('id')[:80]} of {topic.name[:80]}.")
     lifted = await visit.engine.operations.close_circuit(subscription)
-    address = subscription.endpoint_place
+    address = subscription.redacted_endpoint
     sentence = f"{address} is resumed: what waited is tried now" if lifted else f"{address} was not on hold"
     return Redirect(visit.link("endpoints"), sentence=sentence)

@@ -41,16 +41,16 @@ _PART: Final = re.compile(r"(?!\.{1,2}$)[\w.$ -]+", re.ASCII)
 
 async def listed(visit: Visit) -> Page:
     """The event subscriptions of a resource group, and what events are published to."""
-    place, resources = visit.place, visit.engine.resources
+    scope, resources = visit.scope, visit.engine.resources
     kind = visit.asked("kind") if visit.asked("kind") in _SEGMENTS else ""
     topics = [
         topic
-        for topic in await resources.topics.of_account(place.account, place.region, "", TOPICS_MAX)
+        for topic in await resources.topics.of_account(scope.account, scope.region, "", TOPICS_MAX)
         if topic.dialect == names.DIALECT and _kind_of(topic.name).startswith(kind)
     ]
     after = visit.asked("after")
     subscriptions = await resources.subscriptions.of_account(
-        place.account, place.region, place._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
+        scope.account, scope.region, scope._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
     )
     theirs = [
         each
@@ -172,7 +172,7 @@ def _drawn(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
 
 
 async def _topic_and_subscription(visit: Visit) -> tuple[Topic, Subscription]:
-    name = visit.place._replace(name=visit.args["topic"])
+    name = visit.scope._replace(name=visit.args["topic"])
     topic = await visit.engine.resources.topics.get(name)
     subscription = await visit.engine.resources.subscriptions.get(name, visit.args["subscription"])
     if topic is None or subscription is None or not _is_event_subscription(subscription):
@@ -204,7 +204,7 @@ def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     pulled = subscription.protocol == PULL
     dead = subscription.dead_letter
     resource = settings.destination.get("resourceId")
-    standing = subscription.endpoint_place
+    standing = subscription.redacted_endpoint
     return {
         "subscription": subscription,
         "name": settings.name or subscription.id,

@@ -122,13 +122,13 @@ async def change(visit: Visit) -> Redirect:
 
 
 async def _mappings(visit: Visit) -> list[EventSourceMapping]:
-    beginning = f"{visit.place.account}/{visit.place.region}/"
+    beginning = f"{visit.scope.account}/{visit.scope.region}/"
     return await visit.engine.resources.documents.find(MAPPING, beginning, limit=MAPPINGS_MAX)
 
 
 async def _mapping(visit: Visit) -> EventSourceMapping:
     mapping_id = visit.args["mapping"]
-    key = f"{visit.place.account}/{visit.place.region}/{mapping_id}"
+    key = f"{visit.scope.account}/{visit.scope.region}/{mapping_id}"
     mapping = await visit.engine.resources.documents.get(MAPPING, key)
     if mapping is None:
         raise Missing(f"There is no event source {mapping_id[:80]}.")

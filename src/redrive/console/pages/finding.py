@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.console import navigation
 from redrive.console.visit import Page, Visit
-from redrive.console.words import place_text
+from redrive.console.words import scope_text
 from redrive.model.names import ResourceName
 
 FOUND_MAX: Final = 12
@@ -26,72 +26,72 @@ class Found(NamedTuple):
 async def page(visit: Visit) -> Page:
     """Everything that the text names in the account and region that the visitor came from."""
     text = visit.asked("q").strip()[:200]
-    place = await navigation.place_of(visit) or navigation.default_place(visit)
-    hits = await _hits(visit, place, text) if text else []
+    scope = await navigation.scope_of(visit) or navigation.default_scope(visit)
+    hits = await _hits(visit, scope, text) if text else []
     return Page("find.html", {"q": text, "hits": hits[:FOUND_MAX]}, instead_of="")
 
 
-async def _hits(visit: Visit, place: ResourceName, text: str) -> list[Found]:
-    """A message id first, then a place, then names by their beginnings, of each kind a few."""
+async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
+    """A message id first, then a scope, then names by their beginnings, of each kind a few."""
     hits = []
     if _ID.fullmatch(text):
-        hits.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(place, "messages", text)))
-    hits += await _places(visit, text)
-    hits += await _queues_and_topics(visit, place, text)
-    hits += await _remembered(visit, place, text)
+        hits.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(scope, "messages", text)))
+    hits += await _scopes(visit, text)
+    hits += await _queues_and_topics(visit, scope, text)
+    hits += await _remembered(visit, scope, text)
     return hits
 
 
-async def _places(visit: Visit, text: str) -> list[Found]:
-    places = await visit.engine.operations.places(visit.session.account or "")
-    seen = [each for each in places if visit.session.sees(each.account) and not each.private]
+async def _scopes(visit: Visit, text: str) -> list[Found]:
+    scopes = await visit.engine.operations.scopes(visit.session.account or "")
+    seen = [each for each in scopes if visit.session.sees(each.account) and not each.private]
     return [
-        Found("user", place_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
+        Found("user", scope_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
         for each in seen
         if text in f"{each.account}/{each.region}"
     ][:3]
 
 
-async def _queues_and_topics(visit: Visit, place: ResourceName, text: str) -> list[Found]:
-    resources, beginning = visit.engine.resources, place._replace(name=text)
-    targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
+async def _queues_and_topics(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
+    resources, beginning = visit.engine.resources, scope._replace(name=text)
+    targets = await visit.engine.operations.dead_letter_targets(scope.account, scope.region)
     queues = await resources.queues.find(beginning, "", _OF_A_KIND)
     topics = await resources.topics.find(beginning, "", _OF_A_KIND)
     letters = [
-        Found("dead", each.name.name, "dead letters", visit.link_in(place, "dead-letters", each.name.name))
+        Found("dead", each.name.name, "dead letters", visit.link_in(scope, "dead-letters", each.name.name))
         for each in queues
         if each.name in targets
     ]
     return [
         *letters,
         *(
-            Found("queue", each.name.name, "queue", visit.link_in(place, "queues", each.name.name))
+            Found("queue", each.name.name, "queue", visit.link_in(scope, "queues", each.name.name))
             for each in queues
         ),
         *(
-            Found("topic", each.name.name, "topic", visit.link_in(place, "topics", each.name.name))
+            Found("topic", each.name.name, "topic", visit.link_in(scope, "topics", each.name.name))
             for each in topics
         ),
     ]
 
 
-async def _remembered(visit: Visit, place: ResourceName, text: str) -> list[Found]:
+async def _remembered(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
     """Functions and alarms whose names contain the text."""
     installation = visit.installation
-    functions = _names_with([each.name for each in await installation.functions.all()], place, text)
-    alarms = _names_with([each.name for each in await installation.alarms.all()], place, text)
+    functions = _names_with([each.name for each in await installation.functions.all()], scope, text)
+    alarms = _names_with([each.name for each in await installation.alarms.all()], scope, text)
     return [
-        *(Found("function", name, "function", visit.link_in(place, "functions", name)) for name in functions),
+        *(Found("function", name, "function", visit.link_in(scope, "functions", name)) for name in functions),
         *(
-            Found("alarm", name, "alarm", visit.link_in(place, "alarms", "alarm", name=name))
+            Found("alarm", name, "alarm", visit.link_in(scope, "alarms", "alarm", name=name))
             for name in alarms
         ),
     ]
 
 
-def _names_with(names: Sequence[ResourceName], place: ResourceName, text: str) -> list[str]:
+def _names_with(names: Sequence[ResourceName], scope: ResourceName, text: str) -> list[str]:
     part = text.lower()
-    here = [name.name for name in names if name._replace(name="") == place and part in name.name.lower()]
+    here = [name.name for name in names if name._replace(name="") == scope and part in name.name.lower()]
     return here[:_OF_A_KIND]
 
 

@@ -41,7 +41,7 @@ async def listed(visit: Visit) -> Page:
     functions = [
         each.latest
         for each in known
-        if each.name._replace(name="") == visit.place and text.lower() in each.name.name.lower()
+        if each.name._replace(name="") == visit.scope and text.lower() in each.name.name.lower()
     ]
     figures = await _last_hour(visit, [each.name.name for each in functions])
     waiting = await _waiting(visit, await _owed(visit, ""))
@@ -182,8 +182,8 @@ async def _chart(visit: Visit, name: str) -> tuple[Any, dict[str, int]]:
 
 
 def _series(visit: Visit, name: str, figure: str) -> Series:
-    place = visit.place
-    return Series(place.account, place.region, NAMESPACE, figure, (("FunctionName", name),))
+    scope = visit.scope
+    return Series(scope.account, scope.region, NAMESPACE, figure, (("FunctionName", name),))
 
 
 def _total(buckets: Sequence[PeriodStatistics]) -> int:
@@ -191,10 +191,10 @@ def _total(buckets: Sequence[PeriodStatistics]) -> int:
 
 
 async def _owed(visit: Visit, name: str) -> list[Subscription]:
-    """The backlogs of a function, or of all functions of the place: of its events, and of the targets of their ends."""
-    place = visit.place
+    """The backlogs of a function, or of all functions of the scope: of its events, and of the targets of their ends."""
+    scope = visit.scope
     backlogs = await visit.engine.resources.subscriptions.of_account(
-        place.account, f"{place.region}:{DIALECT}", limit=_BACKLOGS_MAX
+        scope.account, f"{scope.region}:{DIALECT}", limit=_BACKLOGS_MAX
     )
     return [backlog for backlog in backlogs if name in ("", backlog.topic.name.partition(":")[0])]
 
@@ -219,9 +219,9 @@ async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tupl
 
 async def _recent(visit: Visit, group: str) -> list[Invocation]:
     """The invocations that the newest lines of a function's log tell of."""
-    places = LogPlaces(visit.engine.resources.documents)
+    scopes = LogPlaces(visit.engine.resources.documents)
     try:
-        log_group = await places.group(visit.place._replace(name=group))
+        log_group = await scopes.group(visit.scope._replace(name=group))
     except AwsError:  # it has not run yet
         return []
     query = LogQuery(log_group.id, limit=_LOOKED_AT, backwards=True)

@@ -22,7 +22,7 @@ _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
 
 async def listed(visit: Visit) -> Page:
     """The keys of an account's region, with their aliases."""
-    beginning = f"{visit.place.account}/{visit.place.region}/"
+    beginning = f"{visit.scope.account}/{visit.scope.region}/"
     documents = visit.engine.resources.documents
     after = visit.asked("after")
     keys = await documents.find(KEY, beginning, f"{beginning}{after}" if after else "", PAGE_ROWS + 1)
@@ -87,7 +87,7 @@ async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
 
 
 async def _key(visit: Visit) -> KmsKey:
-    name = visit.place._replace(name=visit.args["key"])
+    name = visit.scope._replace(name=visit.args["key"])
     key = await visit.engine.resources.documents.get(KEY, name.key)
     if key is None:
         raise Missing(f"There is no key {name.name[:100]} in {name.account} {name.region}.")
@@ -108,20 +108,20 @@ async def _values(visit: Visit, key: KmsKey) -> dict[str, Any]:
 
 
 async def _aliases(visit: Visit) -> dict[str, list[str]]:
-    """The aliases of the place by the ids of their keys."""
+    """The aliases of the scope by the ids of their keys."""
     by_key: dict[str, list[str]] = {}
-    beginning = f"{visit.place.account}/{visit.place.region}/"
+    beginning = f"{visit.scope.account}/{visit.scope.region}/"
     for alias in await visit.engine.resources.documents.find(ALIAS, beginning):
         by_key.setdefault(alias.key_id, []).append(alias.name.name)
     return by_key
 
 
 async def _encrypted(visit: Visit, key: KmsKey, aliases: Sequence[str]) -> list[dict[str, str]]:
-    """The queues and topics of the place that are encrypted with a key, among the first so many."""
+    """The queues and topics of the scope that are encrypted with a key, among the first so many."""
     region = f"arn:aws:kms:{key.name.region}:{key.name.account}"
     names = {key.id, key.arn, *aliases, *(f"{region}:{alias}" for alias in aliases)}
-    queues = await visit.engine.resources.queues.find(visit.place, "", LOOKED_AT)
-    topics = await visit.engine.resources.topics.find(visit.place, "", LOOKED_AT)
+    queues = await visit.engine.resources.queues.find(visit.scope, "", LOOKED_AT)
+    topics = await visit.engine.resources.topics.find(visit.scope, "", LOOKED_AT)
     resources = [
         {"kind": "queue", "name": queue.name.name, "link": visit.link("queues", queue.name.name)}
         for queue in queues

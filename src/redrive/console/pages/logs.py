@@ -128,14 +128,14 @@ async def events(visit: Visit) -> Page:
 async def _group(visit: Visit, name: str) -> LogGroup:
     await visit.installation.settle()  # which makes groups that this node writes to
     try:
-        return await LogPlaces(visit.engine.resources.documents).group(visit.place._replace(name=name))
+        return await LogPlaces(visit.engine.resources.documents).group(visit.scope._replace(name=name))
     except AwsError:
         why = (
             " A topic writes one where its delivery-status attributes name a role."
             if name[:4] == "sns/"
             else ""
         )
-        raise Missing(f"There is no log group {name[:200]} in {visit.place.region} (yet).{why}") from None
+        raise Missing(f"There is no log group {name[:200]} in {visit.scope.region} (yet).{why}") from None
 
 
 def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -> LogQuery:

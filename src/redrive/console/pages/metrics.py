@@ -52,11 +52,11 @@ async def page(visit: Visit) -> Page:
     fitting = exactly or fitting
     chosen = bool(namespace or name or of)
     drawn = fitting[:DRAWN_MAX] if chosen else []
-    place = visit.place
-    hour = await last_hour(visit.installation.telemetry, [] if chosen else rate_series([place]), visit.now)
+    scope = visit.scope
+    hour = await last_hour(visit.installation.telemetry, [] if chosen else rate_series([scope]), visit.now)
     values = {
         "chosen": chosen,
-        "traffic": None if chosen else traffic_chart(hour, [place], visit.now),
+        "traffic": None if chosen else traffic_chart(hour, [scope], visit.now),
         "things": [] if chosen else _things(visit, names),
         "charts": await _charts(visit, drawn, since),
         "others": [
@@ -108,8 +108,8 @@ def _choice(visit: Visit) -> str:
 
 async def _metric_names(visit: Visit) -> list[MetricName]:
     """The metrics with points in the time that is kept; those of a thing together."""
-    place = visit.place
-    query = SeriesQuery(place.account, place.region, _SERIES_MAX, active_since=max(0, visit.now - _KEPT_MS))
+    scope = visit.scope
+    query = SeriesQuery(scope.account, scope.region, _SERIES_MAX, active_since=max(0, visit.now - _KEPT_MS))
     series = await visit.installation.telemetry.find_series(query)
     metrics = {metric for each in series for metric in names_of(each)}
     return sorted(metrics, key=lambda metric: (metric.namespace, metric.dimensions, metric.name))
@@ -127,8 +127,8 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     """The lines of some metrics: all of their points by one read."""
     span_ms, period_ms = _SPANS[since]
     begin = max(0, (visit.now - span_ms) // period_ms * period_ms)
-    place = visit.place
-    series = {metric: series_of(place.account, place.region, metric) for metric in metrics}
+    scope = visit.scope
+    series = {metric: series_of(scope.account, scope.region, metric) for metric in metrics}
     all_series = [each for own in series.values() for each in own]
     query = PointQuery(all_series, begin, visit.now + 1, period_ms)
     buckets = await visit.installation.telemetry.find_points_each(query) if all_series else {}

@@ -97,7 +97,7 @@ async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool 
     of = _of(visit)
     thing = visit.asked("thing") or visit.asked(of)
     topics = await visit.engine.resources.topics.of_account(
-        visit.place.account, visit.place.region, limit=_TOPICS_OFFERED
+        visit.scope.account, visit.scope.region, limit=_TOPICS_OFFERED
     )
     values = {
         "notice": notice,

@@ -10,43 +10,43 @@ from redrive.console import navigation
 from redrive.console.arrivals import REMEMBERED_MS, last_arrival
 from redrive.console.first_steps import first_steps
 from redrive.console.hour import Hour, last_hour
-from redrive.console.navigation import read_place
+from redrive.console.navigation import read_scope
 from redrive.console.needs import error_series, needs
 from redrive.console.nodes import Node
 from redrive.console.rates import rate_series, rates, traffic_chart
 from redrive.console.unattended import long_waiting, receive_series
 from redrive.console.undelivered import COUNTED_MAX
 from redrive.console.visit import Page, Redirect, Unusable, Visit
-from redrive.console.words import place_text
-from redrive.engine.operations import PLACES_MAX
+from redrive.console.words import scope_text
+from redrive.engine.operations import SCOPES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.levels import Level
-from redrive.telemetry.traffic import place_series
+from redrive.telemetry.traffic import scope_series
 
 
 async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
-    seen = await places_seen(visit)
-    places = seen.places
-    dead = await visit.engine.operations.dead_letter_queues_of(places, COUNTED_MAX)
+    seen = await scopes_seen(visit)
+    scopes = seen.scopes
+    dead = await visit.engine.operations.dead_letter_queues_of(scopes, COUNTED_MAX)
     levels = visit.installation.queue_levels()
-    waiting = long_waiting(levels, places, {each.queue.name for each in dead})
-    series = [*rate_series(places), *receive_series(waiting), *await error_series(visit, places)]
+    waiting = long_waiting(levels, scopes, {each.queue.name for each in dead})
+    series = [*rate_series(scopes), *receive_series(waiting), *await error_series(visit, scopes)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
-    needs_now, node = await needs(visit, places, dead, waiting, hour), await _node(visit)
+    needs_now, node = await needs(visit, scopes, dead, waiting, hour), await _node(visit)
     values = {
         "totals": needs_now,
         "needs": needs_now.needs,
-        **({} if needs_now.needs else await _last_dead_letter(visit, places, node["node"])),
-        "rates": rates(hour, places, visit.now),
-        "chart": traffic_chart(hour, places, visit.now) if places else None,
-        "waiting": _waiting(levels, places, {each.queue.name for each in dead}),
+        **({} if needs_now.needs else await _last_dead_letter(visit, scopes, node["node"])),
+        "rates": rates(hour, scopes, visit.now),
+        "chart": traffic_chart(hour, scopes, visit.now) if scopes else None,
+        "waiting": _waiting(levels, scopes, {each.queue.name for each in dead}),
         "dead": sum(each.letters for each in dead),
-        "places_shown": len(places),
-        **await _first_steps(visit, places, sent=_sent(hour, places) or bool(levels)),
+        "scopes_shown": len(scopes),
+        **await _first_steps(visit, scopes, sent=_sent(hour, scopes) or bool(levels)),
         **node,
-        "links": [_links(visit, place) for place in places],
+        "links": [_links(visit, scope) for scope in scopes],
         "of": visit.asked("of"),
         "first": visit.link_anywhere("") if visit.asked("of") or visit.asked("after") else "",
         "next": "" if seen.last is None else _behind(visit, seen.last),
@@ -55,7 +55,7 @@ async def page(visit: Visit) -> Page:
 
 
 async def chosen(visit: Visit) -> Redirect:
-    """Go where the picker leads: to a place's dead letters, or to all places of an account or Azure subscription."""
+    """Go where the picker leads: to a scope's dead letters, or to all scopes of an account or Azure subscription."""
     account, slash, region = visit.asked("place").strip().partition("/")
     if not account or not visit.session.sees(account) or (slash and not region):
         raise Unusable(
@@ -74,35 +74,35 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
 class Seen(NamedTuple):
     """Accounts and regions, in the order of their keys."""
 
-    places: list[ResourceName]  # Those with queues or topics that the visitor sees
+    scopes: list[ResourceName]  # Those with queues or topics that the visitor sees
     # The last that was looked at, where there may be more behind it; None: these are all.
     last: ResourceName | None
 
 
-async def places_seen(visit: Visit) -> Seen:
-    """The places that a visitor asks for and sees, of the next fifty that there are.
+async def scopes_seen(visit: Visit) -> Seen:
+    """The scopes that a visitor asks for and sees, of the next fifty that there are.
 
     Those of the visitor's own account are found behind any number of others. Whatever else there is, such as its Azure
     subscriptions, is among the next fifty, or is named to the picker.
     """
     operations, session = visit.engine.operations, visit.session
-    if only := read_place(visit.asked("place")):
+    if only := read_scope(visit.asked("place")):
         return Seen([only] if session.sees(only.account) else [], None)
-    of, after = visit.asked("of"), read_place(visit.asked("after"))
-    candidates = await operations.places(of, after)
-    seen = {place for place in candidates if session.sees(place.account) and not place.private}
+    of, after = visit.asked("of"), read_scope(visit.asked("after"))
+    candidates = await operations.scopes(of, after)
+    seen = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
     if session.account is not None and not of and after is None:
-        seen.update(await operations.places(session.account))
-    places = sorted(seen, key=lambda place: place.key)
-    return Seen(places, candidates[-1] if len(candidates) >= PLACES_MAX else None)
+        seen.update(await operations.scopes(session.account))
+    scopes = sorted(seen, key=lambda scope: scope.key)
+    return Seen(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
 
 
-def _behind(visit: Visit, place: ResourceName) -> str:
-    """The link to the places behind the last that was looked at; the one with an empty name is Overview itself."""
-    return visit.link_anywhere("", of=visit.asked("of"), after=f"{place.account}/{place.region}")
+def _behind(visit: Visit, scope: ResourceName) -> str:
+    """The link to the scopes behind the last that was looked at; the one with an empty name is Overview itself."""
+    return visit.link_anywhere("", of=visit.asked("of"), after=f"{scope.account}/{scope.region}")
 
 
-async def _last_dead_letter(visit: Visit, places: list[ResourceName], node: Node) -> dict[str, Any]:
+async def _last_dead_letter(visit: Visit, scopes: list[ResourceName], node: Node) -> dict[str, Any]:
     """The moment at which the last dead letter came, for a page on which nothing else stands; as far as is known.
 
     None is known to have come in 14 days, or since a younger node began to count. Nodes begin by the system's clock;
@@ -111,7 +111,7 @@ async def _last_dead_letter(visit: Visit, places: list[ResourceName], node: Node
     installation = visit.installation
     young = installation.hands is None and visit.now - node.started_at < REMEMBERED_MS
     return {
-        "last_dead": await last_arrival(installation.telemetry, places, visit.now),
+        "last_dead": await last_arrival(installation.telemetry, scopes, visit.now),
         "counted_days": 0 if young else REMEMBERED_MS // DAY_MS,
     }
 
@@ -137,13 +137,13 @@ def _within(seconds: float) -> str:
 
 
 def _waiting(
-    levels: Sequence[Level], places: Collection[ResourceName], dead: Collection[ResourceName]
+    levels: Sequence[Level], scopes: Collection[ResourceName], dead: Collection[ResourceName]
 ) -> dict[str, Any]:
     """The number of messages that wait, dead letters aside, and the queue of the oldest, at the last look."""
     here = [
         level
         for level in levels
-        if level.name._replace(name="") in places and level.name not in dead and level.counts.available
+        if level.name._replace(name="") in scopes and level.name not in dead and level.counts.available
     ]
     return {
         "number": sum(level.counts.available for level in here),
@@ -151,25 +151,25 @@ def _waiting(
     }
 
 
-async def _first_steps(visit: Visit, places: Sequence[ResourceName], *, sent: bool) -> dict[str, Any]:
+async def _first_steps(visit: Visit, scopes: Sequence[ResourceName], *, sent: bool) -> dict[str, Any]:
     """The first steps on an empty server; its page goes on showing them, as they are done, until it is left."""
     chooses = any(visit.asked(name) for name in ("of", "after", "place"))
-    if chooses or len(places) > 1 or (places and not visit.asked("steps")):
+    if chooses or len(scopes) > 1 or (scopes and not visit.asked("steps")):
         return {"steps": []}
-    steps = await first_steps(visit, places[0] if places else None, sent=sent)
+    steps = await first_steps(visit, scopes[0] if scopes else None, sent=sent)
     return {"steps": steps, "live_from": visit.link_anywhere("", steps="yes")}
 
 
-def _sent(hour: Hour, places: Sequence[ResourceName]) -> bool:
+def _sent(hour: Hour, scopes: Sequence[ResourceName]) -> bool:
     """True if something was sent in the last hour."""
-    return any(hour.total(place_series(place, "sent")) for place in places)
+    return any(hour.total(scope_series(scope, "sent")) for scope in scopes)
 
 
-def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
+def _links(visit: Visit, scope: ResourceName) -> dict[str, str]:
     return {
-        "name": place_text(place),
-        "alone": f"{visit.base}/?{navigation.at_query(place)}",
-        "queues": visit.link_in(place, "queues"),
-        "dead": visit.link_in(place, "dead-letters"),
-        "event_grid": "" if is_account(place.account) else visit.link_in(place, "event-grid"),
+        "name": scope_text(scope),
+        "alone": f"{visit.base}/?{navigation.at_query(scope)}",
+        "queues": visit.link_in(scope, "queues"),
+        "dead": visit.link_in(scope, "dead-letters"),
+        "event_grid": "" if is_account(scope.account) else visit.link_in(scope, "event-grid"),
     }

@@ -21,14 +21,14 @@ _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 
 async def listed(visit: Visit) -> Page:
     """Queues, the fullest first, each with its numbers and its last hour: one read for all of them each."""
-    place, prefix = visit.place, visit.asked("prefix")
+    scope, prefix = visit.scope, visit.asked("prefix")
     part = await find_queues(visit)
     page = part.queues
     counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
-    targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
+    targets = await visit.engine.operations.dead_letter_targets(scope.account, scope.region)
     names_shown = {queue.name for queue in page}
     levels = {each.name: each for each in visit.installation.queue_levels() if each.name in names_shown}
-    waiting = long_waiting(list(levels.values()), [visit.place], targets)
+    waiting = long_waiting(list(levels.values()), [visit.scope], targets)
     series = [*flow_series(names_shown), *receive_series(waiting)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
     lonely = {each.name for each in unattended(waiting, hour)}
@@ -80,7 +80,7 @@ async def one(visit: Visit) -> Page:
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     sources = await visit.engine.operations.sources(queue)
     level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
-    waiting = [] if sources else long_waiting(level, [visit.place], ())
+    waiting = [] if sources else long_waiting(level, [visit.scope], ())
     series = [*flow_series([queue.name], ALL), *receive_series(waiting)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
     values = {

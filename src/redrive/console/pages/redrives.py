@@ -123,7 +123,7 @@ async def _moves(visit: Visit, queue: Queue) -> list[tuple[str, int, str]]:
 
 async def _queue_names(visit: Visit) -> list[str]:
     """Names to suggest as a destination."""
-    queues = await visit.engine.resources.queues.find(visit.place, "", SUGGESTED_MAX)
+    queues = await visit.engine.resources.queues.find(visit.scope, "", SUGGESTED_MAX)
     return [queue.name.name for queue in queues]
 
 
@@ -167,9 +167,9 @@ async def start(visit: Visit) -> Page | Redirect:
 
 async def listed(visit: Visit) -> Page:
     """The redrives of an account and region, those under way first and then the latest: the last ten of each queue."""
-    place = visit.place
+    scope = visit.scope
     tasks = await visit.engine.resources.documents.find(
-        TASK, f"{place.account}/{place.region}/", limit=LISTED_MAX
+        TASK, f"{scope.account}/{scope.region}/", limit=LISTED_MAX
     )
     tasks.sort(key=lambda task: (not task.state.active, -task.started_at))
     rows = [
@@ -295,7 +295,7 @@ async def _destination(visit: Visit) -> Queue | None:
     name = visit.asked("to").strip()
     if not name:
         return None
-    queue = await visit.engine.resources.queues.get(visit.place._replace(name=name))
+    queue = await visit.engine.resources.queues.get(visit.scope._replace(name=name))
     if queue is None:
         raise Unusable(f"There is no queue {name[:80]} to send them to.")
     return queue

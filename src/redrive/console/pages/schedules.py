@@ -54,13 +54,13 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
         "notice": notice or tried.refused,
         "refused_field": tried.refused_field,
         "result": None,
-        "place": visit.place if "account" in visit.args else None,
+        "place": visit.scope if "account" in visit.args else None,
         "subscription": subscription,
         "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
     }
     if tried.plan is not None:
         values["result"] = _result(visit, tried, tried.plan, subscription)
-    # A refusal takes only the place of the one before it: the last curve stays on the screen.
+    # A refusal replaces only the refusal before it: the last curve stays on the screen.
     return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
@@ -183,7 +183,7 @@ async def save(visit: Visit) -> Page | Redirect:
         )
     except AwsError as error:
         return await _page(visit, error.message, _REFUSED)
-    sentence = f"{subscription.endpoint_place} is retried by this policy from now on"
+    sentence = f"{subscription.redacted_endpoint} is retried by this policy from now on"
     link = visit.link("topics", subscription.topic.name, subscription.id)
     return Redirect(link, sentence=sentence, before=_lines(before), after=_lines(policy))
 
@@ -196,7 +196,7 @@ async def _subscription(visit: Visit) -> Subscription | None:
     """The subscription that the lab was opened for, if it was for one."""
     if "account" not in visit.args or not visit.asked("subscription"):
         return None
-    topic: ResourceName = visit.place._replace(name=visit.asked("topic"))
+    topic: ResourceName = visit.scope._replace(name=visit.asked("topic"))
     subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("subscription"))
     if subscription is None:
         raise Missing(f"There is no subscription {visit.asked('subscription')[:80]} of {topic.name[:80]}.")

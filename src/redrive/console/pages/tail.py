@@ -35,9 +35,9 @@ async def page(visit: Visit) -> Page:
 
 
 def _of(visit: Visit) -> Iterator[Line]:
-    place = visit.place
+    scope = visit.scope
     for line in visit.installation.tail.lines():
-        if line.place.account == place.account and line.place.region == place.region:
+        if line.resource.account == scope.account and line.resource.region == scope.region:
             yield line
 
 
@@ -48,21 +48,21 @@ def _fits(line: Line, chosen: str, part: str) -> bool:
         return False
     if not part:
         return True
-    to = "" if line.subscription is None else f"{line.subscription.id} {line.subscription.endpoint_place}"
-    return part in line.place.name or part in to or part == line.message_id
+    to = "" if line.subscription is None else f"{line.subscription.id} {line.subscription.redacted_endpoint}"
+    return part in line.resource.name or part in to or part == line.message_id
 
 
 def _row(visit: Visit, line: Line) -> dict[str, Any]:
     subscription = line.subscription
     if subscription is None:
         rooms = "topics" if line.what == "published" else "queues"
-        link = visit.link(rooms, line.place.name)
+        link = visit.link(rooms, line.resource.name)
     else:
         link = visit.link("topics", subscription.topic.name, subscription.id)
     return {
         "line": line,
         "colour": _COLOURS.get(line.what, "info"),
         "link": link,
-        "to": "" if subscription is None else subscription.endpoint_place,
+        "to": "" if subscription is None else subscription.redacted_endpoint,
         "message": visit.link("messages", line.message_id) if line.message_id else "",
     }

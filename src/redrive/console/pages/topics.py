@@ -70,7 +70,7 @@ _REFUSED: Final = 400
 async def listed(visit: Visit) -> Page:
     """Topics by name, and before them on the first page those with subscriptions that need attention."""
     prefix, after = visit.asked("prefix"), visit.asked("after")
-    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.place])]
+    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.scope])]
     page, last = await _topics(visit, Counter(troubled))
     numbers = await _subscriptions_of(visit, page, after)
     series = [each for topic in page for each in topic_hour_series(topic.name)]
@@ -110,7 +110,7 @@ async def listed(visit: Visit) -> Page:
 
 async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], str]:
     """The topics of a page, and the name to go on behind; empty: this is the last page."""
-    place, prefix, after = visit.place, visit.asked("prefix"), visit.asked("after")
+    scope, prefix, after = visit.scope, visit.asked("prefix"), visit.asked("after")
     names = [ResourceName.from_key(key) for key, _ in troubled.most_common()]
     first = [name for name in names if name.name.startswith(prefix)][: PAGE_ROWS // 2]
     topics = visit.engine.resources.topics
@@ -120,7 +120,7 @@ async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], st
     others = [
         topic
         for topic in await topics.find(
-            place._replace(name=prefix), place._replace(name=after).key if after else "", limit
+            scope._replace(name=prefix), scope._replace(name=after).key if after else "", limit
         )
         if topic.name not in first
     ]
@@ -131,7 +131,7 @@ async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], st
 async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict[ResourceName, int | None]:
     """The number of subscriptions of each topic of a page; None: there may be more than were looked at."""
     account, region = visit.args["account"], visit.args["region"]
-    behind = visit.place._replace(name=after).key if after else ""
+    behind = visit.scope._replace(name=after).key if after else ""
     looked_at = await visit.engine.resources.subscriptions.of_account(
         account, region, behind, SUBSCRIPTIONS_MAX
     )
@@ -359,7 +359,7 @@ def _arn(topic: Topic) -> str:
 
 
 async def _topic(visit: Visit) -> Topic:
-    name = visit.place._replace(name=visit.args["topic"])
+    name = visit.scope._replace(name=visit.args["topic"])
     topic = await visit.engine.resources.topics.get(name)
     if topic is None:
         raise Missing(f"There is no topic {name.name[:80]} in {name.account} {name.region}.")

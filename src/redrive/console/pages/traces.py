@@ -32,9 +32,9 @@ async def search(visit: Visit) -> Page | Redirect:
 
 async def one(visit: Visit) -> Page:
     """A publication: who still has to get it, who never will, and of whom nothing is left to tell."""
-    place = visit.place
+    scope = visit.scope
     message_id = visit.args["message"][:100]
-    trace = await visit.engine.operations.trace(place.account, place.region, message_id)
+    trace = await visit.engine.operations.trace(scope.account, scope.region, message_id)
     topics = _topics(visit, trace)
     axis = _axis(visit, trace)
     rows = [_row(visit, axis, each) for each in trace.deliveries]
@@ -75,7 +75,7 @@ def _topics(visit: Visit, trace: Trace) -> set[ResourceName]:
     """The topics that it was published to, as far as a delivery of it stands or the link names one."""
     topics = {each.topic for each in map(_subscription, trace.deliveries) if each is not None}
     if visit.asked("topic"):
-        topics.add(visit.place._replace(name=visit.asked("topic")))
+        topics.add(visit.scope._replace(name=visit.asked("topic")))
     return topics
 
 
@@ -91,7 +91,7 @@ async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list
         subscriptions += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
     return [
         {
-            "name": each.endpoint_place,
+            "name": each.redacted_endpoint,
             "protocol": each.protocol,
             "link": visit.link_in(each.topic, "topics", each.topic.name, each.id),
             "filter": each.filter_text,
@@ -130,7 +130,7 @@ def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
     link = plan = ""
     name, icon = "?", "queue"
     if subscription is not None:
-        name, icon = subscription.endpoint_place, "endpoint"
+        name, icon = subscription.redacted_endpoint, "endpoint"
         link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     elif traced.letter.from_queue is not None:
         name = traced.letter.from_queue.name

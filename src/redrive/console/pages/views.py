@@ -72,4 +72,4 @@ async def _views(visit: Visit) -> Sequence[SavedView]:
 
 
 def _key(visit: Visit) -> str:
-    return f"{visit.place.account}/{visit.place.region}"
+    return f"{visit.scope.account}/{visit.scope.region}"

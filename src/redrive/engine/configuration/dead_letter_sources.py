@@ -27,7 +27,7 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
 
-PLACES_MAX: Final = 50
+SCOPES_MAX: Final = 50
 ACCOUNTS_MAX: Final = 1000  # remembered: callers name accounts, and may name any
 _AFTER_ALL: Final = "\U0010ffff"
 
@@ -43,7 +43,7 @@ UNKNOWN: Final = LetterOrigin(None, None)
 
 
 class Sources(NamedTuple):
-    """The places that send their dead letters to one queue."""
+    """The queues and topics whose dead letters go to one queue."""
 
     queues: list[ResourceName]
     subscriptions: list[Subscription]
@@ -75,14 +75,14 @@ class DeadLetterSources:
         )
         self._of_deleted = CountByKey(directory, TOMBSTONE, grave_key, _target_of_deleted)
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
-        self._places: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
+        self._scopes: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
         directory.on_forget(self._changed)
         directory.on_write(lambda kind, key, _: self._changed(kind, key))
 
     def _changed(self, kind: str, key: str) -> None:
         """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
         if kind in ("", QUEUE.name, TOPIC.name):
-            self._places.clear()
+            self._scopes.clear()
         if kind in ("", QUEUE.name):
             self._queues.changed(key)
         if kind in ("", SUBSCRIPTION.name):
@@ -165,34 +165,34 @@ class DeadLetterSources:
             )
         return origins
 
-    async def places(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
+    async def scopes(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
         """The accounts and regions that have queues or topics, in order, as far as 50: their names are empty.
 
         They are looked for again only once a queue or a topic has changed: each costs two reads.
 
         Args:
             account: Those of this account alone; empty: of all accounts.
-            after: Those behind this place alone; None: from the first.
+            after: Those behind this scope alone; None: from the first.
         """
         begin = "" if after is None else f"{after.account}/{after.region}/{_AFTER_ALL}"
-        if (account, begin) in self._places:
-            return self._places[account, begin]
+        if (account, begin) in self._scopes:
+            return self._scopes[account, begin]
         prefix = f"{account}/" if account else ""
         before = self._directory.changes
         of_each = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
         # In the order of keys, which the next ones are looked for by: `rg-a/` comes before `rg/`.
         different = {name for names in of_each for name in names}
-        places = sorted(different, key=lambda name: name.key)[:PLACES_MAX]
+        scopes = sorted(different, key=lambda name: name.key)[:SCOPES_MAX]
         if self._directory.changes == before:
-            if len(self._places) >= ACCOUNTS_MAX:
-                self._places.clear()
-            self._places[account, begin] = places
-        return places
+            if len(self._scopes) >= ACCOUNTS_MAX:
+                self._scopes.clear()
+            self._scopes[account, begin] = scopes
+        return scopes
 
     async def _places_with(self, kind: DocumentKind[Any], prefix: str, after: str) -> list[ResourceName]:
-        """The first places that have something of a kind, by a read each."""
+        """The first scopes that have something of a kind, by a read each."""
         names: list[ResourceName] = []
-        while len(names) < PLACES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
+        while len(names) < SCOPES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
             names.append(page[0].name._replace(name=""))
             after = f"{names[-1].key}{_AFTER_ALL}"
         return names

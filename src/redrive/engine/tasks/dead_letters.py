@@ -79,12 +79,12 @@ class DeadLetters:
         return await self.queues_of([ResourceName(account, region, "")], count_max)
 
     async def queues_of(
-        self, places: Sequence[ResourceName], count_max: int | None = None
+        self, scopes: Sequence[ResourceName], count_max: int | None = None
     ) -> list[DeadLetterQueue]:
         """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
         sources = {
             target: existing
-            for location in places
+            for location in scopes
             for target, existing in (await self._sources.by_target(location.account, location.region)).items()
         }
         existing = [await self._queues.get(name) for name in sources]
@@ -125,9 +125,9 @@ class DeadLetters:
         """The queues and subscriptions that send their dead letters to this one."""
         return await self._sources.of(queue.name)
 
-    async def places(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
-        """The accounts and regions that have queues or topics (`DeadLetterSources.places`)."""
-        return await self._sources.places(account, after)
+    async def scopes(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
+        """The accounts and regions that have queues or topics (`DeadLetterSources.scopes`)."""
+        return await self._sources.scopes(account, after)
 
     async def causes(self, queue: Queue, limit: int, count_max: int) -> list[CauseDetails]:
         """The causes of a queue's dead letters, the most frequent first: three reads, and two for unknown origins.
@@ -147,8 +147,8 @@ class DeadLetters:
 
     async def ends(self, queue: Queue, counts: Sequence[CauseCount]) -> list[Delivery]:
         """The first and the last dead letter of each cause: one read."""
-        places = sorted({seq for count in counts for seq in (count.first_seq, count.last_seq)})
-        return await self.peek(LookRequest(queue.id, len(places), seqs=places)) if places else []
+        seqs = sorted({seq for count in counts for seq in (count.first_seq, count.last_seq)})
+        return await self.peek(LookRequest(queue.id, len(seqs), seqs=seqs)) if seqs else []
 
     async def causes_of(
         self, counts: Sequence[CauseCount], letters: Sequence[DeadLetter]

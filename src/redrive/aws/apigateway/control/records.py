@@ -139,10 +139,10 @@ CHOSEN_TAG: Final = "_custom_id_"
 """The tag by which callers choose the id of an API that they make, as LocalStack has it."""
 
 
-def new_id(chance: random.Random, chars: int = PART_CHARS) -> str:
+def new_id(rng: random.Random, chars: int = PART_CHARS) -> str:
     """An id of so many small letters and digits; it begins with a letter, as names of hosts do."""
-    rest = (chance.choice(_LETTERS) for _ in range(chars - 1))
-    return chance.choice(string.ascii_lowercase) + "".join(rest)
+    rest = (rng.choice(_LETTERS) for _ in range(chars - 1))
+    return rng.choice(string.ascii_lowercase) + "".join(rest)
 
 
 def chosen_id(tags: dict[str, str]) -> str:

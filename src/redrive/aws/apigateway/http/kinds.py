@@ -153,13 +153,13 @@ class HttpPartOperations:
         """Do it for this kind, in the APIs of an engine."""
         self._kind = kind
         self._apis = apis
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
 
     async def create(self, call: Call, params: Structure) -> Structure:
         """Make one."""
         kind = self._kind
         if not kind.chosen:
-            params = {**params, kind.id: new_id(self._chance, _ID_CHARS)}
+            params = {**params, kind.id: new_id(self._rng, _ID_CHARS)}
 
         def change(tree: Tree) -> Structure:
             if params[kind.id] in (tree.get(kind.place) or {}):

@@ -37,12 +37,12 @@ class DeploymentOperations:
 
     def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._engine = engine
-        self._chance = engine.runtime.chance
+        self._rng = engine.runtime.rng
         self._apis = apis
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
-        made_id = new_id(self._chance)
+        made_id = new_id(self._rng)
         name = params.get("stageName")
 
         async def decide(draft: Draft) -> ApiDeployment:

@@ -58,12 +58,12 @@ def id_in(text: str) -> str:
 
 
 def made_up(
-    chance: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
+    rng: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
 ) -> str:
     """A name for a resource, which nobody else has: `<stack>-<logical id>-<12 characters>`, shortened to fit.
 
     Args:
-        chance: For the last part.
+        rng: For the last part.
         stack: The stack's name.
         logical_id: The resource's name in the template.
         chars_max: Of the name, 40 at least; 0: as long as it is.
@@ -71,7 +71,7 @@ def made_up(
         lower_case: It has small letters only.
     """
     letters = string.ascii_lowercase if lower_case else string.ascii_letters
-    end = "".join(chance.choices(letters + string.digits, k=_RANDOM_CHARS))
+    end = "".join(rng.choices(letters + string.digits, k=_RANDOM_CHARS))
     room = (chars_max or 10_000) - len(end) - len(suffix) - 2
     logical = _STRANGE.sub("", logical_id)[: max(room // 2, room - len(stack))]
     name = f"{stack[: room - len(logical)]}-{logical}-{end}{suffix}"
