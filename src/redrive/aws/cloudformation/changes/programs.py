@@ -45,7 +45,7 @@ from redrive.aws.cloudformation.template.transforms import (
     locations_in,
     with_parts,
 )
-from redrive.aws.cloudformation.types.resource_type import Ask
+from redrive.aws.cloudformation.types.calls import Ask
 from redrive.aws.cloudformation.types.table import KNOWN, offered_types
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls

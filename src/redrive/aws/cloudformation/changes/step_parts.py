@@ -20,14 +20,8 @@ from redrive.aws.cloudformation.documents.history import (
 from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource, made_up
 from redrive.aws.cloudformation.documents.signals import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.types.resource_type import (
-    Act,
-    Ask,
-    FailedAfterCreation,
-    ResourceSpec,
-    ResourceState,
-    ResourceType,
-)
+from redrive.aws.cloudformation.types.calls import Ask, FailedAfterCreation, ResourceSpec, ResourceState
+from redrive.aws.cloudformation.types.resource_type import Act, ResourceType
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError

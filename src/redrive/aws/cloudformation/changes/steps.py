@@ -12,13 +12,8 @@ from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import Before, Leftover, StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
-from redrive.aws.cloudformation.types.resource_type import (
-    Ask,
-    ResourceSpec,
-    ResourceState,
-    ResourceType,
-    changed_properties,
-)
+from redrive.aws.cloudformation.types.calls import Ask, ResourceSpec, ResourceState, changed_properties
+from redrive.aws.cloudformation.types.resource_type import ResourceType
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 

@@ -12,7 +12,7 @@ from redrive.aws.cloudformation.template.functions import evaluate, scalar
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.scope import EvaluationScope
 from redrive.aws.cloudformation.template.sections import OutputDefinition, ResourceDefinition
-from redrive.aws.cloudformation.types.resource_type import Ask
+from redrive.aws.cloudformation.types.calls import Ask
 from redrive.aws.wire.errors import AwsError
 from redrive.model.budget import Budget, OverBudgetError
 

@@ -20,7 +20,7 @@ from redrive.aws.cloudformation.documents.records import (
     resource_key,
 )
 from redrive.aws.cloudformation.documents.signals import StackSignals
-from redrive.aws.cloudformation.types.resource_type import as_text
+from redrive.aws.cloudformation.types.calls import as_text
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError

@@ -13,7 +13,7 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
-from redrive.aws.cloudformation.types.resource_type import changed_properties
+from redrive.aws.cloudformation.types.calls import changed_properties
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine

@@ -1,4 +1,4 @@
-"""Types of Amazon API Gateway's REST APIs."""
+"""Types of Amazon API Gateway's REST APIs: the APIs, their resources, models and authorizers."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,32 +7,41 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    TagCalls,
     as_text,
+    is_own,
     lowered,
     lowered_keys,
+    own_tags,
     pick,
+    stored_text,
     without_absence,
 )
-from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import TagCalls, is_own, own_tags
+from redrive.aws.cloudformation.types.resource_type import (
+    ID,
+    Description,
+    Factory,
+    Parameters,
+    ResourceType,
+    Row,
+    small,
+)
 
 SERVICE: Final = "apigateway"
 _PAGE_MAX: Final = 500
 
 
 def arn_of(spec: ResourceSpec, path: str) -> str:
-    """The ARN by which API Gateway knows a resource for its tags: no account stands in it."""
+    """The ARN of a resource that has tags: without an account."""
     return f"arn:aws:apigateway:{spec.stack.region}::{path}"
 
 
 _BINARY: Final = "/binaryMediaTypes"  # each of which has a path of its own
-#: What is taken away by a replacement without a value.
+#: Paths that are cleared by a replacement without a value.
 _ONLY_REPLACED: Final = frozenset(
     {
         *("/description", "/customerId", "/enabled", "/schema", "/minimumCompressionSize"),
@@ -44,13 +53,7 @@ _ONLY_REPLACED: Final = frozenset(
 def patches(
     before: Mapping[str, Any], after: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """The patch operations that lead from properties to others.
-
-    Args:
-        before: As they were.
-        after: As they shall be.
-        names: Properties, and the paths that they have; those of maps have a path for each key.
-    """
+    """The patch operations that change properties; `names` has their paths. In a map each key has a path of its own."""
     operations: list[dict[str, str]] = []
     for name, path in names.items():
         old, new = before.get(name), after.get(name)
@@ -88,61 +91,95 @@ _API: Final[Mapping[str, str]] = {
     "Policy": "/policy",
     "BinaryMediaTypes": _BINARY,
 }
-#: Of whatever it keeps tags for, named by ARNs.
 TAGS: Final = TagCalls(
     SERVICE, "GetTags", "TagResource", "UntagResource", tags="tags", keys="tagKeys", pair=()
 )
 
 
-class RestApiType(ResourceType):
-    """`AWS::ApiGateway::RestApi`; its id is what API Gateway gives it."""
+class TaggedType(ResourceType):
+    """A type of what API Gateway gives an id, found again by the tags of its stack."""
 
     service = SERVICE
     name_property = "Name"
+    collection: ClassVar[str]  # The path of all of them
+    attribute: ClassVar[str]  # The attribute that is its id
+
+    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that it is created with, besides its name and tags."""
+        raise NotImplementedError
+
+    def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The patch operations that change it."""
+        raise NotImplementedError
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        properties = spec.properties
-        api_id = await self.find(ask, spec) if spec.again else ""
-        if api_id:
-            answer = await ask(SERVICE, "GetRestApi", restApiId=api_id)
-        else:
-            settings = lowered_keys(pick(properties, *_SETTINGS))
-            if "Policy" in properties:
-                settings["policy"] = as_text(properties["Policy"])
-            if "ApiKeySourceType" in properties:
-                settings["apiKeySource"] = properties["ApiKeySourceType"]
-            if "EndpointConfiguration" in properties:
-                settings["endpointConfiguration"] = _endpoints(properties["EndpointConfiguration"])
-            name = text_of(properties.get("Name") or spec.name)
-            answer = await ask(SERVICE, "CreateRestApi", tags=own_tags(spec), **{**settings, "name": name})
-        await _put_body(ask, answer["id"], properties)
-        return _made_api(answer)
+        own_id = await self.find(ask, spec) if spec.again else ""
+        if not own_id:
+            name = text_of(spec.properties.get(self.name_property) or spec.name)
+            params = {**self.params(spec.properties), "name": name, "tags": own_tags(spec)}
+            own_id = (await ask(SERVICE, f"Create{self.noun}", **params))["id"]
+        return ResourceState(own_id, {self.attribute: own_id})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        api_id, properties = spec.physical_id, spec.properties
-        if any(before.get(name) != properties.get(name) for name in _BODY):
-            await _put_body(ask, api_id, properties)
-        operations = patches(before, properties, _API)
-        answer = await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/restapis/{api_id}"))
-        return _made_api(answer)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask(SERVICE, "DeleteRestApi", restApiId=spec.physical_id))
+        operations = self.operations(before, spec.properties)
+        await ask(SERVICE, f"Update{self.noun}", **self.identifiers(spec), patchOperations=operations)
+        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"{self.collection}/{spec.physical_id}"))
+        return ResourceState(spec.physical_id, {self.attribute: spec.physical_id})
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return await found_by_tags(ask, spec, "GetRestApis")
+        position: dict[str, str] = {}
+        while True:
+            page = await ask(SERVICE, f"Get{self.noun}s", limit=_PAGE_MAX, **position)
+            for item in page.get("items") or ():
+                if is_own(spec, item.get("tags")):
+                    return str(item["id"])
+            if "position" not in page:
+                return ""
+            position = {"position": page["position"]}
+
+
+class RestApiType(TaggedType):
+    """`AWS::ApiGateway::RestApi`; its id is what API Gateway gives it."""
+
+    noun, attribute, collection = "RestApi", "RestApiId", "/restapis"
+    keys: ClassVar[Parameters] = {"restApiId": ID}
+    description = Description("GetRestApi", ("Name", "Description"), is_lowered=True)
 
     @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        answer = await without_absence(ask(SERVICE, "GetRestApi", restApiId=spec.physical_id))
-        if answer is None:
-            return None
-        return {name: answer[lowered(name)] for name in ("Name", "Description") if lowered(name) in answer}
+    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        params = lowered_keys(pick(properties, *_SETTINGS))
+        if "Policy" in properties:
+            params["policy"] = as_text(properties["Policy"])
+        if "ApiKeySourceType" in properties:
+            params["apiKeySource"] = properties["ApiKeySourceType"]
+        if "EndpointConfiguration" in properties:
+            endpoints = pick(properties["EndpointConfiguration"], "Types", "IpAddressType")
+            params["endpointConfiguration"] = lowered_keys(endpoints)
+        return params
+
+    @override
+    def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
+        return patches(before, after, _API)
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        own_id = (await super().create(ask, spec)).physical_id
+        await _put_body(ask, own_id, spec.properties)
+        return await self._state(ask, own_id)
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        if any(before.get(name) != spec.properties.get(name) for name in _BODY):
+            await _put_body(ask, spec.physical_id, spec.properties)
+        await super().update(ask, spec, before)
+        return await self._state(ask, spec.physical_id)
+
+    async def _state(self, ask: Ask, own_id: str) -> ResourceState:
+        answer = await ask(SERVICE, "GetRestApi", restApiId=own_id)
+        return ResourceState(own_id, {"RestApiId": own_id, "RootResourceId": answer["rootResourceId"]})
 
 
 _SETTINGS: Final = (
@@ -155,143 +192,110 @@ _SETTINGS: Final = (
 _BODY: Final = ("Body", "BodyS3Location", "Mode", "Parameters")
 
 
-async def found_by_tags(ask: Ask, spec: ResourceSpec, operation: str) -> str:
-    """The id of what the stack made, among all that an operation lists; empty: it is not there."""
-    position: dict[str, str] = {}
-    while True:
-        page = await ask(SERVICE, operation, limit=_PAGE_MAX, **position)
-        for item in page.get("items") or ():
-            if is_own(spec, item.get("tags")):
-                return str(item["id"])
-        if "position" not in page:
-            return ""
-        position = {"position": page["position"]}
-
-
-def _endpoints(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return lowered_keys(pick(properties, "Types", "IpAddressType"))
-
-
 async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> None:
-    """Let an API be what its definition says, where it has one."""
+    """Replace an API by its definition, where it has one."""
     if "Body" in properties:
         body = json.dumps(properties["Body"]).encode()
     elif "BodyS3Location" in properties:
         body = await stored_text(ask, properties["BodyS3Location"])
     else:
         return
-    mode = properties.get("Mode", "overwrite")
-    await ask(
-        SERVICE,
-        "PutRestApi",
-        restApiId=api_id,
-        mode=mode,
-        body=body,
-        parameters={name: text_of(value) for name, value in (properties.get("Parameters") or {}).items()},
-    )
-    if "Name" in properties:  # which a definition's title does not take the place of
+    texts = {name: text_of(value) for name, value in (properties.get("Parameters") or {}).items()}
+    params = {"mode": properties.get("Mode", "overwrite"), "body": body, "parameters": texts}
+    await ask(SERVICE, "PutRestApi", restApiId=api_id, **params)
+    if "Name" in properties:  # it counts more than the title of the definition
         operation = {"op": "replace", "path": "/name", "value": text_of(properties["Name"])}
         await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=[operation])
 
 
-def _made_api(answer: Mapping[str, Any]) -> ResourceState:
-    return ResourceState(
-        answer["id"], {"RestApiId": answer["id"], "RootResourceId": answer["rootResourceId"]}
-    )
+# ---- parts of APIs -----------------------------------------------------------------------------------------------------
 
 
-# ---- what APIs consist of --------------------------------------------------------------------------------------------
+class ApiPartType(ResourceType):
+    """A type of parts of REST or HTTP APIs, under an id that API Gateway gives them."""
 
-
-class ApiResourceType(ResourceType):
-    """`AWS::ApiGateway::Resource`."""
-
-    service = SERVICE
     name_chars_max = 0
+    api_property: ClassVar[str]  # The property that is the id of the API
+    created: str  # The member of an answer that has the id of the part
+    matched: ClassVar[tuple[str, ...]]  # The properties that tell a part from others; empty: none do
+    listing: ClassVar[Mapping[str, Any]] = {}  # Further parameters of the operation that lists parts
+
+    @property
+    def id_property(self) -> str:
+        """The name of its id among parameters and attributes."""
+        return f"{self.noun}Id"
+
+    def spelled(self, name: str) -> str:
+        """The service's spelling of a property."""
+        return name
+
+    def params(self, spec: ResourceSpec) -> dict[str, Any]:
+        """The parameters that it is created with."""
+        return {self.spelled(name): value for name, value in spec.properties.items()}
+
+    def state(self, physical_id: str) -> ResourceState:
+        """The resource of an id."""
+        has_attribute = self.id_property in self.schema.read_only
+        return ResourceState(physical_id, {self.id_property: physical_id} if has_attribute else {})
 
     @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        properties = spec.properties
-        if spec.again and (resource_id := await self.find(ask, spec)):
-            return ResourceState(resource_id, {"ResourceId": resource_id})
-        params = lowered_keys(pick(properties, "ParentId", "PathPart"))
-        answer = await ask(SERVICE, "CreateResource", restApiId=properties["RestApiId"], **params)
-        return ResourceState(answer["id"], {"ResourceId": answer["id"]})
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {**self._api(spec), self.spelled(self.id_property): spec.physical_id}
 
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return ResourceState(spec.physical_id, {"ResourceId": spec.physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"restApiId": spec.properties["RestApiId"], "resourceId": spec.physical_id}
-        await without_absence(ask(SERVICE, "DeleteResource", **identifiers))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        properties = spec.properties
-        request = ask(SERVICE, "GetResources", restApiId=properties["RestApiId"], limit=_PAGE_MAX)
-        answer = await without_absence(request)
-        for item in (answer or {}).get("items") or ():
-            if (item.get("parentId"), item.get("pathPart")) == (
-                properties["ParentId"],
-                properties["PathPart"],
-            ):
-                return str(item["id"])
-        return ""
-
-
-class RestApiPartType(ResourceType):
-    """A type of what an API has under an id that it is given."""
-
-    service = SERVICE
-    name_chars_max = 0
-    noun: ClassVar[str]  # The vendor's name of it in operations
-    parameter: ClassVar[str]  # Of the operations that take its id
-    created: ClassVar[str] = "id"  # The member of their answer with the id
-    paths: ClassVar[Mapping[str, str]]  # Properties, and the paths by which they are changed
-
-    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that it is made by, besides the API's id."""
-        return lowered_keys({name: value for name, value in properties.items() if name != "RestApiId"})
-
-    def made(self, physical_id: str) -> ResourceState:
-        """The resource as it was made."""
-        name = f"{self.noun}Id"
-        return ResourceState(physical_id, {name: physical_id} if name in self.schema.read_only else {})
+    def _api(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {self.spelled(self.api_property): spec.properties[self.api_property]}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (part_id := await self.find(ask, spec)):
-            return self.made(part_id)
-        properties = spec.properties
-        if not properties.get("Name") and "Name" in self.schema.properties:
-            properties = {**properties, "Name": _alphanumeric(spec.name)}
-        params = self.params(properties)
-        answer = await ask(SERVICE, f"Create{self.noun}", restApiId=spec.properties["RestApiId"], **params)
-        return self.made(answer[self.created])
-
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        operations = patches(before, spec.properties, self.paths)
-        identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
-        await ask(SERVICE, f"Update{self.noun}", patchOperations=operations, **identifiers)
-        return self.made(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
-        await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
+            return self.state(part_id)
+        answer = await ask(self.service, f"Create{self.noun}", **self.params(spec))
+        return self.state(answer[self.created])
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        api = spec.properties["RestApiId"]
-        answer = await without_absence(ask(SERVICE, f"Get{self.noun}s", restApiId=api, limit=_PAGE_MAX))
-        name = spec.properties.get("Name") or _alphanumeric(spec.name)
-        for item in (answer or {}).get("items") or ():
-            if item.get("name") == name:
+        if not self.matched:
+            return ""
+        listing = ask(self.service, f"Get{self.noun}s", **self._api(spec), **self.listing)
+        params, names = self.params(spec), [self.spelled(name) for name in self.matched]
+        for item in (await without_absence(listing) or {}).get(self.spelled("Items")) or ():
+            if all(item.get(name) == params.get(name) for name in names):
                 return str(item[self.created])
         return ""
+
+
+class RestApiPartType(ApiPartType):
+    """A type of parts of REST APIs."""
+
+    service = SERVICE
+    api_property, created = "RestApiId", "id"
+    matched: ClassVar[tuple[str, ...]] = ("Name",)
+    listing: ClassVar[Mapping[str, Any]] = {"limit": _PAGE_MAX}
+    paths: ClassVar[Mapping[str, str]]  # Properties, and the paths by which they are changed
+
+    @override
+    def spelled(self, name: str) -> str:
+        return lowered(name)
+
+    @override
+    def params(self, spec: ResourceSpec) -> dict[str, Any]:
+        has_name = spec.properties.get("Name") or "Name" not in self.schema.properties
+        return super().params(spec) | ({} if has_name else {"name": _alphanumeric(spec.name)})
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        if operations := patches(before, spec.properties, self.paths):
+            params = {**self.identifiers(spec), "patchOperations": operations}
+            await ask(SERVICE, f"Update{self.noun}", **params)
+        return self.state(spec.physical_id)
+
+
+class ApiResourceType(RestApiPartType):
+    """`AWS::ApiGateway::Resource`."""
+
+    noun = "Resource"
+    matched: ClassVar[tuple[str, ...]] = ("ParentId", "PathPart")
+    paths: ClassVar[Mapping[str, str]] = {}
 
 
 def _alphanumeric(name: str) -> str:
@@ -301,20 +305,19 @@ def _alphanumeric(name: str) -> str:
 class ModelType(RestApiPartType):
     """`AWS::ApiGateway::Model`; its id is its name."""
 
-    noun, parameter, created = "Model", "modelName", "name"
+    noun, created, id_property = "Model", "name", "ModelName"
     paths: ClassVar[Mapping[str, str]] = {"Description": "/description", "Schema": "/schema"}
 
     @override
-    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        text = as_text(properties["Schema"]) if "Schema" in properties else "{}"
-        kind = properties.get("ContentType", "application/json")
-        return {**super().params(properties), "schema": text, "contentType": kind}
+    def params(self, spec: ResourceSpec) -> dict[str, Any]:
+        params = {"contentType": "application/json", **super().params(spec)}
+        return {**params, "schema": as_text(params.get("schema", "{}"))}
 
 
 class RequestValidatorType(RestApiPartType):
     """`AWS::ApiGateway::RequestValidator`."""
 
-    noun, parameter = "RequestValidator", "requestValidatorId"
+    noun = "RequestValidator"
     paths: ClassVar[Mapping[str, str]] = {
         "ValidateRequestBody": "/validateRequestBody",
         "ValidateRequestParameters": "/validateRequestParameters",
@@ -324,7 +327,7 @@ class RequestValidatorType(RestApiPartType):
 class RestAuthorizerType(RestApiPartType):
     """`AWS::ApiGateway::Authorizer`."""
 
-    noun, parameter = "Authorizer", "authorizerId"
+    noun = "Authorizer"
     paths: ClassVar[Mapping[str, str]] = {
         name: f"/{lowered(name)}"
         for name in (
@@ -336,6 +339,15 @@ class RestAuthorizerType(RestApiPartType):
 
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::ApiGateway::Authorizer": RestAuthorizerType,
+    "AWS::ApiGateway::GatewayResponse": Row(
+        service="apigateway",
+        create="PutGatewayResponse",
+        delete="DeleteGatewayResponse",
+        keys=small("RestApiId", "ResponseType"),
+        rest=small("StatusCode", "ResponseParameters", "ResponseTemplates"),
+        puts=True,
+        attributes=("Id",),
+    ),
     "AWS::ApiGateway::Model": ModelType,
     "AWS::ApiGateway::RequestValidator": RequestValidatorType,
     "AWS::ApiGateway::Resource": ApiResourceType,

@@ -7,19 +7,20 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.apigateway import arn_of
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.apigateway import ApiPartType, arn_of
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    TagCalls,
     cleared,
+    is_own,
+    own_tags,
     pick,
+    stored_text,
     without_absence,
 )
-from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import TagCalls, is_own, own_tags
+from redrive.aws.cloudformation.types.resource_type import ID, Description, Factory, Parameters, ResourceType
 
 SERVICE: Final = "apigatewayv2"
 _TAGS: Final = TagCalls(SERVICE, "GetTags", "TagResource", "UntagResource", pair=())
@@ -27,7 +28,7 @@ _API: Final = (
     *("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "IpAddressType"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation"),
 )
-#: The settings that parts of APIs have again when their template says nothing more of them.
+#: The settings of APIs and their parts whose templates no longer have them.
 _API_DEFAULTS: Final[Mapping[str, Any]] = {
     "Description": "",
     "Version": "",
@@ -54,8 +55,10 @@ _QUICK: Final = ("Target", "RouteKey", "CredentialsArn")
 class ApiType(ResourceType):
     """`AWS::ApiGatewayV2::Api`; its id is what API Gateway gives it."""
 
-    service = SERVICE
+    service, noun = SERVICE, "Api"
     name_property = "Name"
+    keys: ClassVar[Parameters] = {"ApiId": ID}
+    description = Description("GetApi", ("Name", *_API))
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -84,21 +87,12 @@ class ApiType(ResourceType):
         return await self._state(ask, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask(SERVICE, "DeleteApi", ApiId=spec.physical_id))
-
-    @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         answer = await ask(SERVICE, "GetApis")
         return next((api["ApiId"] for api in answer["Items"] if is_own(spec, api.get("Tags"))), "")
 
-    @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        answer = await without_absence(ask(SERVICE, "GetApi", ApiId=spec.physical_id))
-        return None if answer is None else pick(answer, "Name", *_API)
-
     async def _define(self, ask: Ask, api: str, properties: Mapping[str, Any]) -> None:
-        """Let an API be what its definition says, where it has one; what the template says besides stands over it."""
+        """Replace an API by its definition, where it has one; other properties of the template override it."""
         if "Body" in properties:
             body = json.dumps(properties["Body"])
         elif "BodyS3Location" in properties:
@@ -114,58 +108,42 @@ class ApiType(ResourceType):
         return ResourceState(api, {"ApiId": api, "ApiEndpoint": answer["ApiEndpoint"]})
 
 
-class HttpApiPartType(ResourceType):
-    """A type of what an API has under an id that it is given."""
+class HttpApiPartType(ApiPartType):
+    """A type of parts of HTTP APIs."""
 
     service = SERVICE
-    name_chars_max = 0
-    noun: ClassVar[str]  # The vendor's name of it in operations, and with `Id` that of its id
-    named_by: ClassVar[str] = ""  # The property that tells it from others of its kind; empty: nothing does
+    api_property = "ApiId"
+    matched: ClassVar[tuple[str, ...]] = ()
     needed: ClassVar[Mapping[str, Any]] = {}  # Parameters that the API wants and templates may leave out
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.created = self.id_property
+
     @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if spec.again and (part_id := await self.find(ask, spec)):
-            return self._state(part_id)
-        answer = await ask(SERVICE, f"Create{self.noun}", **{**self.needed, **spec.properties})
-        return self._state(answer[f"{self.noun}Id"])
+    def params(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {**self.needed, **spec.properties}
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         if self.noun != "Deployment":
             settings = {**spec.properties, **cleared(before, spec.properties, _PART_DEFAULTS)}
-            await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": spec.physical_id})
-        return self._state(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"ApiId": spec.properties["ApiId"], f"{self.noun}Id": spec.physical_id}
-        await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        if not self.named_by:
-            return ""
-        answer = await without_absence(ask(SERVICE, f"Get{self.noun}s", ApiId=spec.properties["ApiId"]))
-        for part in (answer or {}).get("Items") or ():
-            if part[self.named_by] == spec.properties[self.named_by]:
-                return str(part[f"{self.noun}Id"])
-        return ""
-
-    def _state(self, physical_id: str) -> ResourceState:
-        return ResourceState(physical_id, {f"{self.noun}Id": physical_id})
+            await ask(SERVICE, f"Update{self.noun}", **{**settings, **self.identifiers(spec)})
+        return self.state(spec.physical_id)
 
 
 class RouteType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Route`."""
 
-    noun, named_by = "Route", "RouteKey"
+    noun = "Route"
+    matched: ClassVar[tuple[str, ...]] = ("RouteKey",)
 
 
 class HttpAuthorizerType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Authorizer`."""
 
-    noun, named_by = "Authorizer", "Name"
+    noun = "Authorizer"
+    matched: ClassVar[tuple[str, ...]] = ("Name",)
     needed: ClassVar[Mapping[str, Any]] = {"IdentitySource": []}
 
 
@@ -184,13 +162,14 @@ class HttpDeploymentType(HttpApiPartType):
 class HttpStageType(ResourceType):
     """`AWS::ApiGatewayV2::Stage`; its id is its name."""
 
-    service = SERVICE
+    service, noun = SERVICE, "Stage"
     name_property = "StageName"
     name_chars_max = 128
+    keys: ClassVar[Parameters] = {"ApiId": "ApiId", "StageName": ID}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.name}
+        identifiers = self.identifiers(spec)
         if spec.again and await without_absence(ask(SERVICE, "GetStage", **identifiers)) is not None:
             return ResourceState(spec.name)
         await ask(SERVICE, "CreateStage", Tags=spec.all_tags(), **{**_stage(spec.properties), **identifiers})
@@ -198,15 +177,9 @@ class HttpStageType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
         settings = _stage(spec.properties) | cleared(before, spec.properties, _STAGE_DEFAULTS)
-        await ask(SERVICE, "UpdateStage", **{**settings, **identifiers})
+        await ask(SERVICE, "UpdateStage", **{**settings, **self.identifiers(spec)})
         return ResourceState(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
-        await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
 
 def _stage(properties: Mapping[str, Any]) -> dict[str, Any]:

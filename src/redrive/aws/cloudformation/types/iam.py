@@ -1,4 +1,4 @@
-"""Types of AWS IAM."""
+"""Types of AWS IAM: roles, users and groups, their policies, access keys and instance profiles."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -6,23 +6,29 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     FailedAfterCreation,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    TagCalls,
     as_text,
-    is_absent,
     pick,
-    refuse_existing,
-    tag_list,
+    tag_params,
+    unless_created,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import TagCalls
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.cloudformation.types.resource_type import (
+    ID,
+    Description,
+    Factory,
+    Parameters,
+    ResourceType,
+    Row,
+    same,
+)
 
+_EXISTS: Final = "EntityAlreadyExists"
 _ROLE_TAGS: Final = TagCalls("iam", "ListRoleTags", "TagRole", "UntagRole")
 _USER_TAGS: Final = TagCalls("iam", "ListUserTags", "TagUser", "UntagUser")
 
@@ -31,37 +37,34 @@ class _HolderType(ResourceType):
     """A holder of policies; its id is its name."""
 
     service = "iam"
-    kind: ClassVar[str]  # `RoleType`, `UserType`, `GroupType`
     name_chars_max = 64
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        properties = ("Path", "Description", "MaxSessionDuration")
+        self.description = Description(f"Get{self.noun}", properties, self.noun)
+
+    @override
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {f"{self.noun}Name": spec.physical_id or spec.name}
+
     async def _create(self, ask: Ask, spec: ResourceSpec, **params: Any) -> Mapping[str, Any]:
-        name = f"{self.kind}Name"
-        if name in spec.properties:
-            await refuse_existing(ask, spec, "iam", f"Get{self.kind}", **{name: spec.name})
-        try:
-            answer = await ask("iam", f"Create{self.kind}", **{name: spec.name}, **params)
-        except AwsError as error:
-            if not (spec.again and error.query_code == "EntityAlreadyExists"):
-                raise
-            answer = await ask("iam", f"Get{self.kind}", **{name: spec.name})
-        await self._bring_policies(ask, spec.name, spec.properties)
-        entity: Mapping[str, Any] = answer[self.kind]
+        name = {f"{self.noun}Name": spec.name}
+        await self.refuse_existing(ask, spec, f"Get{self.noun}", **name)
+        creation = ask("iam", f"Create{self.noun}", **name, **params)
+        answer = await unless_created(creation, spec, _EXISTS) or await ask("iam", f"Get{self.noun}", **name)
+        await self._put_policies(ask, spec.name, spec.properties)
+        entity: Mapping[str, Any] = answer[self.noun]
         return entity
 
-    async def _bring_policies(self, ask: Ask, name: str, properties: Mapping[str, Any]) -> None:
-        """Attach and write the policies of the template."""
-        identifiers = {f"{self.kind}Name": name}
+    async def _put_policies(self, ask: Ask, name: str, properties: Mapping[str, Any]) -> None:
+        """Attach and put the policies of the template."""
+        identifiers = {f"{self.noun}Name": name}
         for arn in properties.get("ManagedPolicyArns") or ():
-            await ask("iam", f"Attach{self.kind}Policy", **identifiers, PolicyArn=arn)
+            await ask("iam", f"Attach{self.noun}Policy", **identifiers, PolicyArn=arn)
         for policy in properties.get("Policies") or ():
-            text = as_text(policy["PolicyDocument"])
-            await ask(
-                "iam",
-                f"Put{self.kind}Policy",
-                **identifiers,
-                PolicyName=policy["PolicyName"],
-                PolicyDocument=text,
-            )
+            params = {"PolicyName": policy["PolicyName"], "PolicyDocument": as_text(policy["PolicyDocument"])}
+            await ask("iam", f"Put{self.noun}Policy", **identifiers, **params)
 
     async def _update_policies(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> None:
         policy_names = {policy["PolicyName"] for policy in spec.properties.get("Policies") or ()}
@@ -71,45 +74,32 @@ class _HolderType(ResourceType):
         attached = spec.properties.get("ManagedPolicyArns") or ()
         for arn in before.get("ManagedPolicyArns") or ():
             if arn not in attached:  # others may attach theirs, which stay
-                identifiers = {f"{self.kind}Name": spec.physical_id, "PolicyArn": arn}
-                await without_absence(ask("iam", f"Detach{self.kind}Policy", **identifiers))
-        await self._bring_policies(ask, spec.physical_id, spec.properties)
+                identifiers = {f"{self.noun}Name": spec.physical_id, "PolicyArn": arn}
+                await without_absence(ask("iam", f"Detach{self.noun}Policy", **identifiers))
+        await self._put_policies(ask, spec.physical_id, spec.properties)
 
     async def _drop(self, ask: Ask, name: str, policy: str) -> None:
-        params = {f"{self.kind}Name": name, "PolicyName": policy}
-        await without_absence(ask("iam", f"Delete{self.kind}Policy", **params))
+        params = {f"{self.noun}Name": name, "PolicyName": policy}
+        await without_absence(ask("iam", f"Delete{self.noun}Policy", **params))
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {f"{self.kind}Name": spec.physical_id}
-        try:
-            attached = await ask("iam", f"ListAttached{self.kind}Policies", **identifiers)
-            for policy in attached.get("AttachedPolicies") or ():
-                await ask("iam", f"Detach{self.kind}Policy", **identifiers, PolicyArn=policy["PolicyArn"])
-            for policy in spec.properties.get("Policies") or ():
-                await self._drop(ask, spec.physical_id, policy["PolicyName"])
-            await ask("iam", f"Delete{self.kind}", **identifiers)
-        except AwsError as error:
-            if not is_absent(error):
-                raise
+        await without_absence(self._detach_policies(ask, spec))
+        await super().delete(ask, spec)
 
-    @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        answer = await without_absence(
-            ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": spec.physical_id})
-        )
-        if answer is None:
-            return None
-        entity = answer[self.kind]
-        return {
-            name: entity[name] for name in ("Path", "Description", "MaxSessionDuration") if name in entity
-        }
+    async def _detach_policies(self, ask: Ask, spec: ResourceSpec) -> None:
+        identifiers = self.identifiers(spec)
+        attached = await ask("iam", f"ListAttached{self.noun}Policies", **identifiers)
+        for policy in attached.get("AttachedPolicies") or ():
+            await ask("iam", f"Detach{self.noun}Policy", **identifiers, PolicyArn=policy["PolicyArn"])
+        for policy in spec.properties.get("Policies") or ():
+            await self._drop(ask, spec.physical_id, policy["PolicyName"])
 
 
 class RoleType(_HolderType):
     """`AWS::IAM::Role`."""
 
-    kind = "Role"
+    noun = "Role"
     name_property = "RoleName"
 
     @override
@@ -117,9 +107,7 @@ class RoleType(_HolderType):
         params: dict[str, Any] = {"Description": ""}  # which GetRole then answers (recorded)
         params |= pick(spec.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
         params["AssumeRolePolicyDocument"] = as_text(spec.properties["AssumeRolePolicyDocument"])
-        if tags := spec.all_tags():
-            params["Tags"] = tag_list(tags)
-        entity = await self._create(ask, spec, **params)
+        entity = await self._create(ask, spec, **params, **tag_params(spec))
         return ResourceState(entity["RoleName"], {"Arn": entity["Arn"], "RoleId": entity["RoleId"]})
 
     @override
@@ -127,12 +115,8 @@ class RoleType(_HolderType):
         name, properties = spec.physical_id, spec.properties
         trust = as_text(properties["AssumeRolePolicyDocument"])
         await ask("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=trust)
-        settings = {
-            "Description": "",
-            "MaxSessionDuration": 3600,
-            **pick(properties, "Description", "MaxSessionDuration"),
-        }
-        await ask("iam", "UpdateRole", RoleName=name, **settings)
+        defaults = {"Description": "", "MaxSessionDuration": 3600}
+        await ask("iam", "UpdateRole", RoleName=name, **{**defaults, **pick(properties, *defaults)})
         if before.get("PermissionsBoundary") != properties.get("PermissionsBoundary"):
             boundary = properties.get("PermissionsBoundary")
             if boundary:
@@ -148,14 +132,12 @@ class RoleType(_HolderType):
 class UserType(_HolderType):
     """`AWS::IAM::User`."""
 
-    kind = "User"
+    noun = "User"
     name_property = "UserName"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        params = pick(spec.properties, "Path", "PermissionsBoundary")
-        if tags := spec.all_tags():
-            params["Tags"] = tag_list(tags)
+        params = pick(spec.properties, "Path", "PermissionsBoundary") | tag_params(spec)
         entity = await self._create(ask, spec, **params)
         for group in spec.properties.get("Groups") or ():
             await ask("iam", "AddUserToGroup", GroupName=group, UserName=spec.name)
@@ -185,7 +167,7 @@ class UserType(_HolderType):
 class GroupType(_HolderType):
     """`AWS::IAM::Group`."""
 
-    kind = "Group"
+    noun = "Group"
     name_property = "GroupName"
     name_chars_max = 128
 
@@ -252,19 +234,17 @@ class InlinePolicyType(ResourceType):
 class ManagedPolicyType(ResourceType):
     """`AWS::IAM::ManagedPolicy`; its id is its ARN."""
 
-    service = "iam"
+    service, noun = "iam", "Policy"
     name_property = "ManagedPolicyName"
     name_chars_max = 128
+    keys: ClassVar[Parameters] = {"PolicyArn": ID}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "Path", "Description")
         text = as_text(spec.properties["PolicyDocument"])
-        try:
-            await ask("iam", "CreatePolicy", PolicyName=spec.name, PolicyDocument=text, **params)
-        except AwsError as error:
-            if not (spec.again and error.query_code == "EntityAlreadyExists"):
-                raise
+        creation = ask("iam", "CreatePolicy", PolicyName=spec.name, PolicyDocument=text, **params)
+        await unless_created(creation, spec, _EXISTS)
         arn = await self.find(ask, spec)
         for kind, holder in _holders(spec.properties):
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
@@ -279,25 +259,23 @@ class ManagedPolicyType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         arn = spec.physical_id
         if before["PolicyDocument"] != spec.properties["PolicyDocument"]:
-            await self._bring_version(ask, arn, as_text(spec.properties["PolicyDocument"]))
+            await self._replace_version(ask, arn, as_text(spec.properties["PolicyDocument"]))
         old, new = _holders(before), _holders(spec.properties)
         for kind, holder in new:
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
         await self._detach(ask, arn, [holder for holder in old if holder not in new])
         return await self._state(ask, arn)
 
-    async def _bring_version(self, ask: Ask, arn: str, text: str) -> None:
+    async def _replace_version(self, ask: Ask, arn: str, text: str) -> None:
         """Make the document the policy's only version."""
-        answer = await ask(
-            "iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True
-        )
-        current = answer["PolicyVersion"]["VersionId"]
-        await self._drop_versions(ask, arn, current)
+        params = {"PolicyArn": arn, "PolicyDocument": text, "SetAsDefault": True}
+        await ask("iam", "CreatePolicyVersion", **params)
+        await self._drop_versions(ask, arn)
 
-    async def _drop_versions(self, ask: Ask, arn: str, current: str = "") -> None:
+    async def _drop_versions(self, ask: Ask, arn: str) -> None:
         answer = await ask("iam", "ListPolicyVersions", PolicyArn=arn)
         for version in answer.get("Versions") or ():
-            if version["VersionId"] != current and not version["IsDefaultVersion"]:
+            if not version["IsDefaultVersion"]:
                 await ask("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=version["VersionId"])
 
     async def _detach(self, ask: Ask, arn: str, holders: list[tuple[str, str]]) -> None:
@@ -307,14 +285,9 @@ class ManagedPolicyType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        arn = spec.physical_id
-        await self._detach(ask, arn, _holders(spec.properties))
-        try:
-            await self._drop_versions(ask, arn)
-            await ask("iam", "DeletePolicy", PolicyArn=arn)
-        except AwsError as error:
-            if not is_absent(error):
-                raise
+        await self._detach(ask, spec.physical_id, _holders(spec.properties))
+        await without_absence(self._drop_versions(ask, spec.physical_id))
+        await super().delete(ask, spec)
 
     async def _state(self, ask: Ask, arn: str) -> ResourceState:
         policy = (await ask("iam", "GetPolicy", PolicyArn=arn))["Policy"]
@@ -322,10 +295,105 @@ class ManagedPolicyType(ResourceType):
         return ResourceState(arn, {"PolicyArn": arn, **attributes})
 
 
+# ---- credentials ---------------------------------------------------------------------------------------------------
+
+_SECRET: Final = "SecretAccessKey"  # noqa: S105 - an attribute's name
+
+
+class AccessKeyType(ResourceType):
+    """`AWS::IAM::AccessKey`; its id is the key's, and its secret is returned once: to the stack."""
+
+    service, noun = "iam", "AccessKey"
+    name_chars_max = 0
+    keys: ClassVar[Parameters] = {"UserName": "UserName", "AccessKeyId": ID}
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        user = spec.properties["UserName"]
+        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKey"]
+        await self._set_status(ask, spec, access_key["AccessKeyId"], "Active")
+        return ResourceState(access_key["AccessKeyId"], {_SECRET: access_key[_SECRET]})
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        await self._set_status(ask, spec, spec.physical_id, before.get("Status", "Active"))
+        return ResourceState(spec.physical_id, pick(spec.attributes, _SECRET))
+
+    async def _set_status(self, ask: Ask, spec: ResourceSpec, key: str, before: str) -> None:
+        status = spec.properties.get("Status", "Active")
+        if status != before:
+            user = spec.properties["UserName"]
+            await ask("iam", "UpdateAccessKey", UserName=user, AccessKeyId=key, Status=status)
+
+    @override
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        return ""  # IAM chooses the id, and returns the secret only to the call that creates the key
+
+
+class InstanceProfileType(ResourceType):
+    """`AWS::IAM::InstanceProfile`; its id is its name."""
+
+    service, noun = "iam", "InstanceProfile"
+    name_property = "InstanceProfileName"
+    name_chars_max = 128
+    keys: ClassVar[Parameters] = {"InstanceProfileName": ID}
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        identifiers = self.identifiers(spec)
+        await self.refuse_existing(ask, spec, "GetInstanceProfile", **identifiers)
+        creation = ask("iam", "CreateInstanceProfile", **identifiers, **pick(spec.properties, "Path"))
+        await unless_created(creation, spec, _EXISTS)
+        return await self.update(ask, spec, {})
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        identifiers = self.identifiers(spec)
+        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
+        had, roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
+        for role in had:
+            if role not in roles:
+                await ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role)
+        for role in roles:
+            if role not in had:
+                await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
+        return ResourceState(spec.physical_id or spec.name, {"Arn": profile["Arn"]})
+
+    @override
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        identifiers = self.identifiers(spec)
+        answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
+        for role in answer["InstanceProfile"]["Roles"] if answer else ():
+            removal = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
+            await without_absence(removal)
+        await super().delete(ask, spec)
+
+    @override
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
+        answer = await without_absence(ask("iam", "GetInstanceProfile", **self.identifiers(spec)))
+        if answer is None:
+            return None
+        profile = answer["InstanceProfile"]
+        roles = [role["RoleName"] for role in profile["Roles"]]
+        return {self.name_property: spec.physical_id, "Path": profile["Path"], "Roles": roles}
+
+
 TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::IAM::AccessKey": AccessKeyType,
     "AWS::IAM::Group": GroupType,
+    "AWS::IAM::InstanceProfile": InstanceProfileType,
     "AWS::IAM::ManagedPolicy": ManagedPolicyType,
     "AWS::IAM::Policy": InlinePolicyType,
     "AWS::IAM::Role": RoleType,
+    "AWS::IAM::RolePolicy": Row(
+        service="iam",
+        create="PutRolePolicy",
+        delete="DeleteRolePolicy",
+        keys=same("RoleName", "PolicyName"),
+        rest=same("PolicyDocument"),
+        written={"PolicyDocument": as_text},
+        puts=True,
+        id="{PolicyName}|{RoleName}",
+    ),
     "AWS::IAM::User": UserType,
 }

@@ -1,33 +1,33 @@
 """Types of AWS KMS."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    TagCalls,
     as_text,
     changed_properties,
     pick,
+    unless_created,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import TagCalls
+from redrive.aws.cloudformation.types.resource_type import ID, Factory, Parameters, ResourceType
 from redrive.aws.wire.errors import AwsError
 
 _WINDOW_DAYS: Final = 30
-_MARK: Final = "redrive:stack-resource"  # by which a stack that was cut short finds the key that it made
+_MARK: Final = "redrive:stack-resource"  # by which an interrupted stack finds the key that it created
 _TAGGING: Final = TagCalls(
     "kms", "ListResourceTags", "TagResource", "UntagResource", pair=("TagKey", "TagValue")
 )
 
 
 class KeyType(ResourceType):
-    """`AWS::KMS::Key`; its id is what KMS gives it, and deleting it lets its waiting period begin."""
+    """`AWS::KMS::Key`; its id is what KMS gives it, and its deletion begins its waiting period."""
 
     service = "kms"
     name_chars_max = 0
@@ -62,13 +62,8 @@ class KeyType(ResourceType):
         if "Description" in changed:
             await ask("kms", "UpdateKeyDescription", KeyId=key, Description=properties.get("Description", ""))
         if "KeyPolicy" in changed and "KeyPolicy" in properties:
-            await ask(
-                "kms",
-                "PutKeyPolicy",
-                KeyId=key,
-                PolicyName="default",
-                Policy=as_text(properties["KeyPolicy"]),
-            )
+            policy = {"PolicyName": "default", "Policy": as_text(properties["KeyPolicy"])}
+            await ask("kms", "PutKeyPolicy", KeyId=key, **policy)
         if changed & {"EnableKeyRotation", "RotationPeriodInDays"}:
             if properties.get("EnableKeyRotation"):
                 await ask("kms", "EnableKeyRotation", KeyId=key, **pick(properties, "RotationPeriodInDays"))
@@ -110,7 +105,7 @@ class KeyType(ResourceType):
 
 
 def _tags(spec: ResourceSpec) -> dict[str, str]:
-    """The tags of a key, by one of which its stack finds it again."""
+    """The tags of a key; its stack finds it again by one of them."""
     tags = {**spec.all_tags(), _MARK: f"{spec.stack_id}/{spec.logical_id}"}
     return {key: value[-256:] for key, value in tags.items()}
 
@@ -118,27 +113,20 @@ def _tags(spec: ResourceSpec) -> dict[str, str]:
 class KeyAliasType(ResourceType):
     """`AWS::KMS::Alias`; its id is its name."""
 
-    service = "kms"
+    service, noun = "kms", "Alias"
     name_property = "AliasName"
+    keys: ClassVar[Parameters] = {"AliasName": ID}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "AliasName", "TargetKeyId")
-        try:
-            await ask("kms", "CreateAlias", **params)
-        except AwsError as error:
-            if not (spec.again and error.code == "AlreadyExistsException"):
-                raise
+        await unless_created(ask("kms", "CreateAlias", **params), spec, "AlreadyExistsException")
         return ResourceState(spec.properties["AliasName"])
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await ask("kms", "UpdateAlias", **pick(spec.properties, "AliasName", "TargetKeyId"))
         return ResourceState(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("kms", "DeleteAlias", AliasName=spec.physical_id))
 
     @override
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:

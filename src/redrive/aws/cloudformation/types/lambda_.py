@@ -1,33 +1,38 @@
-"""Types of AWS Lambda."""
+"""Types of AWS Lambda: functions, their versions and aliases, and layers."""
 
 import io
 import zipfile
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    TagCalls,
     changed_properties,
+    own_tags,
     pick,
-    refuse_existing,
+    unless_created,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import TagCalls, own_tags
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.cloudformation.types.resource_type import (
+    ID,
+    Description,
+    Factory,
+    Parameters,
+    PutResourceType,
+    ResourceType,
+)
 
 _CONFIGURATION: Final = (
     *("Role", "Handler", "Description", "Timeout", "MemorySize", "VpcConfig", "Environment", "Runtime"),
     *("DeadLetterConfig", "KmsKeyArn", "TracingConfig", "Layers", "FileSystemConfigs", "ImageConfig"),
     *("EphemeralStorage", "SnapStart", "LoggingConfig"),
 )
-# What a function has again when its template says nothing more of it.
+# The settings of a function whose template no longer has them.
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "Description": "",
     "Timeout": 3,
@@ -38,37 +43,28 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "Layers": [],
     "EphemeralStorage": {"Size": 512},
 }
-_RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
+RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
+_EXISTS: Final = "ResourceConflictException"
 TAGS: Final = TagCalls("lambda", "ListTags", "TagResource", "UntagResource", pair=())
 
 
 class FunctionType(ResourceType):
     """`AWS::Lambda::Function`; its id is its name."""
 
-    service = "lambda"
+    service, noun = "lambda", "Function"
     name_property = "FunctionName"
     name_chars_max = 64
+    keys: ClassVar[Parameters] = {"FunctionName": ID}
+    description = Description("GetFunctionConfiguration", _CONFIGURATION)
     unread = frozenset({"Code"})
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        if self.name_property in properties:
-            await refuse_existing(ask, spec, "lambda", "GetFunctionConfiguration", FunctionName=spec.name)
+        await self.refuse_existing(ask, spec, "GetFunctionConfiguration", FunctionName=spec.name)
         params = _configuration(properties) | pick(properties, "Architectures", "PackageType")
-        code = _code(properties)
-        try:
-            await ask(
-                "lambda",
-                "CreateFunction",
-                FunctionName=spec.name,
-                Code=code,
-                Tags=own_tags(spec),
-                **params,
-            )
-        except AwsError as error:
-            if not (spec.again and error.code == "ResourceConflictException"):
-                raise
+        params |= {"FunctionName": spec.name, "Code": _code(properties), "Tags": own_tags(spec)}
+        await unless_created(ask("lambda", "CreateFunction", **params), spec, _EXISTS)
         await _set_concurrency(ask, spec.name, properties)
         return _state(spec, spec.name)
 
@@ -76,11 +72,9 @@ class FunctionType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name, properties = spec.physical_id, spec.properties
         changed = changed_properties(before, properties)
-        settings = changed & frozenset(_CONFIGURATION)
-        if settings:
-            wished = {key: _DEFAULTS[key] for key in settings if key not in properties and key in _DEFAULTS}
-            wished |= {key: properties[key] for key in settings if key in properties}
-            await ask("lambda", "UpdateFunctionConfiguration", FunctionName=name, **_configuration(wished))
+        if settings := changed & frozenset(_CONFIGURATION):
+            configuration = _configuration(pick(_DEFAULTS, *settings) | pick(properties, *settings))
+            await ask("lambda", "UpdateFunctionConfiguration", FunctionName=name, **configuration)
         if changed & {"Code", "Architectures"}:
             code = _code(properties) | pick(properties, "Architectures")
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
@@ -89,26 +83,13 @@ class FunctionType(ResourceType):
         await TAGS.set(ask, own_tags(spec), Resource=spec.arn("lambda", f"function:{name}"))
         return _state(spec, name)
 
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("lambda", "DeleteFunction", FunctionName=spec.physical_id))
-
-    @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        answer = await without_absence(
-            ask("lambda", "GetFunctionConfiguration", FunctionName=spec.physical_id)
-        )
-        if answer is None:
-            return None
-        return {name: answer[name] for name in _CONFIGURATION if name in answer}
-
 
 def _configuration(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {_RENAMED.get(name, name): properties[name] for name in _CONFIGURATION if name in properties}
+    return {RENAMED.get(name, name): value for name, value in pick(properties, *_CONFIGURATION).items()}
 
 
 def _code(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The code as Lambda takes it: a text becomes an archive with one file, and the module that answers stacks."""
+    """The code as Lambda takes it: a text becomes an archive of one file and the module that answers stacks."""
     code = properties["Code"]
     if "ZipFile" not in code:
         return pick(code, "S3Bucket", "S3Key", "S3ObjectVersion", "ImageUri")
@@ -123,11 +104,9 @@ def _code(properties: Mapping[str, Any]) -> dict[str, Any]:
 async def _set_concurrency(
     ask: Ask, name: str, properties: Mapping[str, Any], *, clear: bool = False
 ) -> None:
-    reserved = properties.get("ReservedConcurrentExecutions")
-    if reserved is not None:
-        await ask(
-            "lambda", "PutFunctionConcurrency", FunctionName=name, ReservedConcurrentExecutions=reserved
-        )
+    reserved = pick(properties, "ReservedConcurrentExecutions")
+    if reserved:
+        await ask("lambda", "PutFunctionConcurrency", FunctionName=name, **reserved)
     elif clear:
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
@@ -146,7 +125,7 @@ _PROVISIONED: Final = "ProvisionedConcurrencyConfig"
 class VersionType(ResourceType):
     """`AWS::Lambda::Version`; its id is its ARN, and publishing what did not change gives the same again."""
 
-    service = "lambda"
+    service, noun = "lambda", "Function"
     name_chars_max = 0
 
     @override
@@ -154,56 +133,55 @@ class VersionType(ResourceType):
         params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
         answer = await ask("lambda", "PublishVersion", **params)
         await _provide(ask, spec, answer["FunctionArn"])
-        return ResourceState(
-            answer["FunctionArn"], {"Version": answer["Version"], "FunctionArn": answer["FunctionArn"]}
-        )
+        return _version(answer["FunctionArn"])
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await _provide(ask, spec, spec.physical_id, before)
-        return ResourceState(
-            spec.physical_id,
-            {"Version": spec.physical_id.rpartition(":")[2], "FunctionArn": spec.physical_id},
-        )
+        return _version(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        function, _, version = spec.physical_id.rpartition(":")
-        await without_absence(ask("lambda", "DeleteFunction", FunctionName=function, Qualifier=version))
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return _qualified(spec.physical_id)
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""
 
 
+def _version(arn: str) -> ResourceState:
+    return ResourceState(arn, {"Version": arn.rpartition(":")[2], "FunctionArn": arn})
+
+
+def _qualified(arn: str) -> dict[str, str]:
+    function, _, qualifier = arn.rpartition(":")
+    return {"FunctionName": function, "Qualifier": qualifier}
+
+
 async def _provide(ask: Ask, spec: ResourceSpec, arn: str, before: Mapping[str, Any] | None = None) -> None:
-    """Keep the environments of a version or an alias ready that its properties ask for."""
+    """Configure the provisioned concurrency of a version or an alias."""
     configuration, had = spec.properties.get(_PROVISIONED), (before or {}).get(_PROVISIONED)
     if configuration == had:
         return
-    function, _, qualifier = arn.rpartition(":")
-    alias = {"FunctionName": function, "Qualifier": qualifier}
     if configuration:
-        await ask("lambda", "PutProvisionedConcurrencyConfig", **alias, **configuration)
+        await ask("lambda", "PutProvisionedConcurrencyConfig", **_qualified(arn), **configuration)
     else:
-        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **alias))
+        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **_qualified(arn)))
 
 
 class FunctionAliasType(ResourceType):
     """`AWS::Lambda::Alias`; its id is its ARN."""
 
-    service = "lambda"
+    service, noun = "lambda", "Alias"
     name_property = "Name"
     name_chars_max = 128
+    keys: ClassVar[Parameters] = {"FunctionName": "FunctionName", "Name": "Name"}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = _alias(spec.properties)
-        try:
-            answer = await ask("lambda", "CreateAlias", **params)
-        except AwsError as error:
-            if not (spec.again and error.code == "ResourceConflictException"):
-                raise
+        answer = await unless_created(ask("lambda", "CreateAlias", **params), spec, _EXISTS)
+        if answer is None:
             answer = await ask("lambda", "UpdateAlias", **params)
         await _provide(ask, spec, answer["AliasArn"])
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
@@ -213,11 +191,6 @@ class FunctionAliasType(ResourceType):
         answer = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(spec.properties)})
         await _provide(ask, spec, answer["AliasArn"], before)
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = pick(spec.properties, "FunctionName", "Name")
-        await without_absence(ask("lambda", "DeleteAlias", **identifiers))
 
 
 def _alias(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,7 +205,7 @@ def _alias(properties: Mapping[str, Any]) -> dict[str, Any]:
 class LayerVersionType(PutResourceType):
     """`AWS::Lambda::LayerVersion`; its id is the ARN of the version."""
 
-    service = "lambda"
+    service, noun = "lambda", "LayerVersion"
     name_property = "LayerName"
     name_chars_max = 140
 
@@ -250,17 +223,14 @@ class LayerVersionType(PutResourceType):
         return ResourceState(answer["LayerVersionArn"], {"LayerVersionArn": answer["LayerVersionArn"]})
 
     @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
         layer, _, version = spec.physical_id.rpartition(":")
-        identifiers = {"LayerName": layer, "VersionNumber": int(version)}
-        await without_absence(ask("lambda", "DeleteLayerVersion", **identifiers))
+        return {"LayerName": layer, "VersionNumber": int(version)}
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         answer = await without_absence(ask("lambda", "ListLayerVersions", LayerName=spec.name))
-        if answer is None:
-            return ""
-        versions = answer.get("LayerVersions") or ()
+        versions = (answer or {}).get("LayerVersions") or ()
         return versions[0]["LayerVersionArn"] if versions else ""
 
 

@@ -1,25 +1,21 @@
-"""Types of AWS Lambda that say who invokes functions, and how."""
+"""Types of AWS Lambda for invocations: event sources, URLs, permissions, and what becomes of asynchronous events."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.types.lambda_ import TAGS
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     ResourceSpec,
     ResourceState,
-    ResourceType,
     cleared,
     pick,
+    unless_created,
     without_absence,
 )
-from redrive.aws.wire.errors import AwsError
-
-_RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
-
+from redrive.aws.cloudformation.types.lambda_ import RENAMED, TAGS
+from redrive.aws.cloudformation.types.resource_type import ID, Factory, Parameters, ResourceType, Row, same
 
 _MAPPING: Final = (
     *("BatchSize", "Enabled", "FilterCriteria", "FunctionName", "FunctionResponseTypes"),
@@ -27,7 +23,7 @@ _MAPPING: Final = (
 )
 
 
-#: The settings that a mapping has again when its template says nothing more of them.
+#: The settings of a mapping whose template no longer has them.
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "BatchSize": 10,
     "Enabled": True,
@@ -42,8 +38,9 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 class EventSourceMappingType(ResourceType):
     """`AWS::Lambda::EventSourceMapping`; its id is what Lambda gives it."""
 
-    service = "lambda"
+    service, noun = "lambda", "EventSourceMapping"
     name_chars_max = 0
+    keys: ClassVar[Parameters] = {"UUID": ID}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -65,16 +62,10 @@ class EventSourceMappingType(ResourceType):
         return resource_state
 
     @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("lambda", "DeleteEventSourceMapping", UUID=spec.physical_id))
-
-    @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         params = pick(spec.properties, "EventSourceArn", "FunctionName")
         answer = await without_absence(ask("lambda", "ListEventSourceMappings", **params))
-        if answer is None:
-            return ""
-        mappings = answer.get("EventSourceMappings") or ()
+        mappings = (answer or {}).get("EventSourceMappings") or ()
         return mappings[0]["UUID"] if mappings else ""
 
     async def _state(
@@ -87,55 +78,60 @@ class EventSourceMappingType(ResourceType):
 
 
 def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {_RENAMED.get(name, name): properties[name] for name in _MAPPING if name in properties}
+    return {RENAMED.get(name, name): value for name, value in pick(properties, *_MAPPING).items()}
 
 
 class UrlType(ResourceType):
     """`AWS::Lambda::Url`; its id is the ARN of its function."""
 
-    service = "lambda"
+    service, noun = "lambda", "FunctionUrlConfig"
     name_chars_max = 0
+    keys: ClassVar[Parameters] = {"FunctionName": "TargetFunctionArn", "Qualifier": "Qualifier"}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        try:
-            answer = await ask("lambda", "CreateFunctionUrlConfig", **_url(spec.properties))
-        except AwsError as error:
-            if not (spec.again and error.code == "ResourceConflictException"):
-                raise
-            answer = await ask("lambda", "UpdateFunctionUrlConfig", **_url(spec.properties))
-        return _made_url(answer)
+        creation = ask("lambda", "CreateFunctionUrlConfig", **self._params(spec))
+        answer = await unless_created(creation, spec, "ResourceConflictException")
+        return await self.update(ask, spec, {}) if answer is None else _url(answer)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return _made_url(await ask("lambda", "UpdateFunctionUrlConfig", **_url(spec.properties)))
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {
-            key: value for key, value in _url(spec.properties).items() if key in ("FunctionName", "Qualifier")
-        }
-        await without_absence(ask("lambda", "DeleteFunctionUrlConfig", **identifiers))
+        return _url(await ask("lambda", "UpdateFunctionUrlConfig", **self._params(spec)))
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return str(spec.properties["TargetFunctionArn"])
 
-
-def _url(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "FunctionName": properties["TargetFunctionArn"],
-        **pick(properties, "Qualifier", "AuthType", "Cors", "InvokeMode"),
-    }
+    def _params(self, spec: ResourceSpec) -> dict[str, Any]:
+        return self.identifiers(spec) | pick(spec.properties, "AuthType", "Cors", "InvokeMode")
 
 
-def _made_url(answer: Mapping[str, Any]) -> ResourceState:
-    return ResourceState(
-        answer["FunctionArn"], {"FunctionArn": answer["FunctionArn"], "FunctionUrl": answer["FunctionUrl"]}
-    )
+def _url(answer: Mapping[str, Any]) -> ResourceState:
+    return ResourceState(answer["FunctionArn"], pick(answer, "FunctionArn", "FunctionUrl"))
 
 
 TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::Lambda::EventInvokeConfig": Row(
+        service="lambda",
+        create="PutFunctionEventInvokeConfig",
+        delete="DeleteFunctionEventInvokeConfig",
+        keys=same("FunctionName", "Qualifier"),
+        rest=same("DestinationConfig", "MaximumEventAgeInSeconds", "MaximumRetryAttempts"),
+        puts=True,
+    ),
     "AWS::Lambda::EventSourceMapping": EventSourceMappingType,
+    "AWS::Lambda::Permission": Row(
+        service="lambda",
+        create="AddPermission",
+        delete="RemovePermission",
+        keys={"FunctionName": "FunctionName", "StatementId": ID},
+        rest=same(
+            *("Action", "Principal", "SourceArn", "SourceAccount", "EventSourceToken"),
+            *("FunctionUrlAuthType", "PrincipalOrgID", "InvokedViaFunctionUrl"),
+        ),
+        existing="ResourceConflictException",
+        attributes=("Id",),
+        name_chars_max=100,
+    ),
     "AWS::Lambda::Url": UrlType,
 }

@@ -1,98 +1,66 @@
-"""Resource types: how a resource of each type is made, changed, removed and looked at.
+"""Resource types: how a resource of each type is created, updated, deleted, found and described.
 
-A stack may be cut short at any moment and goes on where it was, so each of these may be done again: `create` with a name
-that was chosen before, `update` with the same properties, `delete` of what is gone.
+A change to a stack may be interrupted at any moment and continues where it was, so each verb may be carried out again:
+`create` with the name that was chosen before, `update` with the same properties, `delete` of what is already deleted.
+
+A type is a class, and overrides what its service does in a way of its own; a type whose verbs are one call each is a row.
 """
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.documents.signals import StackSignals
-from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.types.calls import (
+    Ask,
+    ResourceSpec,
+    ResourceState,
+    already_exists,
+    as_document,
+    as_text,
+    is_absent,
+    lowered,
+    pick,
+    unless_created,
+    without_absence,
+)
 from redrive.aws.cloudformation.types.schema import TypeSchema, schema_of
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.shapes import Structure
-from redrive.model.names import ResourceName
 
-T = TypeVar("T")
-
-_ABSENT: Final = frozenset(
-    {
-        *("NotFound", "NotFoundException", "ResourceNotFoundException", "ResourceNotFound", "NoSuchEntity"),
-        *("NoSuchEntityException", "NoSuchBucket", "NoSuchBucketPolicy", "ParameterNotFound"),
-        *("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"),
-    }
-)
+#: Among the parameters that identify a resource: it is not a property, but the physical id.
+ID: Final = ""
+Parameters = Mapping[str, str]
+"""Parameters of operations, each with the property that it has."""
 
 
-def is_absent(error: AwsError) -> bool:
-    """True if a service says that there is no such thing."""
-    return error.code in _ABSENT or error.query_code in _ABSENT
+class Description(NamedTuple):
+    """The operation that describes a resource, and where its properties are in the answer."""
 
+    operation: str
+    properties: tuple[str, ...] = ()  # Those that it tells; empty: all that the type has
+    member: str = ""  # The member of the answer that has them; empty: the answer itself
+    is_lowered: bool = False  # They are called as properties are, but with a small letter first
+    is_text: bool = False  # Objects among them are JSON texts
+    keys: Parameters | None = None  # The parameters of the operation; None: those that identify the resource
+    params: Mapping[str, Any] = {}  # Further ones of the operation
+    id: str = ""  # Of an operation that lists resources: the member that has a resource's physical id
 
-class Ask(Protocol):
-    """Calls operations of services on behalf of a stack's owner, where the stack is."""
-
-    # Any: of the parameters that come in dictionaries mypy takes each for the region.
-    async def __call__(
-        self, service: str, operation: str, *, in_region: Any = "", **params: Any
-    ) -> Structure:
-        """Call an operation, in another region if one is named; raises AwsError."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
-    """A resource as a stack wants it."""
-
-    stack: ResourceName  # Account, region and name of the stack
-    stack_id: str  # The stack's ARN
-    logical_id: str  # Its name in the template
-    type: str  # Of its resource type
-    name: str  # Chosen before it was made: the caller's, or one that nobody else has
-    properties: Mapping[str, Any]  # With their values
-    words: StackSignals  # What it may wait for
-    physical_id: str = ""  # The id it has; empty as long as nobody knows
-    tags: Mapping[str, str] | None = None  # Of the stack, by key
-    base_url: str = ""  # What URLs of this server begin with
-    again: bool = False  # It may be there already, made by this stack before it was cut short
-    change: str = ""  # The id of the change to the stack
-    # Those that it has, where it is there already.
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-    def arn(self, service: str, resource: str) -> str:
-        """The ARN of something that belongs to the stack's account and region."""
-        return f"arn:aws:{service}:{self.stack.region}:{self.stack.account}:{resource}"
-
-    def all_tags(self) -> dict[str, str]:
-        """The stack's tags, and its own over them."""
-        own = self.properties.get("Tags") or ()
-        pairs = own.items() if isinstance(own, Mapping) else ((tag["Key"], tag["Value"]) for tag in own)
-        return {**(self.tags or {}), **{name: text_of(value) for name, value in pairs}}
-
-
-class ResourceState(NamedTuple):
-    """A resource that is there: its id, which is what `Ref` is, and what `Fn::GetAtt` gives."""
-
-    physical_id: str
-    attributes: Mapping[str, Any] = {}
-
-
-class FailedAfterCreation(TemplateInvalid):
-    """A resource was made, and cannot be what its template says; a rollback has to remove it.
-
-    Attributes:
-        physical_id: Its id.
-    """
-
-    def __init__(self, text: str, physical_id: str) -> None:
-        super().__init__(text)
-        self.physical_id = physical_id
+    def read(
+        self, answer: Mapping[str, Any], physical_id: str, known: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """The properties in an answer; None: the resource is not among those that it lists."""
+        description: Any = answer.get(self.member) or {} if self.member else answer
+        if self.id:
+            matches = (item for item in description if item[self.id] == physical_id)
+            description = next(matches, None)
+            if description is None:
+                return None
+        names = {lowered(name) if self.is_lowered else name: name for name in self.properties or known}
+        properties = {names[member]: value for member, value in pick(description, *names).items()}
+        return (
+            {name: as_document(value) for name, value in properties.items()} if self.is_text else properties
+        )
 
 
 class ResourceType:
@@ -101,12 +69,17 @@ class ResourceType:
     service: str = ""  # Botocore's name of the service that has it; empty: CloudFormation itself
     name_property: str = ""  # The property that callers may name it by
     name_chars_max: int = 255  # The longest name; 0: its service chooses its id
+    noun: ClassVar[str] = ""  # The service's name for such a resource in operations
+    # The operation that deletes one; empty: that of the noun, and without a noun there is nothing to delete.
+    deletion: str = ""
+    keys: ClassVar[Parameters] = {}  # The parameters that identify a resource
+    description: Description | None = None  # None: its service does not describe it
     lower_case: ClassVar[bool] = False  # Names have small letters only
     # What generated names begin with, in the place of the stack's name; empty: with that.
     name_beginning: ClassVar[str] = ""
-    # The properties that nobody reads back, of which drift says nothing.
+    # The properties that no operation describes, of which drift says nothing.
     unread: ClassVar[frozenset[str]] = frozenset()
-    waits: ClassVar[bool] = False  # It may take long to make, until somebody says that it is done
+    waits: ClassVar[bool] = False  # Its creation may take long, until a signal ends it
 
     def __init__(self, name: str) -> None:
         """Be the type of this name: `AWS::SQS::Queue`."""
@@ -125,8 +98,12 @@ class ResourceType:
         """Returns the properties, of those that changed, that cannot change in place."""
         return changed & self.schema.create_only
 
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        """The parameters by which operations identify a resource."""
+        return _identifiers(self.keys, spec)
+
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        """Make a resource.
+        """Create a resource.
 
         Raises:
             AwsError: Its service refuses.
@@ -138,115 +115,177 @@ class ResourceType:
         raise NotImplementedError
 
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        """Remove a resource; what is absent is no error."""
-        raise NotImplementedError
+        """Delete a resource; one that is absent is no error."""
+        if self.deletion or self.noun:
+            operation = self.deletion or f"Delete{self.noun}"
+            await without_absence(ask(self.service, operation, **self.identifiers(spec)))
 
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:  # noqa: ARG002 - of those that have to ask
-        """Returns the id of what may have been made under this name, empty where there is nothing."""
+        """Returns the id of what may have been created under this name, empty if there is nothing."""
         return spec.name
 
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        """Returns the properties as the service has them, as far as it tells; None: it is not there.
+        """Returns the properties as the service describes them; None: the resource is absent.
 
         Raises:
-            NotImplementedError: Nobody can look at it.
+            NotImplementedError: The service does not describe it.
         """
-        raise NotImplementedError
+        description = self.description
+        if description is None:
+            raise NotImplementedError
+        own = self.identifiers(spec) if description.keys is None else _identifiers(description.keys, spec)
+        params = {**own, **description.params}
+        answer = await without_absence(ask(self.service, description.operation, **params))
+        known = self.schema.properties
+        return None if answer is None else description.read(answer, spec.physical_id, known)
+
+    async def refuse_existing(self, ask: Ask, spec: ResourceSpec, operation: str, **params: Any) -> None:
+        """Refuse to take over a resource of a name that the caller chose, by an operation that finds it.
+
+        Raises:
+            AwsError: It exists.
+        """
+        if spec.again or self.name_property not in spec.properties:
+            return
+        try:
+            await ask(self.service, operation, **params)
+        except AwsError as error:
+            if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
+                return
+            raise
+        raise already_exists(spec)
+
+
+def _identifiers(keys: Parameters, spec: ResourceSpec) -> dict[str, Any]:
+    own_id = {parameter: spec.physical_id or spec.name for parameter, source in keys.items() if source == ID}
+    return own_id | _renamed(spec.properties, keys)
+
+
+def _renamed(properties: Mapping[str, Any], names: Parameters) -> dict[str, Any]:
+    return {parameter: properties[source] for parameter, source in names.items() if source in properties}
 
 
 class PutResourceType(ResourceType):
-    """A type that its service creates and changes with one call: an update is that call again."""
+    """A type that its service creates and updates with one call: an update is that call again."""
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self.create(ask, spec)
 
 
-# ---- what types have in common ---------------------------------------------------------------------------------------
-
-
-def already_exists(spec: ResourceSpec) -> AwsError:
-    """The refusal to make what is there, and is not this stack's."""
-    text = f"Resource of type '{spec.type}' with identifier '{spec.name}' already exists."
-    return AwsError("AlreadyExists", text, status=409)
-
-
-async def refuse_existing(ask: Ask, spec: ResourceSpec, service: str, operation: str, **params: Any) -> None:
-    """Refuse to take over a resource of a name that the caller chose, by an operation that finds it.
-
-    Raises:
-        AwsError: It is there.
-    """
-    if spec.again:
-        return
-    try:
-        await ask(service, operation, **params)
-    except AwsError as error:
-        if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
-            return
-        raise
-    raise already_exists(spec)
-
-
-async def without_absence(request: Awaitable[T]) -> T | None:
-    """The answer of a call; None where what it is about is absent, which is as good as removed."""
-    try:
-        return await request
-    except AwsError as error:
-        if is_absent(error):
-            return None
-        raise
-
-
-def as_text(value: Any) -> str:
-    """Returns a property as services take it that have texts only: objects as JSON."""
-    if isinstance(value, Mapping | list):
-        return json.dumps(value, separators=(",", ":"))
-    return text_of(value)
-
-
-def as_document(value: Any) -> Any:
-    """Returns a property that may be given as JSON or as the text of it, as JSON."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def changed_properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
-    """The names of properties that came, went, or are others."""
-    return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-
-
-def pick(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Returns those of some properties that are given."""
-    return {name: properties[name] for name in names if name in properties}
-
-
-def cleared(
-    before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Returns the defaults of those properties that a resource had and its template no longer names."""
-    return {name: value for name, value in defaults.items() if name in before and name not in after}
-
-
-def lowered(name: str) -> str:
-    """A property's name as some services call the same: with a small letter first."""
-    return name[0].lower() + name[1:]
-
-
-def lowered_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties by the names that such a service has for them."""
-    return {lowered(name): value for name, value in properties.items()}
-
-
-def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as most services take them."""
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
 Factory = Callable[[str], ResourceType]
 Act = Callable[[Ask, ResourceSpec], Awaitable[ResourceState]]
 """A part of a step."""
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A type of resources, as operations and their parameters."""
+
+    service: str  # See `ResourceType`
+    create: str  # The operation that creates one
+    delete: str  # The operation that deletes one
+    keys: Parameters  # The parameters of both that identify a resource
+    # Further parameters of `create`; properties that a template leaves out are left out.
+    rest: Parameters = field(default_factory=dict)
+    # The parameters that take a property in another form, and the functions that write it.
+    written: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    puts: bool = False  # Whether `create` also updates; otherwise no property changes in place
+    existing: str = ""  # The error with which `create` refuses what exists
+    id: str = ""  # The physical id, of properties in braces; empty: the name
+    attributes: tuple[str, ...] = ()  # Those of `Fn::GetAtt`, each the physical id
+    name_property: str = ""  # See `ResourceType`
+    name_chars_max: int = 255  # See `ResourceType`
+    description: Description | None = None  # See `ResourceType`
+
+    def __call__(self, name: str) -> "RowType":
+        """The type of this name."""
+        return RowType(name, self)
+
+
+class RowType(ResourceType):
+    """A type that a row describes."""
+
+    def __init__(self, name: str, row: Row) -> None:
+        super().__init__(name)
+        self._row = row
+        self.service, self.deletion = row.service, row.delete
+        self.name_property, self.name_chars_max = row.name_property, row.name_chars_max
+        self.description = row.description
+
+    @override
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return _identifiers(self._row.keys, spec)
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        row = self._row
+        params = {**self.identifiers(spec), **_renamed(spec.properties, row.rest)}
+        params |= {name: row.written[name](params[name]) for name in params.keys() & row.written.keys()}
+        await unless_created(ask(row.service, row.create, **params), spec, row.existing)
+        return self._state(spec)
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return await self.create(ask, spec) if self._row.puts else self._state(spec)
+
+    @override
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        return self._row.id.format_map(spec.properties) or spec.name
+
+    def _state(self, spec: ResourceSpec) -> ResourceState:
+        physical_id = self._row.id.format_map(spec.properties) or spec.physical_id or spec.name
+        return ResourceState(physical_id, dict.fromkeys(self._row.attributes, physical_id))
+
+
+def same(*properties: str) -> Parameters:
+    """Parameters that are called as properties are."""
+    return {name: name for name in properties}
+
+
+def small(*properties: str) -> Parameters:
+    """Parameters that are called as properties are, but with a small letter first."""
+    return {lowered(name): name for name in properties}
+
+
+class HeldPolicyType(PutResourceType):
+    """A policy that other resources hold, which have their default policy again without it."""
+
+    holders_property: ClassVar[str]  # The property that names them
+
+    async def write_policy(self, ask: Ask, holder: str, text: str) -> None:
+        """Make a policy a holder's."""
+        raise NotImplementedError
+
+    def default_policy(self, holder: str) -> str:  # noqa: ARG002 - of those that have one
+        """The policy of a holder without another."""
+        return ""
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        for holder in self._holders(spec.properties):
+            await self.write_policy(ask, holder, as_text(spec.properties["PolicyDocument"]))
+        if self.holders_property in self.schema.create_only:  # a single one, which identifies it
+            return ResourceState(spec.properties[self.holders_property])
+        return ResourceState(spec.physical_id or spec.name, {"Id": spec.name})
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        remaining = self._holders(spec.properties)
+        await self._clear(ask, [holder for holder in self._holders(before) if holder not in remaining])
+        return await self.create(ask, spec)
+
+    @override
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        await self._clear(ask, self._holders(spec.properties))
+
+    async def _clear(self, ask: Ask, holders: Sequence[str]) -> None:
+        for holder in holders:
+            await without_absence(self.write_policy(ask, holder, self.default_policy(holder)))
+
+    def _holders(self, properties: Mapping[str, Any]) -> list[str]:
+        holders = properties.get(self.holders_property) or []
+        return holders if isinstance(holders, list) else [holders]

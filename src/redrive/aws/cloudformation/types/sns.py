@@ -2,25 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
     ResourceSpec,
     ResourceState,
-    ResourceType,
-    as_document,
+    TagCalls,
     as_text,
     changed_properties,
     pick,
-    refuse_existing,
     tag_list,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import TagCalls
+from redrive.aws.cloudformation.types.resource_type import Description, Factory, HeldPolicyType, ResourceType
 
 _ARCHIVE: Final = "ArchivePolicy"
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
@@ -55,16 +52,20 @@ class TopicType(ResourceType):
     service = "sns"
     name_property = "TopicName"
     name_chars_max = 256
+    description = Description("GetTopicAttributes", member="Attributes", is_text=True)
 
     @override
     def suffix(self, properties: Mapping[str, Any]) -> str:
         return ".fifo" if properties.get("FifoTopic") else ""
 
     @override
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {"TopicArn": _topic_arn(spec)}
+
+    @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         arn = _topic_arn(spec)
-        if self.name_property in spec.properties:
-            await refuse_existing(ask, spec, "sns", "GetTopicAttributes", TopicArn=arn)
+        await self.refuse_existing(ask, spec, "GetTopicAttributes", TopicArn=arn)
         attributes = _topic_attributes(spec.properties)
         if spec.properties.get("FifoTopic"):
             attributes["FifoTopic"] = "true"
@@ -103,22 +104,6 @@ class TopicType(ResourceType):
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return _topic_arn(spec)
-
-    @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        description = await _attributes_of(ask, "GetTopicAttributes", TopicArn=_topic_arn(spec))
-        if description is None:
-            return None
-        return {
-            name: as_document(value) for name, value in description.items() if name in self.schema.properties
-        }
-
-
-async def _attributes_of(ask: Ask, operation: str, **params: str) -> Mapping[str, str] | None:
-    answer = await without_absence(ask("sns", operation, **params))
-    if answer is None:
-        return None
-    return answer.get("Attributes") or {}
 
 
 def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
@@ -194,6 +179,12 @@ class SubscriptionType(ResourceType):
 
     service = "sns"
     name_chars_max = 0
+    deletion = "Unsubscribe"
+    description = Description("GetSubscriptionAttributes", member="Attributes", is_text=True)
+
+    @override
+    def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
+        return {"in_region": _region(spec.properties), "SubscriptionArn": spec.physical_id}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -208,32 +199,16 @@ class SubscriptionType(ResourceType):
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         old, new = _subscription_attributes(before), _subscription_attributes(spec.properties)
-        subscription = {"in_region": _region(spec.properties), "SubscriptionArn": spec.physical_id}
         for name, default in _SUBSCRIPTION_DEFAULTS.items():
             if old.get(name) != new.get(name):
                 change = {"AttributeName": name, "AttributeValue": new.get(name, default)}
-                await ask("sns", "SetSubscriptionAttributes", **subscription, **change)
+                await ask("sns", "SetSubscriptionAttributes", **self.identifiers(spec), **change)
         return ResourceState(spec.physical_id, {"Arn": spec.physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        region = _region(spec.properties)
-        await without_absence(ask("sns", "Unsubscribe", in_region=region, SubscriptionArn=spec.physical_id))
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         topic, endpoint = spec.properties["TopicArn"], _endpoint(spec.properties)
         return await without_absence(_subscription(ask, topic, endpoint, _region(spec.properties))) or ""
-
-    @override
-    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        subscription = {"in_region": _region(spec.properties), "SubscriptionArn": spec.physical_id}
-        description = await _attributes_of(ask, "GetSubscriptionAttributes", **subscription)
-        if description is None:
-            return None
-        return {
-            name: as_document(value) for name, value in description.items() if name in self.schema.properties
-        }
 
 
 def _region(properties: Mapping[str, Any]) -> str:
@@ -248,64 +223,35 @@ def _subscription_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
 # ---- policies --------------------------------------------------------------------------------------------------------
 
 
-class TopicPolicyType(ResourceType):
-    """`AWS::SNS::TopicPolicy`: of several topics, which have their default policy again without it."""
+class TopicPolicyType(HeldPolicyType):
+    """`AWS::SNS::TopicPolicy`: of several topics."""
 
     service = "sns"
-    topics_property: ClassVar[str] = "Topics"
-
-    def _topics(self, properties: Mapping[str, Any]) -> list[str]:
-        topics = properties.get(self.topics_property) or []
-        return topics if isinstance(topics, list) else [topics]
+    holders_property = "Topics"
 
     @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        for arn in self._topics(spec.properties):
-            await _set_policy(ask, arn, as_text(spec.properties["PolicyDocument"]))
-        return ResourceState(spec.name, {"Id": spec.name})
+    async def write_policy(self, ask: Ask, holder: str, text: str) -> None:
+        params = {"TopicArn": holder, "AttributeName": "Policy", "AttributeValue": text}
+        await ask("sns", "SetTopicAttributes", **params)
 
     @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        topics = self._topics(spec.properties)
-        for arn in self._topics(before):
-            if arn not in topics:
-                await without_absence(_set_policy(ask, arn, default_policy(arn)))
-        state = await self.create(ask, spec)
-        return ResourceState(spec.physical_id or state.physical_id, state.attributes)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        for arn in self._topics(spec.properties):
-            await without_absence(_set_policy(ask, arn, default_policy(arn)))
+    def default_policy(self, holder: str) -> str:
+        """The policy that lets the topic's own account do everything."""
+        statement = {
+            "Sid": "__default_statement_ID",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": [f"SNS:{action}" for action in _ACTIONS],
+            "Resource": holder,
+            "Condition": {"StringEquals": {"AWS:SourceOwner": holder.split(":")[4]}},
+        }
+        return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
 
 
 class TopicInlinePolicyType(TopicPolicyType):
     """`AWS::SNS::TopicInlinePolicy`: of a single topic, whose ARN is its id."""
 
-    topics_property = "TopicArn"
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        await super().create(ask, spec)
-        return ResourceState(spec.properties["TopicArn"])
-
-
-async def _set_policy(ask: Ask, arn: str, policy: str) -> None:
-    await ask("sns", "SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=policy)
-
-
-def default_policy(arn: str) -> str:
-    """The policy that a topic has as long as nobody gives it another: its account may do all."""
-    account = arn.split(":")[4]
-    statement = {
-        "Sid": "__default_statement_ID",
-        "Effect": "Allow",
-        "Principal": {"AWS": "*"},
-        "Action": [f"SNS:{action}" for action in _ACTIONS],
-        "Resource": arn,
-        "Condition": {"StringEquals": {"AWS:SourceOwner": account}},
-    }
-    return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
+    holders_property = "TopicArn"
 
 
 TYPES: Final[Mapping[str, Factory]] = {

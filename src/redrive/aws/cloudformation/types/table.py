@@ -5,38 +5,29 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.types import (
     apigateway,
-    apigateway_methods,
-    apigateway_use,
+    apigateway_parts,
     apigatewayv2,
-    cloudwatch,
-    custom,
-    firehose,
+    cloudformation,
     iam,
-    iam_access,
     kms,
     lambda_,
     lambda_events,
-    logs,
-    logs_filters,
-    nested,
-    rows,
-    s3,
+    monitoring,
     sns,
     sqs,
-    ssm,
+    storage,
 )
 from redrive.aws.cloudformation.types.resource_type import Factory, ResourceType
 
 _PARTS: Final = (
-    *(apigateway, apigateway_methods, apigateway_use, apigatewayv2),
-    *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
-    *(nested, rows, s3, sns, sqs, ssm),
+    *(apigateway, apigateway_parts, apigatewayv2, cloudformation, iam, kms),
+    *(lambda_, lambda_events, monitoring, sns, sqs, storage),
 )
 _FACTORIES: Final[Mapping[str, Factory]] = {
     name: factory for part in _PARTS for name, factory in part.TYPES.items()
 }
 KNOWN: Final = tuple(sorted(_FACTORIES))
-"""The names of all types; one that ends with colons stands for all that begin so."""
+"""The names of all types; one that ends with colons stands for all names that begin with it."""
 
 
 def type_of(name: str) -> ResourceType:

@@ -1,7 +1,7 @@
-"""Types of Amazon API Gateway that say who may use REST APIs, and where: deployments, stages, keys and plans."""
+"""Types of REST APIs' methods, deployments, stages, API keys and usage plans, and of the settings of an account."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
@@ -9,72 +9,130 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.apigateway import (
     SERVICE,
     TAGS,
+    RestApiPartType,
+    TaggedType,
     arn_of,
-    found_by_tags,
     patches,
 )
-from redrive.aws.cloudformation.types.resource_type import (
+from redrive.aws.cloudformation.types.calls import (
     Ask,
-    Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
-    ResourceType,
+    as_text,
     lowered,
     lowered_keys,
     pick,
+    unless_created,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import own_tags
+from redrive.aws.cloudformation.types.resource_type import (
+    ID,
+    Factory,
+    Parameters,
+    PutResourceType,
+    ResourceType,
+    Row,
+    small,
+)
 from redrive.aws.wire.errors import AwsError
 
+_METHOD: Final = (
+    *("AuthorizationType", "AuthorizerId", "ApiKeyRequired", "OperationName", "RequestParameters"),
+    *("RequestModels", "RequestValidatorId", "AuthorizationScopes"),
+)
+_INTEGRATION: Final = (
+    *("Type", "Uri", "ConnectionType", "ConnectionId", "Credentials", "RequestParameters"),
+    *("RequestTemplates", "PassthroughBehavior", "CacheNamespace", "CacheKeyParameters"),
+    *("ContentHandling", "IntegrationHttpMethod", "TimeoutInMillis"),
+)
+_RESPONSE: Final = ("SelectionPattern", "ResponseParameters", "ResponseTemplates", "ContentHandling")
 
-class RestDeploymentType(ResourceType):
-    """`AWS::ApiGateway::Deployment`, and the stage that it may bring."""
 
-    service = SERVICE
-    name_chars_max = 0
+class MethodType(PutResourceType):
+    """`AWS::ApiGateway::Method`, with its integration and responses, under a generated id."""
+
+    service, noun = SERVICE, "Method"
+    keys = small("RestApiId", "ResourceId", "HttpMethod")
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        api = properties["RestApiId"]
-        params = lowered_keys(pick(properties, "Description", "StageName"))
-        if canary := properties.get("DeploymentCanarySettings"):
-            params["canarySettings"] = lowered_keys(canary)
-        answer = await ask(SERVICE, "CreateDeployment", restApiId=api, **params)
+        if spec.again or spec.physical_id:
+            await self.delete(ask, spec)
+        at = self.identifiers(spec)
+        params = lowered_keys(pick(properties, *_METHOD))
+        await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **at, **params})
+        for response in properties.get("MethodResponses") or ():
+            params = lowered_keys(pick(response, "ResponseModels", "ResponseParameters"))
+            status = text_of(response["StatusCode"])
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
+        if properties.get("Integration"):
+            await _put_integration(ask, at, properties["Integration"])
+        return ResourceState(spec.physical_id or spec.name)
+
+
+async def _put_integration(ask: Ask, at: Mapping[str, str], integration: Mapping[str, Any]) -> None:
+    params = lowered_keys(pick(integration, *_INTEGRATION))
+    await ask(SERVICE, "PutIntegration", **at, **params)
+    for response in integration.get("IntegrationResponses") or ():
+        status = text_of(response["StatusCode"])
+        params = lowered_keys(pick(response, *_RESPONSE))
+        if "responseTemplates" in params:
+            params["responseTemplates"] = {
+                kind: as_text(text) for kind, text in params["responseTemplates"].items()
+            }
+        try:
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+        except AwsError as error:
+            if error.code != "NotFoundException":
+                raise
+            # A template may leave out the response of the method, which this one needs.
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at)
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+
+
+# ---- deployments and stages -----------------------------------------------------------------------------------
+
+
+class RestDeploymentType(RestApiPartType):
+    """`AWS::ApiGateway::Deployment`, and the stage that it may create."""
+
+    noun = "Deployment"
+    matched: ClassVar[tuple[str, ...]] = ()
+    paths: ClassVar[Mapping[str, str]] = {"Description": "/description"}
+
+    @override
+    def params(self, spec: ResourceSpec) -> dict[str, Any]:
+        params = lowered_keys(pick(spec.properties, "RestApiId", "Description", "StageName"))
+        canary = spec.properties.get("DeploymentCanarySettings")
+        return {**params, "canarySettings": lowered_keys(canary)} if canary else params
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        state = await super().create(ask, spec)
         await _describe_stage(ask, spec, {})
-        return ResourceState(answer["id"], {"DeploymentId": answer["id"]})
+        return state
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        properties, api = spec.properties, spec.properties["RestApiId"]
-        operations = patches(before, properties, {"Description": "/description"})
-        identifiers = {"restApiId": api, "deploymentId": spec.physical_id}
-        await ask(SERVICE, "UpdateDeployment", patchOperations=operations, **identifiers)
+        state = await super().update(ask, spec, before)
         await _describe_stage(ask, spec, before.get("StageDescription") or {})
-        return ResourceState(spec.physical_id, {"DeploymentId": spec.physical_id})
+        return state
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        properties = spec.properties
-        identifiers = {"restApiId": properties["RestApiId"], "deploymentId": spec.physical_id}
         try:
-            await without_absence(ask(SERVICE, "DeleteDeployment", **identifiers))
+            await super().delete(ask, spec)
         except AwsError as error:
-            if error.code != "BadRequestException" or "StageName" not in properties:
+            if error.code != "BadRequestException" or "StageName" not in spec.properties:
                 raise
-            stage = {"restApiId": properties["RestApiId"], "stageName": properties["StageName"]}
+            stage = lowered_keys(pick(spec.properties, "RestApiId", "StageName"))
             await without_absence(ask(SERVICE, "DeleteStage", **stage))
-            await without_absence(ask(SERVICE, "DeleteDeployment", **identifiers))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return ""
+            await super().delete(ask, spec)
 
 
 async def _describe_stage(ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> None:
-    """Let the stage that a deployment brings be as its description says, which was another before."""
+    """Update the stage of a deployment to its description, from the description that it had before."""
     properties = spec.properties
     stage = properties.get("StageDescription") or {}
     if "StageName" not in properties or stage == before:
@@ -94,20 +152,18 @@ def _stage_arn(spec: ResourceSpec, identifiers: Mapping[str, str]) -> str:
 class RestStageType(ResourceType):
     """`AWS::ApiGateway::Stage`; its id is its name."""
 
-    service = SERVICE
+    service, noun = SERVICE, "Stage"
     name_property = "StageName"
     name_chars_max = 128
+    keys: ClassVar[Parameters] = {"restApiId": "RestApiId", "stageName": ID}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         params = lowered_keys(pick(properties, *_CREATED))
-        identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.name}
-        try:
-            await ask(SERVICE, "CreateStage", tags=spec.all_tags(), **identifiers, **params)
-        except AwsError as error:
-            if not (spec.again and error.code == "ConflictException"):
-                raise
+        identifiers = self.identifiers(spec)
+        creation = ask(SERVICE, "CreateStage", tags=spec.all_tags(), **identifiers, **params)
+        await unless_created(creation, spec, "ConflictException")
         if operations := list(_stage_operations(pick(properties, *_CREATED), properties)):
             await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
         return ResourceState(spec.name)
@@ -116,15 +172,10 @@ class RestStageType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         operations = list(_stage_operations(before, properties))
-        identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.physical_id}
+        identifiers = self.identifiers(spec)
         await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
         await TAGS.set(ask, spec.all_tags(), resourceArn=_stage_arn(spec, identifiers))
         return ResourceState(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"restApiId": spec.properties["RestApiId"], "stageName": spec.physical_id}
-        await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
 
 _STAGE: Final = {
@@ -187,7 +238,7 @@ def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 class AccountType(PutResourceType):
-    """`AWS::ApiGateway::Account`: the settings of an account's region, which stay when the stack goes."""
+    """`AWS::ApiGateway::Account`: the settings of an account's region, which outlive the stack, as on AWS."""
 
     service = SERVICE
 
@@ -199,93 +250,57 @@ class AccountType(PutResourceType):
         physical_id = spec.physical_id or spec.name
         return ResourceState(physical_id, {"Id": physical_id})
 
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        """Nothing: Amazon's leaves the role in its place."""
 
-
-class ApiKeyType(ResourceType):
+class ApiKeyType(TaggedType):
     """`AWS::ApiGateway::ApiKey`."""
 
-    service = SERVICE
-    name_property = "Name"
+    noun, attribute, collection = "ApiKey", "APIKeyId", "/apikeys"
+    keys: ClassVar[Parameters] = {"apiKey": ID}
 
     @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        key_id = await self.find(ask, spec) if spec.again else ""
-        if not key_id:
-            properties = spec.properties
-            names = ("Description", "Enabled", "CustomerId", "Value", "StageKeys", "GenerateDistinctId")
-            params = lowered_keys(pick(properties, *names))
-            name = text_of(properties.get("Name") or spec.name)
-            answer = await ask(SERVICE, "CreateApiKey", tags=own_tags(spec), name=name, **params)
-            key_id = answer["id"]
-        return ResourceState(key_id, {"APIKeyId": key_id})
+    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        names = ("Description", "Enabled", "CustomerId", "Value", "StageKeys", "GenerateDistinctId")
+        return lowered_keys(pick(properties, *names))
 
     @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+    def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
         names = {"Description": "/description", "Enabled": "/enabled", "CustomerId": "/customerId"}
-        operations = patches(before, spec.properties, names)
-        await ask(SERVICE, "UpdateApiKey", apiKey=spec.physical_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/apikeys/{spec.physical_id}"))
-        return ResourceState(spec.physical_id, {"APIKeyId": spec.physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask(SERVICE, "DeleteApiKey", apiKey=spec.physical_id))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return await found_by_tags(ask, spec, "GetApiKeys")
+        return patches(before, after, names)
 
 
-class UsagePlanType(ResourceType):
+class UsagePlanType(TaggedType):
     """`AWS::ApiGateway::UsagePlan`."""
 
-    service = SERVICE
+    noun, attribute, collection = "UsagePlan", "Id", "/usageplans"
     name_property = "UsagePlanName"
+    keys: ClassVar[Parameters] = {"usagePlanId": ID}
 
     @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        plan_id = await self.find(ask, spec) if spec.again else ""
-        if not plan_id:
-            properties = spec.properties
-            params: dict[str, Any] = {"name": text_of(properties.get("UsagePlanName") or spec.name)}
-            params |= lowered_keys(pick(properties, "Description"))
-            for name in ("Quota", "Throttle"):
-                if name in properties:
-                    params[lowered(name)] = lowered_keys(properties[name])
-            params["apiStages"] = [_api_stage(stage) for stage in properties.get("ApiStages") or ()]
-            answer = await ask(SERVICE, "CreateUsagePlan", tags=own_tags(spec), **params)
-            plan_id = answer["id"]
-        return ResourceState(plan_id, {"Id": plan_id})
+    def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        limits = {lowered(name): lowered_keys(properties[name]) for name in _LIMITS if name in properties}
+        stages = [_api_stage(stage) for stage in properties.get("ApiStages") or ()]
+        return {**lowered_keys(pick(properties, "Description")), **limits, "apiStages": stages}
 
     @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        properties = spec.properties
-        operations = [
-            *patches(before, properties, {"UsagePlanName": "/name", "Description": "/description"}),
-            *_plan_operations(before, properties),
-        ]
-        await ask(SERVICE, "UpdateUsagePlan", usagePlanId=spec.physical_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/usageplans/{spec.physical_id}"))
-        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
+    def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
+        names = {"UsagePlanName": "/name", "Description": "/description"}
+        return [*patches(before, after, names), *_plan_operations(before, after)]
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        stages = spec.properties.get("ApiStages") or ()
-        operations = [
-            {"op": "remove", "path": "/apiStages", "value": f"{stage['ApiId']}:{stage['Stage']}"}
-            for stage in stages
-        ]
-        identifiers = {"usagePlanId": spec.physical_id}
-        for operation in operations:  # the stages of which may be gone
-            await without_absence(ask(SERVICE, "UpdateUsagePlan", patchOperations=[operation], **identifiers))
-        await without_absence(ask(SERVICE, "DeleteUsagePlan", **identifiers))
+        for stage in _stages(spec.properties):  # which may have been deleted before
+            operation = {"op": "remove", "path": "/apiStages", "value": stage}
+            params = {**self.identifiers(spec), "patchOperations": [operation]}
+            await without_absence(ask(SERVICE, "UpdateUsagePlan", **params))
+        await super().delete(ask, spec)
 
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return await found_by_tags(ask, spec, "GetUsagePlans")
+
+_LIMITS: Final = ("Quota", "Throttle")
+
+
+def _stages(properties: Mapping[str, Any]) -> dict[str, None]:
+    stages = properties.get("ApiStages") or ()
+    return dict.fromkeys(f"{stage['ApiId']}:{stage['Stage']}" for stage in stages)
 
 
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,15 +311,14 @@ def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    for name in ("Quota", "Throttle"):
+    for name in _LIMITS:
         old, new = before.get(name) or {}, after.get(name) or {}
         if old and not new:
             yield {"op": "remove", "path": f"/{lowered(name)}"}
         else:
             keys = old.keys() | new.keys()
             yield from patches(old, new, {key: f"/{lowered(name)}/{lowered(key)}" for key in sorted(keys)})
-    old_stages = {f"{stage['ApiId']}:{stage['Stage']}" for stage in before.get("ApiStages") or ()}
-    new_stages = {f"{stage['ApiId']}:{stage['Stage']}" for stage in after.get("ApiStages") or ()}
+    old_stages, new_stages = _stages(before).keys(), _stages(after).keys()
     for op, stages in (("remove", old_stages - new_stages), ("add", new_stages - old_stages)):
         yield from ({"op": op, "path": "/apiStages", "value": stage} for stage in sorted(stages))
 
@@ -313,6 +327,18 @@ TYPES: Final[Mapping[str, Factory]] = {
     "AWS::ApiGateway::Account": AccountType,
     "AWS::ApiGateway::ApiKey": ApiKeyType,
     "AWS::ApiGateway::Deployment": RestDeploymentType,
+    "AWS::ApiGateway::Method": MethodType,
     "AWS::ApiGateway::Stage": RestStageType,
     "AWS::ApiGateway::UsagePlan": UsagePlanType,
+    "AWS::ApiGateway::UsagePlanKey": Row(
+        service="apigateway",
+        create="CreateUsagePlanKey",
+        delete="DeleteUsagePlanKey",
+        keys=small("UsagePlanId", "KeyId"),
+        rest=small("KeyType"),
+        existing="ConflictException",
+        id="{KeyId}:{UsagePlanId}",
+        attributes=("Id",),
+        name_chars_max=0,
+    ),
 }

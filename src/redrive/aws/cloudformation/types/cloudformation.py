@@ -1,7 +1,11 @@
-"""Types of CloudFormation itself: nested stacks, wait conditions, and what the CDK writes into templates."""
+"""Types of CloudFormation itself: custom resources, nested stacks, wait conditions, and what the CDK adds to templates.
+
+A custom resource is created by a function, or by a subscriber of a topic, that responds to a URL of this server.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
+from zlib import crc32
 
 import orjson
 from typing_extensions import override
@@ -9,15 +13,118 @@ from typing_extensions import override
 from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.resource_type import (
-    Ask,
-    Factory,
-    ResourceSpec,
-    ResourceState,
-    ResourceType,
-    tag_list,
-)
+from redrive.aws.cloudformation.types.calls import Ask, ResourceSpec, ResourceState, tag_list, unless_created
+from redrive.aws.cloudformation.types.resource_type import Factory, PutResourceType, ResourceType
 from redrive.aws.wire.errors import AwsError
+
+_SECONDS: Final = 3600
+
+
+class CustomResourceType(ResourceType):
+    """`AWS::CloudFormation::CustomResource` and `Custom::…`; its id is that of the response."""
+
+    name_chars_max = 0
+    waits = True
+
+    @override
+    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        if "ServiceToken" in changed:
+            raise TemplateInvalid("Modifying service token is not allowed.")
+        return frozenset()
+
+    @override
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        return await self._request(ask, spec, "Create", {})
+
+    @override
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        more = {"PhysicalResourceId": spec.physical_id, "OldResourceProperties": _texts(before)}
+        return await self._request(ask, spec, "Update", more)
+
+    @override
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        try:
+            await self._request(ask, spec, "Delete", {"PhysicalResourceId": spec.physical_id})
+        except AwsError as error:
+            # A function that was deleted leaves nothing behind.
+            if error.code != "ResourceNotFoundException":
+                raise
+
+    @override
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        return ""
+
+    async def _request(
+        self, ask: Ask, spec: ResourceSpec, request: str, more: Mapping[str, Any]
+    ) -> ResourceState:
+        words, token = spec.words, spec.properties.get("ServiceToken")
+        if not isinstance(token, str):
+            raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
+        properties = _texts(spec.properties)
+        # A rollback sends a request of its own; the same request, repeated after a crash, has the same id.
+        mark = crc32(orjson.dumps(properties, option=orjson.OPT_SORT_KEYS))
+        about = f"{spec.change}-{request}-{mark:08x}"
+        event = {
+            "RequestType": request,
+            "ResponseURL": words.address(spec.stack_id, spec.logical_id, about),
+            "StackId": spec.stack_id,
+            "RequestId": about,
+            "LogicalResourceId": spec.logical_id,
+            "ResourceType": spec.type,
+            "ServiceToken": token,
+            "ResourceProperties": properties,
+            **more,
+        }
+        seconds = int(text_of(spec.properties.get("ServiceTimeout") or _SECONDS))
+        if not spec.again:
+            await words.forget(spec.stack_id, spec.logical_id, about)
+        if not (spec.again and await words.told(spec.stack_id, spec.logical_id, about, 1, 0)):
+            await _send(ask, token, event)
+        deadline = words.now + seconds * 1000
+        answer = await words.told(spec.stack_id, spec.logical_id, about, 1, deadline)
+        if not answer:
+            raise TemplateInvalid(
+                "CloudFormation did not receive a response from your Custom Resource. Please check your logs for"
+                f" requestId [{about}]."
+            )
+        return _outcome(spec, about, answer[0].answer)
+
+
+async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
+    """Send the request for a resource; it is stored when this returns."""
+    service = token.split(":")[2] if token.startswith("arn:") else "lambda"
+    if service == "sns":
+        request = {
+            "Subject": "AWS CloudFormation custom resource request",
+            "Message": orjson.dumps(event).decode(),
+        }
+        await ask("sns", "Publish", TopicArn=token, **request)
+    else:
+        payload = orjson.dumps(event)
+        await ask("lambda", "Invoke", FunctionName=token, InvocationType="Event", Payload=payload)
+
+
+def _outcome(spec: ResourceSpec, about: str, answer: Mapping[str, Any]) -> ResourceState:
+    if answer.get("Status") != "SUCCESS":
+        raise TemplateInvalid(
+            "Received response status [FAILED] from custom resource. Message returned:"
+            f" {answer.get('Reason', '')} (RequestId: {about})"
+        )
+    data = answer.get("Data")
+    physical_id = str(answer.get("PhysicalResourceId") or spec.physical_id)
+    if not physical_id:
+        raise TemplateInvalid("Invalid PhysicalResourceId")
+    return ResourceState(physical_id, data if isinstance(data, dict) else {})
+
+
+def _texts(value: Any) -> Any:
+    """Returns properties as functions receive them: everything but objects and lists as text."""
+    if isinstance(value, Mapping):
+        return {key: _texts(child) for key, child in value.items()}
+    return [_texts(child) for child in value] if isinstance(value, list) else text_of(value)
+
+
+# ---- nested stacks --------------------------------------------------------------------------------------------------
 
 _HOURS_MAX: Final = 12
 _HOUR_MS: Final = 3_600_000
@@ -35,15 +142,9 @@ class NestedStackType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = _stack(spec)
-        try:
-            answer = await ask(
-                "cloudformation", "CreateStack", StackName=spec.name, OnFailure="DO_NOTHING", **params
-            )
-            arn = answer["StackId"]
-        except AwsError as error:
-            if not (spec.again and error.code == "AlreadyExistsException"):
-                raise
-            arn = await self.find(ask, spec)
+        creation = ask("cloudformation", "CreateStack", StackName=spec.name, OnFailure="DO_NOTHING", **params)
+        answer = await unless_created(creation, spec, "AlreadyExistsException")
+        arn = answer["StackId"] if answer else await self.find(ask, spec)
         await spec.words.nest(arn, spec.stack_id)
         return await self._ended(spec, arn, "CREATE_COMPLETE", "created")
 
@@ -55,7 +156,7 @@ class NestedStackType(ResourceType):
             if error.message != _NOTHING_TO_DO:
                 raise
             stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
-            if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it went back by itself
+            if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it rolled itself back
                 return ResourceState(spec.physical_id, spec.words.outputs(stack))
         return await self._ended(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 
@@ -92,7 +193,7 @@ def _fault(arn: str, stack: Stack | None, done: str) -> str:
 
 def _stack(spec: ResourceSpec) -> dict[str, Any]:
     values: Mapping[str, Any] = spec.properties.get("Parameters") or {}
-    parameters = [{"ParameterKey": name, "ParameterValue": _text(value)} for name, value in values.items()]
+    parameters = [{"ParameterKey": name, "ParameterValue": _joined(value)} for name, value in values.items()]
     return {
         "TemplateURL": spec.properties["TemplateURL"],
         "Parameters": parameters,
@@ -102,7 +203,7 @@ def _stack(spec: ResourceSpec) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _joined(value: Any) -> str:
     return ",".join(text_of(item) for item in value) if isinstance(value, list) else text_of(value)
 
 
@@ -110,7 +211,7 @@ def _text(value: Any) -> str:
 
 
 class WaitConditionHandleType(ResourceType):
-    """`AWS::CloudFormation::WaitConditionHandle`; its id is the address that signals go to."""
+    """`AWS::CloudFormation::WaitConditionHandle`; its id is the URL that signals are sent to."""
 
     name_chars_max = 0
 
@@ -125,8 +226,8 @@ class WaitConditionHandleType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        if waiting_place := spec.words.place_of(spec.physical_id):
-            await spec.words.forget(spec.stack_id, spec.logical_id, waiting_place[2])
+        if address := spec.words.place_of(spec.physical_id):
+            await spec.words.forget(spec.stack_id, spec.logical_id, address[2])
 
 
 class WaitConditionType(ResourceType):
@@ -143,16 +244,14 @@ class WaitConditionType(ResourceType):
         words, handle = spec.words, spec.properties.get("Handle")
         if handle is None:  # it waits for SignalResource, as its CreationPolicy says
             return ResourceState(spec.name, {"Data": "{}"})
-        waiting_place = words.place_of(str(handle))
-        if waiting_place is None:
+        address = words.place_of(str(handle))
+        if address is None:
             raise TemplateInvalid(f"Handle {handle} is not the URL of a wait condition handle.")
         seconds = int(text_of(spec.properties.get("Timeout") or 0))
         count = int(text_of(spec.properties.get("Count") or 1))
         if not 0 < seconds <= _HOURS_MAX * 3600:
             raise TemplateInvalid("Property validation failure: [Timeout must be 1 to 43200 seconds]")
-        answer = await words.told(
-            spec.stack_id, waiting_place[1], waiting_place[2], count, words.now + seconds * 1000
-        )
+        answer = await words.told(spec.stack_id, address[1], address[2], count, words.now + seconds * 1000)
         failed = [signal for signal in answer if signal.status != "SUCCESS"]
         if failed:
             raise TemplateInvalid(
@@ -164,20 +263,16 @@ class WaitConditionType(ResourceType):
                 f"WaitCondition timed out. Received {len(answer)} conditions when expecting {count}"
             )
         data = {signal.id: signal.answer.get("Data", "") for signal in answer}
-        identity = f"{spec.stack_id}/{waiting_place[1]}"  # which names the handle (recorded)
+        identity = f"{spec.stack_id}/{address[1]}"  # which names the handle (recorded)
         return ResourceState(identity, {"Data": orjson.dumps(data).decode()})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return ResourceState(spec.physical_id, {"Data": "{}"})
 
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        return
-
 
 class MetadataType(ResourceType):
-    """`AWS::CDK::Metadata`, which the CDK adds to each template and means nothing here."""
+    """`AWS::CDK::Metadata`, which the CDK adds to each template and which has no effect here."""
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -187,13 +282,9 @@ class MetadataType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return ResourceState(spec.physical_id)
 
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        return
 
-
-class ImageRepositoryType(MetadataType):
-    """`AWS::ECR::Repository`, without which the CDK prepares no account: a name, and no images."""
+class ImageRepositoryType(PutResourceType):
+    """`AWS::ECR::Repository`, which the CDK needs to bootstrap an account: a name, without images."""
 
     name_property = "RepositoryName"
     name_chars_max = 256
@@ -205,15 +296,13 @@ class ImageRepositoryType(MetadataType):
         arn = spec.arn("ecr", f"repository/{spec.name}")
         return ResourceState(spec.name, {"Arn": arn, "RepositoryUri": f"{host}/{spec.name}"})
 
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return await self.create(ask, spec)
-
 
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::CDK::Metadata": MetadataType,
+    "AWS::CloudFormation::CustomResource": CustomResourceType,
     "AWS::CloudFormation::Stack": NestedStackType,
     "AWS::CloudFormation::WaitCondition": WaitConditionType,
     "AWS::CloudFormation::WaitConditionHandle": WaitConditionHandleType,
     "AWS::ECR::Repository": ImageRepositoryType,
+    "Custom::": CustomResourceType,
 }
