@@ -42,15 +42,6 @@ class ApiFront:
         metrics: ApiMetrics,
         log: AccessLog,
     ) -> None:
-        """Answer them.
-
-        Args:
-            engine: Where APIs are kept, and whose time and ids are used.
-            rest: Answers those to REST APIs.
-            http: Answers those to HTTP APIs.
-            metrics: Counts requests.
-            log: Writes them down.
-        """
         self._engine = engine
         self._documents = engine.resources.documents
         self._rest = rest

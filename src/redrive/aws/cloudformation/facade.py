@@ -19,13 +19,6 @@ class CloudFormation(OfferedService):
     """CloudFormation, whose stacks are made of the resources of the other services."""
 
     def __init__(self, engine: Engine, services: Services, operations: StackOperations) -> None:
-        """Speak for this engine.
-
-        Args:
-            engine: Where stacks are kept.
-            services: Where their resources are made.
-            operations: Carry changes to them out.
-        """
         self._engine = engine
         changes = StackChanges(engine, services, operations)
         self.signals = SignalOperations(engine, operations.words)

@@ -146,13 +146,6 @@ class AuthorizerFunctions:
     """Asks functions whether a request may pass."""
 
     def __init__(self, calls: InnerCalls, callers: Callers, clock: Clock) -> None:
-        """Ask them.
-
-        Args:
-            calls: Calls of this server's services.
-            callers: Makes callers of credentials.
-            clock: By which answers are forgotten.
-        """
         self._calls = calls
         self._callers = callers
         self._clock = clock
@@ -168,15 +161,11 @@ class AuthorizerFunctions:
     ) -> AuthorizerVerdict:
         """The verdict about a request.
 
-        Args:
-            exchange: The request.
-            authorizer: Whom to ask.
-            identity: What answers are told apart by; none: they are not remembered.
-            event: For the function.
-            read: Makes a verdict of its answer.
+        - `identity`: the key under which it is cached; None: it is not cached.
+        - `read`: reads the verdict in the function's answer.
 
         Raises:
-            Refusal: It has none.
+            Refusal: The function has no verdict.
         """
         api_place = exchange.place
         parts = (api_place.api, api_place.stage, api_place.deployment, repr(authorizer), *identity)

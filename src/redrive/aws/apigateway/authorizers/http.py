@@ -98,14 +98,10 @@ class Issuers:
         self._issuers: OrderedDict[str, _Keys] = OrderedDict()
 
     async def claims(self, token: UnverifiedToken, issuer: str) -> Mapping[str, Any]:
-        """The claims of a token that an issuer signed, and that holds now.
-
-        Args:
-            token: As it was sent.
-            issuer: The URL of the issuer.
+        """The claims of a token that is valid now; `issuer` is a URL.
 
         Raises:
-            TokenRefusal: It did not, or it does not.
+            TokenRefusal: The issuer did not sign it, or it is not valid.
         """
         key = await self._key(issuer, token.key)
         if key is None:

@@ -86,15 +86,11 @@ class Refusal(Exception):  # noqa: N818 - an answer
         reason: str = "",
         challenge: str = "",
     ) -> None:
-        """Refuse by an answer of the table.
+        """Refuse with a response of the table; members that are left out are the table's.
 
-        Args:
-            kind: The answer's.
-            status: In the place of the table's; 0: the table's.
-            message: In the place of the table's; empty: the table's.
-            detail: What the table's text leaves open.
-            reason: What happened.
-            challenge: See the attribute.
+        - `detail`: completes the table's text.
+        - `reason`: the cause, for logs.
+        - `challenge`: see the attribute.
         """
         default = RESPONSES[kind]
         super().__init__(kind)

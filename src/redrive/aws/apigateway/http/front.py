@@ -74,16 +74,6 @@ class HttpApiFront:
         callers: Callers,
         authorizers: HttpAuthorizers,
     ) -> None:
-        """Answer them.
-
-        Args:
-            engine: Where deployments are, and whose time is used.
-            authentication: Tells who signed, where a route wants it.
-            calls: Of functions and services.
-            outgoing: Of HTTP endpoints.
-            callers: Makes callers of credentials.
-            authorizers: Asked where a route wants it.
-        """
         self._documents = engine.resources.documents
         self._authorizers = authorizers
         self._clock = engine.runtime.clock

@@ -80,14 +80,7 @@ def body_value(body: str, path: str) -> str | None:
 
 
 def response_value(exchange: Exchange, source: str, headers: Mapping[str, str], body: str) -> str | None:
-    """The value that a source of an answer's header has; None: it has none.
-
-    Args:
-        exchange: The request.
-        source: The source.
-        headers: Of the answer of what is behind the method, names in lower case.
-        body: Of that answer.
-    """
+    """The value of a header's source in an integration's answer, header names in lower case; None: it has none."""
     kind, _, name = source.removeprefix("integration.response.").partition(".")
     if source.startswith("integration.response."):
         match kind:
@@ -127,12 +120,10 @@ def is_binary(types: Sequence[str], kind: str) -> bool:
 
 
 def encoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
-    """A body with its bytes as base64, where they shall be text.
+    """A body with its bytes as base64, if they are to be text.
 
-    Args:
-        body: As it came.
-        handling: `contentHandling`; None: the body is passed on as it is.
-        is_binary: Whether its type is among the API's binary ones: what is text stays text.
+    - `handling`: `contentHandling`; None: the body is passed on as it is.
+    - `is_binary`: its type is among the API's binary ones: otherwise text stays text.
     """
     return base64.b64encode(body) if handling == TO_TEXT and is_binary else body
 

@@ -227,12 +227,7 @@ _UTIL_OBJECT: Final = UtilObject()
 
 
 def variables_of(exchange: Exchange, body: str) -> dict[str, Any]:
-    """The variables of a template.
-
-    Args:
-        exchange: The request.
-        body: Of the request, or of the answer of what is behind the method.
-    """
+    """The variables of a template for a body: of the request, or of the integration's answer."""
     context = exchange.context()
     for name, members in (
         ("requestOverride", ("header", "path", "querystring")),

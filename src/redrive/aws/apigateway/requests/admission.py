@@ -48,12 +48,9 @@ async def signer(authentication: Authentication, request: Request) -> Principal:
 
 
 def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> None:
-    """Refuse a caller whom its own policies, or the API's, do not let in.
+    """Refuse a caller whom its own policies, or the API's (None: it has none), do not allow.
 
-    Args:
-        exchange: The request.
-        policy: Of the API; None: it has none.
-        signed: Whether the method is for those who sign alone.
+    - `signed`: the method is for signed requests alone.
 
     Raises:
         Refusal: `ACCESS_DENIED`.
@@ -142,12 +139,10 @@ class Callers:
         self._open_functions = open_functions
 
     async def of(self, exchange: Exchange, credentials: str | None, arn: str) -> Principal:
-        """The principal that a call of an integration or of an authorizer is made by.
+        """The principal that calls an integration or an authorizer function.
 
-        Args:
-            exchange: The request.
-            credentials: A role's ARN, or what stands for the caller's own; none: neither.
-            arn: Of what calls: the method or the authorizer.
+        - `credentials`: the ARN of a role, or the mark of the caller's own credentials; None: neither.
+        - `arn`: the calling method or authorizer.
 
         Raises:
             Refusal: The role cannot be assumed, or there is no caller.

@@ -71,13 +71,7 @@ def is_header(name: str, value: str) -> bool:
 
 
 async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> ApiAnswer:
-    """The answer to a request that is refused, as the API words it.
-
-    Args:
-        exchange: The request.
-        refusal: Why.
-        tree: Of the deployment; None: it is not known which.
-    """
+    """The answer to a refused request, by the responses in a deployment's tree; None: there is no deployment."""
     exchange.error = {**exchange.error, "message": refusal.message, "responseType": refusal.kind}
     member = "Message" if refusal.kind == "ACCESS_DENIED" else "message"  # as Amazon's spells it (recorded)
     body = orjson.dumps({member: refusal.message or None})

@@ -86,10 +86,8 @@ async def asked(
 def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     """The event of a request, as JSON: payload format 1.0.
 
-    Args:
-        exchange: The request.
-        coded: Whether its body goes in base64, as one of a binary media type does.
-        version: Of the format, which HTTP APIs name; empty: it is not named.
+    - `coded`: the body is in base64, as of a binary media type.
+    - `version`: of the format, which HTTP APIs name; empty: it is not named.
     """
     body = base64.b64encode(exchange.request.body).decode() if coded else exchange.body_text
     has_body = bool(exchange.request.body)
@@ -103,12 +101,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
 
 
 def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
-    """The event of a request in payload format 1.0, without its body.
-
-    Args:
-        exchange: The request.
-        is_rest: Whether it is one to a REST API, whose events leave out what is about the connection (recorded).
-    """
+    """The members of format 1.0, without the body; of REST APIs without those about the connection (recorded)."""
     context, headers, query = exchange.context(), exchange.headers, exchange.query
     if is_rest:
         headers = {name: value for name, value in headers.items() if name not in _OF_CONNECTION}
@@ -141,14 +134,10 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
 
 
 def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
-    """The answer that a function gave.
-
-    Args:
-        payload: As it gave it.
-        coded: Whether a body in base64 is one, as of a binary media type.
+    """The answer in a function's payload; `coded`: its body may be in base64, as of a binary media type.
 
     Raises:
-        Refusal: It is no answer.
+        Refusal: The payload is malformed.
     """
     try:
         answer = orjson.loads(payload)

@@ -38,15 +38,7 @@ OTHERS: Final = "others"
 
 @lru_cache(maxsize=4_096)
 def route_series(account: str, region: str, api: str, route: str, answers: str) -> Series:
-    """The latencies (ms) of requests to a route over all stages.
-
-    Args:
-        account: The API's.
-        region: Where it is.
-        api: Its id.
-        route: As HTTP APIs name it: `GET /orders/{id}`.
-        answers: Those that are counted: a value of `CLASSES`, or `OTHERS`.
-    """
+    """The latencies (ms) of a route, such as `GET /orders/{id}`, in all stages; `answers`: of `CLASSES`, or `OTHERS`."""
     dimensions = (("account", account), ("api", api), ("region", region), ("route", route))
     return Series("", "", ROUTES, answers, dimensions)
 
@@ -71,15 +63,12 @@ class ApiMetrics:
     ) -> None:
         """Count a request that was answered.
 
-        Args:
-            api_place: The stage.
-            status: Of the answer.
-            at: When it came (ms).
-            latency: How long it took (ms).
-            integration_latency: Of that behind the method; None: it did not come so far.
-            route: The declared route that it found: `GET /orders/{id}`; empty: it found none.
-            method: The path and the name of the method, where its stage wants that counted.
-            is_rest: False for HTTP APIs, whose metrics have other names.
+        - `at`: when it arrived (ms).
+        - `latency`: until the answer (ms).
+        - `integration_latency`: of that the integration's; None: it was not called.
+        - `route`: the declared route that matched: `GET /orders/{id}`; empty: none did.
+        - `method`: the path and the name of the method, if its stage counts it.
+        - `is_rest`: False for HTTP APIs, whose metrics have other names.
         """
         names = ("4XXError", "5XXError") if is_rest else ("4xx", "5xx")
         values = {
@@ -148,14 +137,10 @@ class AccessLog:
     def write(
         self, settings: Mapping[str, Any] | None, exchange: Exchange, status: int, length: int, now: int
     ) -> None:
-        """Write the line of a request that was answered, where its stage has a log.
+        """Write the line of a request that was answered, if its stage has a log.
 
-        Args:
-            settings: `destinationArn` and `format`; None: there is no log.
-            exchange: The request.
-            status: Of the answer.
-            length: Of its body (bytes).
-            now: The moment of the answer (ms).
+        - `settings`: `destinationArn` and `format`; None: there is no log.
+        - `length`: of the answer's body (bytes).
         """
         group = group_of((settings or {}).get("destinationArn") or "")
         if settings is None or group is None or group.account != exchange.place.account:
@@ -178,12 +163,7 @@ class AccessLog:
 
 
 def refusal_of(arn: str, account: str) -> str:
-    """The reason why requests to an API cannot be logged to a destination; empty: they can.
-
-    Args:
-        arn: Of the destination.
-        account: The API's: nobody writes to the groups of another.
-    """
+    """The reason why an account's API cannot log to a destination; empty: it can. Another account's group is refused."""
     group = group_of(arn)
     if group is None:
         return f"Redrive does not offer access logs to {arn}; it writes them to groups of CloudWatch Logs."

@@ -73,13 +73,7 @@ class RememberedRoutes:
         self._routes: dict[str, tuple[object, Routes]] = {}
 
     def of(self, key: str, source: object, resources: Callable[[], Iterable[Mapping[str, Any]]]) -> Routes:
-        """The routes of a stage.
-
-        Args:
-            key: Of the stage, or of the deployment that it shows.
-            source: The document that they are of.
-            resources: Reads them out of it.
-        """
+        """The routes of a stage or deployment, read again when `source`, their document, is another."""
         known = self._routes.get(key)
         if known is not None and known[0] is source:
             return known[1]

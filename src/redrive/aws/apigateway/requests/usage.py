@@ -29,13 +29,10 @@ class Throttles:
         self._buckets: dict[tuple[str, ...], _Bucket] = {}
 
     def takes(self, key: tuple[str, ...], rate: float, burst: float, now: int) -> bool:
-        """Take a token; False: there is none.
+        """Take a token from a key's bucket; False: it is empty.
 
-        Args:
-            key: What the bucket is for.
-            rate: Tokens that come in a second.
-            burst: How many it holds.
-            now: ms.
+        - `rate`: tokens that are added in a second.
+        - `burst`: the most that it holds.
         """
         bucket = self._buckets.get(key)
         if bucket is None:

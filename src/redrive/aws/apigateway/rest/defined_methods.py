@@ -46,15 +46,7 @@ def defined_method(
     operation: Mapping[str, Any],
     definition: Definition,
 ) -> dict[str, Any]:
-    """A method as its API keeps it.
-
-    Args:
-        tree: Of the API, with its models, and validators.
-        name: `GET` … `ANY`.
-        resource_id: The resource's.
-        item: All of the path.
-        operation: What it says of the method.
-        definition: The rest.
+    """A method, `GET` … `ANY`, as an operation of a path's item defines it.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.

@@ -107,13 +107,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def imported_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
-    """A tree with all that a definition has; what it has too is the definition's then.
-
-    Args:
-        before: The tree.
-        document: The definition.
-        rng: Makes ids.
-        api_id: Of the API, by whose URLs models refer to each other.
+    """A tree with everything that a definition has; what both have is the definition's.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.

@@ -29,14 +29,6 @@ class ApiGateway(OfferedService):
         integrations: Integrations,
         authorizers: RestAuthorizers,
     ) -> None:
-        """Keep APIs in this engine.
-
-        Args:
-            engine: Where they are documents.
-            identities: Where roles are.
-            integrations: Call what is behind methods that are tested.
-            authorizers: Ask functions of authorizers that are tested.
-        """
         apis = Apis(engine, REST_APIS, integration_roles(identities))
         super().__init__(
             SERVICE,

@@ -44,15 +44,6 @@ class RestFront:
         usage: Usage,
         authorizers: RestAuthorizers,
     ) -> None:
-        """Answer them.
-
-        Args:
-            engine: Where deployments are.
-            authentication: Tells who signed, where a method wants it.
-            integrations: Call what is behind methods.
-            usage: Knows keys and plans, and how fast callers may ask.
-            authorizers: Asked where a method wants it.
-        """
         self._documents = engine.resources.documents
         self._authentication = authentication
         self._integrations = integrations

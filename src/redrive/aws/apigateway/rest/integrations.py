@@ -133,15 +133,6 @@ class Integrations:
         callers: Callers,
         clock: Clock,
     ) -> None:
-        """Call it by these.
-
-        Args:
-            services: For integrations of the type `AWS`.
-            calls: For functions as proxies.
-            outgoing: For HTTP endpoints.
-            callers: Makes callers of credentials.
-            clock: Tells how long it took.
-        """
         self._services = services
         self._calls = calls
         self._outgoing = outgoing
@@ -149,12 +140,7 @@ class Integrations:
         self._clock = clock
 
     async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> ApiAnswer:
-        """The answer of a method.
-
-        Args:
-            exchange: The request.
-            method: As it was deployed.
-            binary: The API's binary media types.
+        """The answer of a deployed method; `binary` are the API's binary media types.
 
         Raises:
             Refusal: The method has no answer.

@@ -35,14 +35,6 @@ class InvokeTests:
     def __init__(
         self, engine: Engine, apis: Apis[RestApi], integrations: Integrations, authorizers: RestAuthorizers
     ) -> None:
-        """Invoke them.
-
-        Args:
-            engine: Whose time and ids are used.
-            apis: Finds them.
-            integrations: Call what is behind methods.
-            authorizers: Ask functions.
-        """
         self._runtime = engine.runtime
         self._apis = apis
         self._integrations = integrations

@@ -44,12 +44,7 @@ class Mapped:
 
 
 async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], body: bytes) -> Mapped:
-    """The request that an integration makes of a caller's.
-
-    Args:
-        exchange: The request.
-        integration: As it was deployed.
-        body: The request's, converted as the integration wants it.
+    """The request to a deployed integration, of a caller's; `body` is already converted as the integration asks.
 
     Raises:
         Refusal: No template is for a body of this type, or it failed.
@@ -128,18 +123,12 @@ def _texts(values: Any) -> dict[str, str]:
 async def mapped_answer(
     exchange: Exchange, method: Mapping[str, Any], answer: ApiAnswer, binary: Sequence[str]
 ) -> ApiAnswer:
-    """The answer that a method makes of its integration's.
+    """The answer of a deployed method, of its integration's; `binary` are the API's binary media types.
 
-    Bytes become text before a template sees them, and base64 becomes bytes behind it.
-
-    Args:
-        exchange: The request.
-        method: As it was deployed.
-        answer: The integration's.
-        binary: The API's binary media types.
+    Bytes become text before a template, and base64 becomes bytes after it.
 
     Raises:
-        Refusal: None of its integration responses is for that, a template failed, or the body cannot be converted.
+        Refusal: No integration response matches, a template failed, or the body cannot be converted.
     """
     chosen = chosen_response(method["methodIntegration"].get("integrationResponses") or {}, answer)
     if chosen is None:

@@ -53,13 +53,7 @@ class PatchRules:
 def patched(
     value: Structure, shape: Shape, rules: PatchRules, operations: Iterable[Mapping[str, Any]]
 ) -> Structure:
-    """A value with changes made.
-
-    Args:
-        value: As it is.
-        shape: Its members and their types.
-        rules: What may be done to it.
-        operations: Each with `op`, `path` and, besides of a removal, `value`.
+    """A value of a shape after patch operations, as far as its rules allow them.
 
     Raises:
         AwsError: `BadRequestException` or `NotFoundException`.

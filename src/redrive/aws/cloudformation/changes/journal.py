@@ -41,14 +41,7 @@ _numbers = itertools.count()  # events of a millisecond stay in their order
 
 
 async def put_events(draft: Draft, engine: Engine, stack: Stack, events: Sequence[StackEvent]) -> None:
-    """Write events behind those that there are, and owe them to the stack's topics.
-
-    Args:
-        draft: What is written with them.
-        engine: What drains the backlog.
-        stack: Whose they are.
-        events: In the order in which they happened.
-    """
+    """Write events behind the existing ones, and owe them to the topics of the stack."""
     for event in events:
         draft.put(EVENT, f"{stack.key}/{event.at:015d}-{next(_numbers):09d}-{event.id[-4:]}", event)
     topics = stack.aim.topics

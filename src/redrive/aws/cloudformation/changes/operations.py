@@ -50,12 +50,9 @@ class StackOperations:
     def __init__(self, engine: Engine, services: Services, key: bytes, *, alone: bool, leaps: bool) -> None:
         """Carry changes out.
 
-        Args:
-            engine: Where stacks are kept.
-            services: Where their resources are made.
-            key: Of the installation, for addresses that answers go to.
-            alone: This node is the only one: whatever another holds was left by one that is dead.
-            leaps: The clock is a simulated one, and this node alone: only a start finds what was left.
+        - `key`: the installation's secret, for the URLs that responses are sent to.
+        - `alone`: this node is the only one: what another holds was left by a dead node.
+        - `leaps`: the clock is simulated, and this node alone: only a start looks for what was left.
         """
         self._alone = alone
         self._engine = engine
@@ -70,12 +67,10 @@ class StackOperations:
         self._forgets_at = 0
 
     async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
-        """Begin a change with the write of a draft: the stack has the status of its first phase.
+        """Begin a change with the write of a draft that has read the stack.
 
-        Args:
-            draft: Has read the stack.
-            stack: As it is from then on, but for the id of the change.
-            change: Of a change that goes on; empty: a new one.
+        - `stack`: with the status of its first phase, and not yet the id of the change.
+        - `change`: the id of a change that continues; empty: a new one.
         """
         change = change or self.new_id()
         begun = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))

@@ -48,12 +48,12 @@ class Ordered:
         *,
         keep_on: bool = False,
     ) -> None:
-        """Do a step for each name, after those that it waits for.
+        """Run a step for each name, after those that it depends on.
 
         Args:
-            after: For each name those that come before it.
+            after: The names that come before each name.
             step: Raises StepFailed.
-            keep_on: Do what does not wait for what failed.
+            keep_on: Continue with what does not depend on a failed step.
         """
         waiting = {name: {other for other in others if other in after} for name, others in after.items()}
         running: dict[asyncio.Task[None], str] = {}

@@ -54,14 +54,7 @@ def _is_statement(statement: Any) -> bool:
 
 
 def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
-    """Returns whether a stack policy lets an update do something to a resource.
-
-    Args:
-        policy: Its text; empty: all is allowed.
-        action: `Update:Modify`, `Update:Replace`, `Update:Delete`.
-        logical_id: The resource's.
-        kind: The resource's type.
-    """
+    """Returns whether a stack policy (empty: none) allows an action, such as `Update:Modify`, on a resource of a type."""
     statements = read_policy(policy) if policy else []
     if not statements:
         return True

@@ -187,14 +187,7 @@ def program_of(
     settings: StackSettings,
     known: Sequence[str] = KNOWN,
 ) -> TemplateProgram:
-    """The program of a template for a stack.
-
-    Args:
-        source: The template, as it was read.
-        name: The stack's.
-        stack: Its id.
-        settings: Whose parameters it has.
-        known: The types of resources that it may have.
+    """The program of a template, as it was read, for a stack with some settings.
 
     Raises:
         TemplateInvalid: It cannot be used with them.
@@ -208,14 +201,8 @@ async def with_included(
 ) -> dict[str, Any]:
     """A template with the parts that it includes from buckets, read with the rights of its caller.
 
-    Args:
-        source: The template, as it was read.
-        values: Of parameters and pseudo parameters.
-        services: S3 among them.
-        call: The caller's.
-
     Raises:
-        TemplateInvalid: A part cannot be read or is more than there may be, or another transform is asked for.
+        TemplateInvalid: A part cannot be read or is too large, or another transform is named.
     """
     scope = EvaluationScope(values, section(source, "Mappings"), lambda _: False)
     locations = await offload(call.account, lambda: set(locations_in(source, scope)))
@@ -246,17 +233,10 @@ async def with_included(
 async def expanded(
     source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings, translator: Translator
 ) -> Mapping[str, Any]:
-    """A template with what other processes carry out of its transforms: that of serverless applications.
-
-    Args:
-        source: The template, as it was read.
-        name: The stack's.
-        stack: Its id.
-        settings: Whose parameters it has.
-        translator: Of serverless applications.
+    """A template with its serverless resources translated.
 
     Raises:
-        TemplateInvalid: It is refused, or asks for a transform that there is not.
+        TemplateInvalid: It is refused, or names an unknown transform.
     """
     unknown = [item for item in transforms_of(source) if item not in TRANSFORMS]
     if unknown:
@@ -283,11 +263,9 @@ def known_values(
 
 
 def processed(program: TemplateProgram, *, includes: bool) -> str:
-    """The text of a template with its transforms carried out; empty where it has none.
+    """The text of a template after its transforms; empty if it has none.
 
-    Args:
-        program: Of the template.
-        includes: Parts of it came from buckets: then the text has its keys in their order (recorded).
+    - `includes`: parts of it came from buckets: then the text has its keys in alphabetical order (recorded).
     """
     has_transforms = includes or bool(program.template.transforms)
     return json.dumps(program.template.source, sort_keys=includes) if has_transforms else ""

@@ -33,15 +33,7 @@ from redrive.model.ids import id_text
 def wanted_of(
     stack: Stack, resource: StackResource, base_url: str, words: StackSignals, *, again: bool
 ) -> ResourceSpec:
-    """A resource as its stack wants it.
-
-    Args:
-        stack: Whose it is.
-        resource: As it is written down.
-        base_url: What URLs of this server begin with.
-        words: What it may wait for.
-        again: It may be there already.
-    """
+    """The specification of a resource for its type; `again`: it may exist already."""
     return ResourceSpec(
         stack=stack.name,
         stack_id=stack.arn,
@@ -93,15 +85,6 @@ class StepParts:
         journal: Journal,
         resources: dict[str, StackResource],
     ) -> None:
-        """Take steps.
-
-        Args:
-            engine: Its clock and random numbers are used.
-            services: Where resources are made.
-            words: What they may wait for.
-            journal: Where steps are written down.
-            resources: As they are now, by logical id; kept so.
-        """
         self._runtime = engine.runtime
         self._services = services
         self._base_url = services.base_url
@@ -238,14 +221,7 @@ _SERVER_FAULT: Final = 500
 
 
 def reason_of(service: str, error: AwsError, request_id: str, token: str) -> str:
-    """The reason of a resource's failure.
-
-    Args:
-        service: Botocore's name; empty where no service was asked.
-        error: As it refused.
-        request_id: Of the call.
-        token: Of the attempt.
-    """
+    """The reason of a resource's failure; `service` is botocore's name, empty if no service was called."""
     if not service:
         return error.message
     text = error.message or error.code
@@ -264,11 +240,7 @@ class ResourceRemoval(StepParts):
     """The steps that remove the resources of a stack."""
 
     async def remove(self, name: str, *, forget: bool = False) -> None:
-        """Remove a resource, and what it replaced.
-
-        Args:
-            name: Its logical id.
-            forget: The stack goes on without it.
+        """Remove a resource and those that it replaced; `forget`: the stack goes on without it.
 
         Raises:
             StepFailed: It could not be removed.

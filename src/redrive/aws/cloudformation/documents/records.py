@@ -167,13 +167,7 @@ class Stack(Document):
 
 
 def asked_by(stack: Stack, call: Call, role: str | None = None) -> Stack:
-    """A stack as a caller changes it: with the caller's rights, or by a role if one is given.
-
-    Args:
-        stack: As it is.
-        call: The caller's, who may pass the role.
-        role: The ARN of a role in place of the stack's; None or empty: the stack keeps the one it has.
-    """
+    """A stack as a caller changes it: with the caller's rights, or by a role; without one the stack keeps its role."""
     caller, session = call.principal.name, session_of(call.principal)
     if not role:
         return replace(stack, caller=caller, session=session)

@@ -113,13 +113,10 @@ class DocumentWatch:
     async def until(
         self, kind: str, prefix: str, look: Callable[[], Awaitable[T | None]], deadline: int
     ) -> T | None:
-        """Look again whenever documents change, until there is something to be seen.
+        """Look again whenever documents of a kind change, until `look` returns something.
 
-        Args:
-            kind: Of the documents.
-            prefix: The beginning of their keys.
-            look: Returns None as long as there is nothing.
-            deadline: ms; after that None is returned.
+        - `prefix`: the beginning of the documents' keys.
+        - `deadline`: ms; None is returned after it.
         """
         waiter = _Waiter(kind, prefix, self._activity)
         self._waiters.add(waiter)
@@ -155,15 +152,6 @@ class StackSignals:
     def __init__(
         self, resources: Resources, clock: Clock, watch: DocumentWatch, base_url: str, key: bytes
     ) -> None:
-        """Wait by these documents.
-
-        Args:
-            resources: Where words are kept.
-            clock: The engine's.
-            watch: Wakes what waits for them.
-            base_url: What addresses for answers begin with.
-            key: Of the installation, for their last part.
-        """
         self._resources = resources
         self._clock = clock
         self._watch = watch

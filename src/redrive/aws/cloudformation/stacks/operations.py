@@ -294,14 +294,7 @@ class StackChanges:
     async def prepare(
         self, call: Call, params: Structure, name: ResourceName, identity: str, stack: Stack | None
     ) -> Prepared:
-        """Check what a caller wants of a stack.
-
-        Args:
-            call: The caller's.
-            params: Template, parameters, tags …
-            name: The stack's.
-            identity: Its id.
-            stack: As it is; None: there is none yet.
+        """Check what a caller wants of a stack; `stack` is None for one that does not exist yet.
 
         Raises:
             AwsError: It cannot be done.

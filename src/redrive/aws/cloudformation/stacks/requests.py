@@ -75,12 +75,7 @@ def topics_of(params: Structure, before: StackSettings) -> tuple[str, ...]:
 
 
 def check_capabilities(template: Template, params: Structure, *, expands: bool) -> None:
-    """Refuse a template that needs capabilities which the caller does not agree to.
-
-    Args:
-        template: With its transforms carried out.
-        params: The caller's.
-        expands: It has transforms.
+    """Refuse a template, its transforms carried out, that needs capabilities which the caller does not acknowledge.
 
     Raises:
         AwsError: `InsufficientCapabilitiesException`.

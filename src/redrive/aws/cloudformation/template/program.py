@@ -89,11 +89,7 @@ def values_of(declared: Mapping[str, ParameterDefinition], texts: Mapping[str, s
 
 
 def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Template:
-    """Read the sections of a template, its loops written out.
-
-    Args:
-        source: As it was read.
-        values: Of parameters and pseudo parameters, as far as they are known.
+    """Read the sections of a template, its loops written out with the values of parameters that are known.
 
     Raises:
         TemplateInvalid: It is not built as templates are.
@@ -117,13 +113,10 @@ def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mappi
 def check_template(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> None:
     """Check all that does not depend on the values of parameters.
 
-    Args:
-        template: Its sections.
-        values: Of parameters and pseudo parameters, as far as they are known.
-        known: The types of resources that can be made; `Custom::` stands for all that begin so.
+    - `known`: the types of resources that are offered; `Custom::` stands for all that begin with it.
 
     Raises:
-        TemplateInvalid: It cannot be used, whatever is given for its parameters.
+        TemplateInvalid: It cannot be used, whatever the values of its parameters.
     """
     scope = EvaluationScope(values, template.mappings, lambda _: False, extended=is_extended(template.source))
     check_functions(template, scope)

@@ -42,14 +42,10 @@ class EvaluationScope:
     budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))  # What its functions may still do
 
     def spend(self, steps: int, chars: int = 0) -> None:
-        """Pay for what is about to be done.
-
-        Args:
-            steps: Values that are looked at or made.
-            chars: Of the text that is about to be put together.
+        """Pay for work before it is done: values looked at or created, and characters of text.
 
         Raises:
-            TemplateInvalid: The functions of the template want to do more than they may.
+            TemplateInvalid: The functions of the template exceed their budget.
         """
         try:
             self.budget.spend(steps + chars // CHARS_PER_STEP)
@@ -89,15 +85,7 @@ class EvaluationScope:
 def pseudo_parameters(
     account: str, region: str, stack_name: str, stack_id: str, topics: list[str]
 ) -> dict[str, Any]:
-    """The parameters that every template has.
-
-    Args:
-        account: Whose stack it is.
-        region: Where.
-        stack_name: Its name.
-        stack_id: Its ARN.
-        topics: The ARNs that its events go to.
-    """
+    """The parameters that every template has."""
     return {
         "AWS::AccountId": account,
         "AWS::Region": region,

@@ -57,15 +57,12 @@ def locations_in(value: Any, scope: EvaluationScope) -> Iterator[str]:
 
 
 def with_parts(value: Any, scope: EvaluationScope, parts: Mapping[str, Any]) -> Any:
-    """Returns a value with the parts that it includes: in its place, or merged into the object where they stand.
+    """Returns a value with the parts that it includes: in its place, or merged into the object that names them.
 
-    Args:
-        value: Of a template.
-        scope: Its parameters and mappings.
-        parts: As they were read, by their addresses. They include nothing themselves.
+    - `parts`: by their URLs, as they were read. They include nothing themselves.
 
     Raises:
-        TemplateInvalid: An object cannot have a part that is none, or all of them are more than a template may have.
+        TemplateInvalid: A part cannot be merged into an object, or the whole exceeds the size of a template.
     """
     scope.spend(1)
     if isinstance(value, list):
@@ -123,12 +120,8 @@ _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 def written_out(source: Mapping[str, Any], scope: EvaluationScope) -> dict[str, Any]:
     """Returns a template with its loops written out, and the deletion policies of its resources evaluated.
 
-    Args:
-        source: The template.
-        scope: Its parameters and mappings.
-
     Raises:
-        TemplateInvalid: A loop is not built as loops are, or makes more than templates may have.
+        TemplateInvalid: A loop is malformed, or produces more than a template may have.
     """
     writer = _Writer(scope)
     expanded = {name: writer.write(part, {}) if name in SECTIONS else part for name, part in source.items()}
@@ -147,13 +140,7 @@ def _with_policies(resource: Any, scope: EvaluationScope) -> Any:
 
 
 def simplify(value: Any, scope: EvaluationScope, hidden: Collection[str]) -> Any:
-    """Returns a value with those functions carried out that need no resource: as the transform leaves it (recorded).
-
-    Args:
-        value: Of a template.
-        scope: Its parameters and mappings.
-        hidden: The parameters that are not to be shown.
-    """
+    """Returns a value after the functions that need no resource (recorded); references to hidden parameters stay."""
     scope.spend(1)
     name = function_name(value)
     if name in EXTENSIONS or name in _OF_LITERALS:
@@ -255,12 +242,7 @@ class Translator:
     async def expanded(
         self, source: Mapping[str, Any], parameters: Mapping[str, str], region: str
     ) -> dict[str, Any]:
-        """Returns a template whose serverless resources are replaced by those that they stand for.
-
-        Args:
-            source: As it was read, its loops written out.
-            parameters: The texts of its parameters, by name.
-            region: Where the stack is.
+        """Returns a template, its loops written out, with its serverless resources translated.
 
         Raises:
             TemplateInvalid: The translator refuses it, is not installed, or takes longer than a minute.

@@ -112,21 +112,30 @@ class TaggedType(ResourceType):
         """The patch operations that change it."""
         raise NotImplementedError
 
+    def state(self, answer: Mapping[str, Any]) -> ResourceState:
+        """The resource that an answer describes."""
+        return ResourceState(answer["id"], {self.attribute: answer["id"]})
+
+    async def existing(self, ask: Ask, own_id: str) -> Mapping[str, Any]:  # noqa: ARG002 - of those that have to ask
+        """As much of a resource's description as its state needs."""
+        return {"id": own_id}
+
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        own_id = await self.find(ask, spec) if spec.again else ""
-        if not own_id:
-            name = text_of(spec.properties.get(self.name_property) or spec.name)
-            params = {**self.params(spec.properties), "name": name, "tags": own_tags(spec)}
-            own_id = (await ask(SERVICE, f"Create{self.noun}", **params))["id"]
-        return ResourceState(own_id, {self.attribute: own_id})
+        if spec.again and (own_id := await self.find(ask, spec)):
+            return self.state(await self.existing(ask, own_id))
+        name = text_of(spec.properties.get(self.name_property) or spec.name)
+        params = {**self.params(spec.properties), "name": name, "tags": own_tags(spec)}
+        return self.state(await ask(SERVICE, f"Create{self.noun}", **params))
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         operations = self.operations(before, spec.properties)
-        await ask(SERVICE, f"Update{self.noun}", **self.identifiers(spec), patchOperations=operations)
+        answer = await ask(
+            SERVICE, f"Update{self.noun}", **self.identifiers(spec), patchOperations=operations
+        )
         await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"{self.collection}/{spec.physical_id}"))
-        return ResourceState(spec.physical_id, {self.attribute: spec.physical_id})
+        return self.state(answer)
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
@@ -166,19 +175,23 @@ class RestApiType(TaggedType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        own_id = (await super().create(ask, spec)).physical_id
-        await _put_body(ask, own_id, spec.properties)
-        return await self._state(ask, own_id)
+        state = await super().create(ask, spec)
+        await _put_body(ask, state.physical_id, spec.properties)
+        return state
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         if any(before.get(name) != spec.properties.get(name) for name in _BODY):
             await _put_body(ask, spec.physical_id, spec.properties)
-        await super().update(ask, spec, before)
-        return await self._state(ask, spec.physical_id)
+        return await super().update(ask, spec, before)
 
-    async def _state(self, ask: Ask, own_id: str) -> ResourceState:
-        answer = await ask(SERVICE, "GetRestApi", restApiId=own_id)
+    @override
+    async def existing(self, ask: Ask, own_id: str) -> Mapping[str, Any]:
+        return await ask(SERVICE, "GetRestApi", restApiId=own_id)
+
+    @override
+    def state(self, answer: Mapping[str, Any]) -> ResourceState:
+        own_id = answer["id"]
         return ResourceState(own_id, {"RestApiId": own_id, "RootResourceId": answer["rootResourceId"]})
 
 

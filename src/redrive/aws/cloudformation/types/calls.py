@@ -108,13 +108,7 @@ async def without_absence(request: Awaitable[T]) -> T | None:
 
 
 async def unless_created(request: Awaitable[T], spec: ResourceSpec, code: str) -> T | None:
-    """The answer of a call that creates a resource; None: this stack created it before it was interrupted.
-
-    Args:
-        request: The call.
-        spec: The resource.
-        code: The error of what exists.
-    """
+    """The answer of a call that creates a resource; None: `code` says that this stack created it before."""
     try:
         return await request
     except AwsError as error:
@@ -240,11 +234,7 @@ class TagCalls(NamedTuple):
 
 
 async def stored_text(ask: Ask, location: Mapping[str, Any]) -> bytes:
-    """The contents of an object.
-
-    Args:
-        ask: Asks S3.
-        location: `Bucket`, `Key`, and `Version` where it is not the last one.
+    """The contents of the object at a location: `Bucket`, `Key` and perhaps `Version`.
 
     Raises:
         AwsError: It cannot be read.

@@ -37,11 +37,7 @@ def type_of(name: str) -> ResourceType:
 
 
 def offered_types(services: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the types that can be made by some services.
-
-    Args:
-        services: The facades, by botocore's names.
-    """
+    """The names of the types whose services are among these facades, by botocore's names."""
     return tuple(name for name in KNOWN if _is_offered(type_of(name), services))
 
 

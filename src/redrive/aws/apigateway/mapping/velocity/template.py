@@ -42,16 +42,11 @@ def read(text: str) -> Sequence[TemplateNode]:
 
 
 def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str:
-    """The text of a template.
-
-    Args:
-        text: Of the template.
-        variables: Its variables, which it may change.
-        budget: What it may do.
+    """The text of a template, which may change its variables, within a budget.
 
     Raises:
         TemplateFailed: It cannot be read or carried out.
-        OverBudgetError: It wants to do more.
+        OverBudgetError: It exceeds the budget.
     """
     nodes = read(text)
     scope = TemplateScope(budget, dict(variables))
@@ -66,12 +61,9 @@ def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str
 
 
 async def render(account: str, text: str, variables: Variables) -> tuple[str, dict[str, Value]]:
-    """The text of a template, and its variables as it leaves them.
+    """The text of an account's template, and its variables as it leaves them.
 
-    Args:
-        account: Whose template it is.
-        text: Of the template.
-        variables: Makes its variables; called again for one that takes long, and begins anew beside the event loop.
+    - `variables`: creates its variables; called again if the template takes long and begins anew beside the event loop.
 
     Raises:
         TemplateFailed: It cannot be read or carried out, or takes too long.
