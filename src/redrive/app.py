@@ -76,7 +76,7 @@ DRAIN_SECONDS: Final = 10
 class Server:
     """A server with its store open and every part in its place; nobody is answered before `serve`."""
 
-    core: Core  # What the facades are built on
+    core: Core  # Parts that all facades share
     parts: Extensions  # The facades, and their parts
     router: Router  # Says which part a request is for
     front: HttpFront  # Speaks HTTP

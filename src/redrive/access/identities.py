@@ -111,7 +111,7 @@ class ManagedPolicy(Named):
     last: int = 1  # The number of the version that was made last; none is used again
     updated_at: int = 0  # ms
     attachments: int = 0  # To how many users, groups and roles it is attached
-    boundaries: int = 0  # Of how many it is the boundary
+    boundaries: int = 0  # Number of users and roles that it is the boundary of
 
     @property
     def text(self) -> str:

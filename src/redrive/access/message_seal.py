@@ -41,10 +41,10 @@ CLEAR: Final = frozenset(
 class MessageSeal:
     """The clear part of a sealed message's headers that says how to open it."""
 
-    key: str  # What encrypted the data key: the ARN of a key; empty: the root key
+    key: str  # ARN of the KMS key that encrypted the data key; empty: the root key
     context: Mapping[str, str]  # The encryption context of the data key
     data: str  # The data key, encrypted, as text
-    queue_id: int  # Where the message entered
+    queue_id: int  # Queue that the message was sent to
     message_id: bytes  # Its id then
     rest: Mapping[str, Any]  # The other clear headers
     raw: bytes  # The member itself, as JSON

@@ -35,16 +35,16 @@ _ACCOUNT_BITS: Final = 0x7FFFFFFFFF80
 class Session:
     """A session: whose, and what bounds it."""
 
-    account: str  # Of the user or the role
+    account: str  # Account of the user or the role
     access_key_id: str = ""  # The key that it is used with
     issued_at: int = 0  # ms
     expires_at: int = 0  # ms
     user: str = ""  # The user's name; empty: it is a role's, or the account's own
     role: str = ""  # The role's ARN; empty: it is a user's, or the account's own
-    unique_id: str = ""  # Of the user or the role: one that was made anew is another
+    unique_id: str = ""  # Unique id of the user or the role: it changes when one is created anew
     name: str = ""  # The session's, of a role's
-    source_identity: str = ""  # Who it goes back to, as that said; empty: it did not
-    tags: Mapping[str, str] = field(default_factory=dict)  # Of the session
+    source_identity: str = ""  # Source identity; empty: none was set
+    tags: Mapping[str, str] = field(default_factory=dict)  # Session tags
     transitive: tuple[str, ...] = ()  # The names of the tags that sessions begun from this one have as well
     policies: tuple[str, ...] = ()  # The texts of session policies
     policy_arns: tuple[str, ...] = ()  # The managed policies that are session policies besides

@@ -46,7 +46,7 @@ class KeyComparison:
     negated: bool  # A value passes where it fits none of them
     # How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
     quantifier: Quantifier
-    when_missing: bool  # What holds for a request without the key
+    when_missing: bool  # Result for a request without the key
 
     @property
     def keys(self) -> frozenset[str]:
@@ -70,7 +70,7 @@ class Presence:
     """`Null`: whether a key is there at all."""
 
     key: str  # In lower case
-    wanted: frozenset[bool]  # The answers that satisfy; True is "it is missing"
+    wanted: frozenset[bool]  # Results that satisfy it; True means that the key is missing
 
     @property
     def keys(self) -> frozenset[str]:
@@ -191,7 +191,7 @@ class Principals:
     everyone: bool  # It is `*`, which reaches services and anonymous callers too
     whole_kinds: frozenset[str]  # Kinds of principals, all of which it lists: `{"Service": "*"}`
     identities: frozenset[Identity]  # The principals that it lists one by one
-    is_exclusion: bool  # It is NotPrincipal: it is about everybody but those it lists
+    is_exclusion: bool  # It is NotPrincipal: it applies to everyone except those listed
 
     def match(self, identities: frozenset[Identity]) -> bool:
         """True if the element reaches a principal that is known by these names."""
@@ -219,12 +219,12 @@ class Statement:
 
     sid: str  # Its own name, or empty
     allows: bool  # Its effect is Allow; otherwise Deny
-    principals: Principals  # Whom it is about; everybody in a policy that has no such element
-    actions: Patterns  # What it is about, in lower case
+    principals: Principals  # Principals that it applies to; everyone if the policy has no such element
+    actions: Patterns  # Actions that it applies to, in lower case
     actions_excepted: bool  # It is NotAction
-    resources: Patterns  # Which ARNs it is about
+    resources: Patterns  # ARNs that it applies to
     resources_excepted: bool  # It is NotResource
-    conditions: tuple[PolicyCondition, ...]  # What must hold besides
+    conditions: tuple[PolicyCondition, ...]  # Further conditions
     keys: frozenset[str]  # The condition keys that it asks about, in lower case
     services: frozenset[str]  # The services its actions name, `sns`, `sqs`; `*` where an action names any
 

@@ -93,7 +93,7 @@ class Client:
     """One server, and who asks it."""
 
     url: str  # The server's, without a slash at its end
-    region: str  # Which the requests are signed for
+    region: str  # Region that requests are signed for
     # The Azure subscription and resource group that are meant, if any.
     place: Mapping[str, str] = field(default_factory=dict)
 
@@ -214,9 +214,9 @@ class Listing:
 
     path: str  # Its route
     member: str  # The member of the answer that has the entries
-    key: Callable[[Entry], object]  # What an entry is known by, for the page after it
+    key: Callable[[Entry], object]  # Key of an entry, from which the next page continues
     show: Callable[[list[Entry]], None]  # Prints entries for people
-    nothing: str  # What is said where there are none
+    nothing: str  # Text for an empty list
 
     def run(self, client: Client, parsed: argparse.Namespace, **parameters: Any) -> int:
         """Ask for as many of the server's pages as it takes, and print what they have.

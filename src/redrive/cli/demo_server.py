@@ -108,7 +108,7 @@ class PostedOrder:
 
     at: float  # The server's simulated time (s since the epoch)
     order: str  # Its name, or the message of the notification
-    status: int  # What was answered
+    status: int  # Status of the answer
 
 
 class Billing:

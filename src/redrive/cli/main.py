@@ -59,7 +59,7 @@ _NOBODY_READS: Final = 141
 class Command(NamedTuple):
     """A command: its help, and the function that adds its options."""
 
-    module: str  # Of this package
+    module: str  # Module of this package
     help: str
     register: str = "register"
 

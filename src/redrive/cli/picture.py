@@ -165,7 +165,7 @@ Point = tuple[float, float]
 class DrawnOutage:
     """An outage that is to be seen: which attempts fall into it, and how it ends."""
 
-    answer: OutageAnswer  # What becomes of a message that is published when it begins
+    answer: OutageAnswer  # Fate of a message that is published at the start of the outage
     text: str  # The same in words
 
 

@@ -133,7 +133,7 @@ class Subscribed:
     """A subscription, as far as its retries go."""
 
     protocol: str  # `https`, `sqs` …
-    endpoint: str  # Where deliveries go
+    endpoint: str  # Endpoint of the deliveries
     # The effective one, in JSON; None for a protocol whose schedule nobody configures.
     delivery_policy: str | None
 

@@ -49,10 +49,10 @@ class Core:
     secret: InstallationSecret  # The installation's secret
     root_key: RootKey  # Wraps the material of KMS's keys
     seal_by: Callable[[bytes], RootKey]  # Seals with a key of 32 bytes that lies elsewhere
-    base_url: str  # What links that lead back here begin with
+    base_url: str  # Prefix of links to this server
     stream: str  # The stream of this node in every log group
-    audit: AuditTrail  # What was done by the console and by Redrive's own routes
-    origins: Sequence[Origin] = ()  # Where each setting comes from, where that is known
+    audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes
+    origins: Sequence[Origin] = ()  # Source of each setting, where known
     siblings: Siblings = ALONE  # The processes that serve the same address
     # Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
     services: dict[str, Facade | UnopenedService] = field(default_factory=dict)

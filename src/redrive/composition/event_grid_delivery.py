@@ -20,7 +20,7 @@ from redrive.settings import address_of, read_addresses
 class EventGridDelivery:
     """The part in delivering."""
 
-    profile: EventGridDeliveryProfile  # Of its topics
+    profile: EventGridDeliveryProfile  # Delivery profile of its topics
     endpoint: TopicEndpoint  # Topics of this server as destinations
     measures: Measures  # Hears of its topics' deliveries
     pull_measures: PullMeasures  # Hears of what is dropped from queues

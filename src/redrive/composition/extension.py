@@ -57,7 +57,7 @@ class DeliveryParts:
     # Told what happens, each with the dialects and profiles whose facts it hears; none: all of them.
     listeners: Sequence[tuple[Listener, Sequence[str]]] = ()
     presenters: Mapping[str, Presenter] = field(default_factory=dict)  # By envelope, for receivers of queues
-    sns: SnsPart | None = None  # What the extension adds to SNS
+    sns: SnsPart | None = None  # Parts that the extension adds to SNS
     encryption: Encryption | None = None  # Encrypts messages at rest, if it is this extension that does
 
 
@@ -67,7 +67,7 @@ class Lifecycle:
 
     # What is done to the store before anything is taken up.
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
-    start: Sequence[Callable[[], None]] = ()  # What begins once the server is ready
+    start: Sequence[Callable[[], None]] = ()  # Called once the server is ready
     # What the passing of simulated time sets off by itself, besides the engine.
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
     # Given, once all parts are there, what moves a simulated clock on.
@@ -76,7 +76,7 @@ class Lifecycle:
     end_streams: Sequence[Callable[[], None]] = ()
     # Let go of while the engine is still open: what calls it by itself.
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
-    close: Sequence[Callable[[], Awaitable[None]]] = ()  # What is let go of at the end, besides endpoints
+    close: Sequence[Callable[[], Awaitable[None]]] = ()  # Resources to close at the end, besides endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,15 +21,15 @@ class SpanBar(NamedTuple):
     delivered: int  # How many of them were good
     failed: int  # How many were not
     x: float  # The left edge, in percent of the picture
-    height: float  # Of all of them, in percent of the highest
-    failed_height: float  # Of those that failed
+    height: float  # Total, in percent of the highest bar
+    failed_height: float  # Failures, in percent of the highest bar
 
 
 class Histogram(NamedTuple):
     """The times that answers took in the last hour."""
 
     bars: Sequence[SpanBar]  # From the first span that has an answer to the last
-    width: float  # Of each, in percent of the picture
+    width: float  # Width of a bar, in percent of the picture
     median: str  # The span that half of the answers are within, as text
     most: str  # The one that 95 % of them are within
     summary: str  # It in a sentence

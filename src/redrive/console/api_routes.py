@@ -35,10 +35,10 @@ class ApiRoute:
     """A route of a REST API or an HTTP API."""
 
     api: EditedApi  # Whose
-    key: str  # As HTTP APIs name it: `GET /orders/{id}`
+    key: str  # Route key of an HTTP API: `GET /orders/{id}`
     resource: str  # The id of a REST API's resource; empty: it is an HTTP API's
-    integration: Mapping[str, Any]  # What is behind it, as the wire has it; empty: nothing is
-    authorization: str  # Who may ask: `NONE`, `AWS_IAM`, `CUSTOM`, `JWT`
+    integration: Mapping[str, Any]  # Integration, as the wire has it; empty: none
+    authorization: str  # Authorization type: `NONE`, `AWS_IAM`, `CUSTOM`, `JWT`
 
     @property
     def is_rest(self) -> bool:

@@ -23,7 +23,7 @@ class Burst(NamedTuple):
     """Dead letters that came soon after one another."""
 
     since: int  # The minute in which the first came (ms)
-    letters: int  # How many came since, those included that were sent back meanwhile
+    letters: int  # Number of arrivals since then, redriven ones included
 
 
 def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
@@ -71,7 +71,7 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
 class Day(NamedTuple):
     """The arrivals at a dead-letter queue in the last 24 hours."""
 
-    letters: int  # How many came
+    letters: int  # Number of dead letters that arrived
     curve: Curve | None  # Those of each half hour; None: nothing came
 
 

@@ -19,8 +19,8 @@ _PLACES_MAX: Final = 1_000
 class Count(NamedTuple):
     """A number beside a room."""
 
-    number: int  # Of what the words say
-    colour: str  # `bad`, `warn` or `info` where somebody should look; empty: a total
+    number: int  # Count
+    colour: str  # `bad`, `warn` or `info` if it needs attention; empty: a total
     words: str  # After the number, for who does not see the colour
 
 

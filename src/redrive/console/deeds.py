@@ -24,9 +24,9 @@ _UNDO: Final = " undo"  # no form has a field of this name
 class Deed:
     """A change that a form made."""
 
-    sentence: str  # It in words
+    sentence: str  # The change in words
     undo: str = ""  # The path of the form that takes it back, below the console's own; empty: none does
-    fields: Sequence[tuple[str, str]] = ()  # Of that form
+    fields: Sequence[tuple[str, str]] = ()  # Fields of that form
 
 
 def cookie_text(redirect: Redirect) -> str:

@@ -15,11 +15,11 @@ Examine = Callable[[], Awaitable[Iterable[tuple[str, str, str]]]]
 class Check(NamedTuple):
     """The answer to one check."""
 
-    name: str  # What was checked
-    fact: str = ""  # What was measured; empty: there is nothing to tell
-    wrong: str = ""  # What is wrong, what it costs and what mends it; empty: nothing
-    link: str = ""  # The page where it is mended, or that explains how; empty: there is none
-    to: str = ""  # What the link leads to
+    name: str  # Subject of the check
+    fact: str = ""  # Measured value; empty: none
+    wrong: str = ""  # Problem, its cost and its remedy; empty: no problem
+    link: str = ""  # Page with the remedy; empty: there is none
+    to: str = ""  # Text of the link
 
 
 class Doctor:

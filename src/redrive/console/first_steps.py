@@ -12,8 +12,8 @@ from redrive.model.names import ResourceName
 class Step(NamedTuple):
     """A first step."""
 
-    title: str  # Of the command
-    comes_of_it: str  # What is to be seen then
+    title: str  # Title of the command
+    comes_of_it: str  # Expected result
     command: str  # To be copied, whole for this server
     done: bool  # Whether it was done
 

@@ -16,8 +16,8 @@ from redrive.telemetry.answers import Answer
 class Health(NamedTuple):
     """The answers of a receiver in the last hour."""
 
-    attempts: int  # How many there were
-    delivered: int  # How many of them succeeded
+    attempts: int  # Number of attempts
+    delivered: int  # Number of successful attempts
     mean_ms: int | None  # The time that they took on average; None: there were none
     slowest_ms: int | None  # The longest; None: there were none
     drawn: Curve | None  # The deliveries of each period; None: there were none
@@ -116,7 +116,7 @@ class TopicTraffic(NamedTuple):
     """The traffic of a topic in the last hour."""
 
     published: int  # Messages that came
-    delivered: int  # Deliveries that receivers took
+    delivered: int  # Deliveries that receivers accepted
     failed: int  # Attempts that did not succeed
     curve: Curve | None  # The publications of each period; None: there were none
 

@@ -34,7 +34,7 @@ class Hour(NamedTuple):
     until: int  # The end of the last one, which is the current minute (ms)
     # The points of each series by its id; none of a series without points.
     by_series: Mapping[int, Sequence[PeriodStatistics]]
-    period_ms: int = MINUTE_MS  # What one point gathers
+    period_ms: int = MINUTE_MS  # Length of a period
 
     def points(self, series: Series) -> Sequence[PeriodStatistics]:
         """The points of a series, in order of time."""

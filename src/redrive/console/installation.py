@@ -49,19 +49,19 @@ class Installation:
     settle: Callable[[], Awaitable[None]]
     keyring: Keyring  # The access keys
     containers: BlobContainers  # The blob containers in this server's own store
-    tail: Tail  # What just happened on this node
+    tail: Tail  # Recent events on this node
     hands: ClockHands | None  # Moves the clock, where it is a simulated one
     nodes: Nodes  # This node and the others, with the settings in effect as they may be shown
     # The size of the store's file now; None: it has none of its own here.
     store_bytes: Callable[[], int | None]
     queue_levels: Callable[[], Sequence[Level]]  # How full queues were when this node looked at them last
-    alarms: Remembered[Alarm]  # Of all accounts
+    alarms: Remembered[Alarm]  # Alarms of all accounts
     stacks: Remembered[Stack]  # Those that failed or were rolled back, of all accounts
-    functions: Remembered[FunctionRecord]  # Of all accounts
+    functions: Remembered[FunctionRecord]  # Functions of all accounts
     redrives: Remembered[MoveTask]  # The tasks that have not ended, of all accounts
     web: Web  # Makes requests to endpoints, within what the settings allow
     monotonic: Callable[[], float]  # Seconds that only grow
-    audit: AuditTrail  # What was done by the console and by Redrive's own routes
+    audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes
     doctor: Doctor  # Checks this node's settings and store
     # A time that half of this node's commits took at most; None: there were none yet.
     commit_seconds: Callable[[], float | None]

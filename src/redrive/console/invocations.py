@@ -18,11 +18,11 @@ class Invocation(NamedTuple):
     """One invocation that has ended."""
 
     at: int  # When it ended (ms)
-    id: str  # Of its request
+    id: str  # Request id
     duration_ms: float  # How long it ran
     memory_mb: int  # The most that it held
-    init_ms: float | None  # How long its environment took to start; None: it was there
-    trouble: str  # The line that tells of an error; empty: there is none
+    init_ms: float | None  # Start time of its environment; None: it was running already
+    trouble: str  # The log line of an error; empty: none
 
 
 def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:

@@ -80,11 +80,11 @@ _LIMITS: Final[Mapping[str, tuple[tuple[str, int, int, int], ...]]] = {
 class Lab:
     """The state of the lab."""
 
-    kind: str  # Which of `CHOICES`
-    fields: tuple[Field, ...]  # What can be typed for it
+    kind: str  # One of `CHOICES`
+    fields: tuple[Field, ...]  # Form fields
     plan: RetryPlan | None  # The schedule; None: what was typed gives none
-    refused: str  # Why there is none
-    refused_field: str  # What was typed wrong, as the form names it; empty: nothing, or not a single field
+    refused: str  # Reason why there is no schedule
+    refused_field: str  # Name of the invalid field; empty: none, or several
     outage_ms: int  # How long the endpoint is down
     attempt_ms: int  # How long each attempt takes
     failure: str  # How attempts fail: a name of `FAILURES`

@@ -43,8 +43,8 @@ class Asked:
 
     needs: Sequence[Need]  # In the order in which they are shown
     lost: int  # Messages lost in the last 24 hours
-    alarms: int  # How many alarms there are
-    queues: int  # How many dead-letter queues
+    alarms: int  # Number of alarms
+    queues: int  # Number of dead-letter queues
 
 
 async def needs(

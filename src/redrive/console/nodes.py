@@ -24,9 +24,9 @@ class Node:
     """A node, as the others see it."""
 
     name: str  # Its host, process and a random number
-    version: str  # Of Redrive
+    version: str  # Redrive version
     started_at: int  # When it began to serve (ms)
-    seen_at: int  # When it last said that it is there (ms)
+    seen_at: int  # Time of its last heartbeat (ms)
     # Of each setting its name, its value as it may be shown, and where it comes from.
     settings: Sequence[tuple[str, str, str]]
 

@@ -17,8 +17,8 @@ _EDGE: Final = 3
 class Curve:
     """Some values in their order, drawn."""
 
-    width: int  # Of the picture
-    height: int  # Of the picture
+    width: int  # Width of the picture
+    height: int  # Height of the picture
     points: str  # The line through the values, as SVG has it; the greatest is highest
     summary: str  # The values in a sentence
 

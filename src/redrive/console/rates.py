@@ -28,7 +28,7 @@ _LABELS: Final = {
 class Rate:
     """One of the things that happen, and how often."""
 
-    label: str  # Of what
+    label: str  # Label of the rate
     latest: str  # A second's, on average of the last whole minute, as text
     drawn: Curve  # Each of the last 15 minutes
 

@@ -57,13 +57,13 @@ class Route:
     pattern: str  # The path; what stands in braces is handed to the page
     page: PageFunction  # Answers it
     writes: bool = False  # Whether it changes something: refused to who may only look
-    open: bool = False  # Whether anybody may see it
+    open: bool = False  # Whether it needs no sign-in
     # Whether it is a list or a search, which can be saved as a view with what was chosen on it.
     savable: bool = False
     # Whether its live part is the navigation, which needs what stands around other pages.
     navigates: bool = False
     undoes: bool = False  # Whether a page may offer it as the way to take back what was just done
-    action: str = ""  # What the audit calls it; empty: it is not in there
+    action: str = ""  # Name of the action in the audit; empty: it is not audited
     special: SignIn | None = None  # Answers it instead, with the sessions and the visitor's address
 
 

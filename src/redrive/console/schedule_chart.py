@@ -33,10 +33,10 @@ def drawn(schedule: RetrySchedule) -> tuple["Chart | None", str]:
 class Mark:
     """One retry."""
 
-    x: int  # Its place from the left
-    y: int  # Its place from the top
+    x: int  # Horizontal position
+    y: int  # Vertical position
     phase: str  # The class that its colour and shape come from
-    made: bool  # Whether the attempt is made in the outage
+    made: bool  # Whether the attempt falls into the outage
     number: str  # The attempt, where there is room to write it
     text: str  # The attempt in words
 
@@ -45,8 +45,8 @@ class Mark:
 class Chart:
     """A schedule drawn."""
 
-    width: int  # Of the picture
-    height: int  # Of the picture
+    width: int  # Width of the picture
+    height: int  # Height of the picture
     left: int  # The left edge of the plot
     right: int  # Its right edge
     top: int  # Its upper edge

@@ -39,11 +39,11 @@ _ADDRESSES_MAX: Final = 1000
 class ConsoleSession:
     """Somebody who visits."""
 
-    key_id: str  # The access key that they signed in with; empty where nobody has to
-    account: str | None  # Whose things they see; None: everybody's
+    key_id: str  # Access key of the sign-in; empty without authentication
+    account: str | None  # Account that they see; None: all accounts
     writes: bool  # Whether they may change anything
-    id: str = ""  # Among the sessions of the key; empty where nobody has to sign in
-    until: int = 0  # When it ends (s since the epoch)
+    id: str = ""  # Id among the sessions of the key; empty without authentication
+    until: int = 0  # Time of expiry (s since the epoch)
 
     def sees(self, account: str) -> bool:
         """True if the things of an account, or of an Azure subscription, are theirs."""

@@ -54,8 +54,8 @@ class SortedPage(NamedTuple):
     """A page of rows that were sorted as a whole."""
 
     rows: Sequence[Row]  # Those of the page
-    heads: Mapping[str, Head]  # Of the columns
-    number: int  # How many rows there are on all pages
+    heads: Mapping[str, Head]  # Column heads
+    number: int  # Number of rows on all pages
     first: str  # The link to the first page; empty: this is it
     next: str  # The link to the next one; empty: this is the last
 

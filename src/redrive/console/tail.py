@@ -47,10 +47,10 @@ class Line(NamedTuple):
     at: int  # When (ms)
     what: str  # One of `OUTCOMES`
     resource: ResourceName  # The topic or queue that it happened to
-    subscription: Subscription | None = None  # Whose delivery; None: nobody's
-    message_id: str = ""  # Of the message, or empty where several were concerned
-    messages: int = 1  # How many were
-    attempt: int = 0  # Which attempt it was; 0: none
+    subscription: Subscription | None = None  # Subscription of the delivery, if any
+    message_id: str = ""  # Message id; empty if several messages are concerned
+    messages: int = 1  # Number of messages
+    attempt: int = 0  # Number of the attempt; 0: none
     reason: str = ""  # Why it ended so
     status: int = 0  # The endpoint's, or 0
     took_ms: int = 0  # How long the attempt took

@@ -38,14 +38,14 @@ class Line(NamedTuple):
 class TimeChart:
     """Series over the same time."""
 
-    width: int  # Of the picture
-    height: int  # Of the picture
+    width: int  # Width of the picture
+    height: int  # Height of the picture
     lines: Sequence[Line]  # In the order of their names
     top: float  # The value at the upper edge; the lower one is 0, or the least value where that is below
     bottom: float  # The value at the lower edge
     moments: Sequence[int]  # Along the axis of time (ms), evenly
     threshold: float | None  # A value that is marked; None: none
-    threshold_y: float  # Its place from the top
+    threshold_y: float  # Vertical position
     # Each moment (ms) with the values of all lines, None where one has none; latest first.
     rows: Sequence[tuple[int, Sequence[float | None]]]
     summary: str  # The chart in a sentence
@@ -53,8 +53,8 @@ class TimeChart:
     ticks: Sequence[tuple[float, str]] = ()
     # The time of day of each period, for the cross-hair; at most `HAIRS_MAX` periods.
     times: Sequence[str] = ()
-    series: Sequence[Sequence[str]] = ()  # Of each line its value in each of those periods, as text
-    latest: Sequence[str] = ()  # Of each line its last value, as text
+    series: Sequence[Sequence[str]] = ()  # For each line: its value in each of those periods, as text
+    latest: Sequence[str] = ()  # For each line: its last value, as text
 
 
 def time_chart(

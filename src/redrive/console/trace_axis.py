@@ -17,9 +17,9 @@ STEPS_FROM_MS: Final = (
 class Disc(NamedTuple):
     """An attempt, or the next one."""
 
-    x: float  # Its place (percent)
+    x: float  # Horizontal position (percent)
     label: str  # Beneath it
-    text: str  # It in a sentence
+    text: str  # Sentence for screen readers
     wait: str = ""  # The wait before it, in words; empty where there is no room for it
     due: bool = False  # Whether it is still to come
 

@@ -28,8 +28,8 @@ class Need:
 
     kind: str  # `lost`, `dead`, `alarm`, `failing`, `hold`, `unattended`, `function`, `stack` or `redrive`
     badge: str  # Its state in words
-    colour: str  # Of the badge
-    title: str  # What is wrong, with numbers
+    colour: str  # Colour of the badge
+    title: str  # Problem, with numbers
     detail: str  # The cause, in one line
     link: str  # The page of what it is about
     action: str  # The words on its button

@@ -13,9 +13,9 @@ PATH_CHARS_MAX: Final = 2000
 class SavedView(NamedTuple):
     """A page as somebody saved it."""
 
-    name: str  # What they called it
+    name: str  # Name of the view
     path: str  # Below the console's own, with its query
-    by: str  # The access key that they signed in with; empty where nobody has to
+    by: str  # Access key of its creator; empty without authentication
     at: int  # When (ms)
 
 

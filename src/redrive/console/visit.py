@@ -44,17 +44,17 @@ class Unusable(Exception):  # noqa: N818 - an answer, not a failure
 class Visit:
     """One request for a page."""
 
-    engine: Engine  # Whose things are shown
-    session: ConsoleSession  # Who visits
-    base: str  # What the console's own links begin with
+    engine: Engine  # Engine that is shown
+    session: ConsoleSession  # Session of the visitor
+    base: str  # Prefix of the console's own links
     here: str  # The path and query of this page, as a link
     args: Mapping[str, str]  # The variable parts of the page's path
-    query: Mapping[str, Sequence[str]]  # What follows the question mark
-    form: Mapping[str, Sequence[str]]  # What was sent with a form; empty for a GET
+    query: Mapping[str, Sequence[str]]  # Query parameters
+    form: Mapping[str, Sequence[str]]  # Form fields; empty for a GET
     bodies_shown: bool  # Whether messages' bodies may be shown
     now: int  # The server's time (ms)
-    host: str  # What links for clients begin with: `http://127.0.0.1:4566`
-    installation: Installation  # What is shown beside the engine's things
+    host: str  # Prefix of links for clients: `http://127.0.0.1:4566`
+    installation: Installation  # Facts about the server
     # Whether a page's live part asks for itself again, so that nothing beside it is shown.
     live_alone: bool = False
 
@@ -160,9 +160,9 @@ class Page:
     """A page to be rendered."""
 
     template: str  # Its file
-    values: Mapping[str, Any] = field(default_factory=dict)  # What the template fills in
-    status: int = 200  # Of the answer
-    live_seconds: int = 0  # How often its live part asks again; 0: never
+    values: Mapping[str, Any] = field(default_factory=dict)  # Values for the template
+    status: int = 200  # HTTP status
+    live_seconds: int = 0  # Interval of live updates; 0: none
     # The element (`#id`) that a live part takes the place of; empty: of the live part before it.
     instead_of: str = ""
     # What a form changed, for the audit, where it is answered by a page; empty: it changed nothing.
@@ -175,11 +175,11 @@ class Redirect:
 
     location: str  # The link
     cookie: str | None = None  # A session's cookie to be set; None: none
-    sentence: str = ""  # What was done, for the next page to show and for the log
+    sentence: str = ""  # Sentence for the next page and for the log
     # The path below the console's own, and the fields, of the form that takes it back; None: nothing does.
     undo: tuple[str, Mapping[str, Sequence[str]]] | None = None
-    before: str = ""  # What was there before, for the audit, where that is short; empty: it is not kept
-    after: str = ""  # What is there now
+    before: str = ""  # Value before the change, for the audit, if short; empty: not recorded
+    after: str = ""  # Value after the change
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,9 @@ class Basic:
 class Digest:
     """A proof that one knows the password, good for one request."""
 
-    user: str  # Whose password it is
+    user: str  # User name
     password: str = field(repr=False)
-    realm: str  # What the endpoint calls itself
+    realm: str  # Realm of the endpoint
     nonce: str  # The endpoint's, used for many requests that are counted
     opaque: str | None  # Given back as it came; None where none came
     algorithm: str  # `MD5` or `SHA-256`

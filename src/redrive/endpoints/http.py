@@ -70,7 +70,7 @@ class WebhookAnswer(NamedTuple):
     status: int
     text: str  # The beginning of its body, or the reason phrase
     challenges: list[str]  # WWW-Authenticate headers
-    kept: tuple[tuple[str, str], ...]  # Headers that the request asked for
+    kept: tuple[tuple[str, str], ...]  # Requested response headers
 
 
 class Fetched(NamedTuple):

@@ -25,10 +25,10 @@ _WELL_KNOWN: Final = {"http": 80, "https": 443}
 class ServerAddress:
     """The address of the server, outside and inside a namespace."""
 
-    host: str  # Where connections lead
+    host: str  # Target host of connections
     port: int  # Likewise
-    port_inside: int  # Where functions find it, on their loopback
-    url_inside: str  # What they are told
+    port_inside: int  # Loopback port on which functions reach it
+    url_inside: str  # URL that functions are given
     hosts: str  # The text of their /etc/hosts
 
     @classmethod

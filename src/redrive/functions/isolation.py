@@ -41,7 +41,7 @@ class Folders:
     """The folders of a function's process."""
 
     task: str  # The code
-    layers: str  # What layers bring, under one folder
+    layers: str  # Folder with the contents of the layers
     runtime: str  # The runtime clients that Redrive brings
     temporary: str  # The environment's own /tmp
     hosts: str = "/etc/hosts"  # The file that is /etc/hosts in a namespace of its own

@@ -34,9 +34,9 @@ class Program:
     """The program that runs a function."""
 
     command: Sequence[str]  # With its arguments; `{handler}` and the folders are filled in
-    folders: Sequence[str] = ()  # What the command needs to see besides the system's own
+    folders: Sequence[str] = ()  # Folders that the command needs besides the system's
     remark: str = ""  # One line for the function's log, where it is not exactly what the runtime's name says
-    variables: Mapping[str, str] | None = None  # What the runtime wants in its environment besides
+    variables: Mapping[str, str] | None = None  # Additional environment variables of the runtime
 
 
 def program_for(function: FunctionVersion, folders: Folders, java_client: str) -> Program:

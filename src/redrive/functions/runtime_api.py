@@ -41,9 +41,9 @@ _MODE: Final = "lambda-runtime-function-response-mode"
 class Posted:
     """An answer as the process posted it."""
 
-    body: bytes  # Of the answer; empty where its parts were handed on
-    error_type: str | None = None  # What the process calls its failure; None: it succeeded
-    too_large: bool = False  # The body was larger than an answer may be, and is not kept
+    body: bytes  # Body of the answer; empty if it was streamed
+    error_type: str | None = None  # Error type that the process reported; None: it succeeded
+    too_large: bool = False  # The body was over the limit, and was discarded
     streamed: bool = False  # The parts went to `Invocation.parts`
 
 

@@ -16,8 +16,8 @@ class Setting:
     clock: Clock  # The real time: processes do not run on a simulated one
     # A count that grows steadily, in parts of a millisecond: durations are told so exactly.
     milliseconds: Callable[[], float]
-    isolation: Isolation  # What keeps processes apart
-    tools: Tools  # By which programs
+    isolation: Isolation  # Isolation between processes
+    tools: Tools  # Programs that isolate processes
     endpoint: ServerAddress  # This server's
     java_client: str  # The folder of the jars of Lambda's Java runtime client, or nothing
     user_key: bytes  # Draws the users of environments, where each has one

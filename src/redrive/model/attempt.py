@@ -44,10 +44,10 @@ class Reason(enum.StrEnum):
 class Attempt:
     """The result of one try."""
 
-    result: AttemptResult  # What to do about it
+    result: AttemptResult  # Next step that follows from it
     reason: Reason  # Why
     status: int  # The endpoint's status code, or the nearest one of its kind; 0 where there was no answer
-    response: str  # What the endpoint said, shortened to 1,024 characters
+    response: str  # Answer of the endpoint, shortened to 1,024 characters
     duration_ms: int  # How long it took
     # Names the endpoint gave the request and the message, for the log.
     identifiers: tuple[tuple[str, str], ...] = ()

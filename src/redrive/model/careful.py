@@ -12,8 +12,8 @@ _SECOND_MS = 1000
 class Sampled(NamedTuple):
     """A message that a careful redrive moved and whose outcome is checked."""
 
-    queue_id: int  # Of the queue it went to
-    seq: int  # Its place there
+    queue_id: int  # Id of the queue it went to
+    seq: int  # Its sequence number there
     message_id: str  # Its id there, in hexadecimal digits
 
 

@@ -64,13 +64,13 @@ class OpenCircuit(Document):
 
     restored: ClassVar = {"reason": Reason}
 
-    reason: Reason  # Of the failure that opened it
+    reason: Reason  # Reason of the failure that opened it
     status: int  # Its status code, or 0
     since: int  # When it was opened first (ms); a probe that fails keeps it
     until: int  # When it is half open (ms). The state lasts until a delivery is taken.
     failures: int  # How many attempts failed in a row
     rests: int = 0  # How many times in a row a long row of failures has opened it; named as stores have it
-    endpoint: str = ""  # Whose it is: a subscription that has another by now is not concerned
+    endpoint: str = ""  # Endpoint it applies to: a subscription that has another one by now is not affected
     prober: str = ""  # The node that probes, once it is half open, whether the endpoint takes something again
     probing_until: int = 0  # For so long (ms) no other node does
 

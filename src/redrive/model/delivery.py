@@ -33,10 +33,10 @@ class Delivery:
     """One message owed to one consumer, as the store returns it to whoever claims it or looks at it."""
 
     queue_id: int  # The queue it stands in
-    seq: int  # Its place of arrival; grows over the whole store and over restarts
+    seq: int  # Sequence number, assigned on arrival; grows over the whole store and over restarts
     available_at: int  # Not before this moment (ms); while claimed, the moment the claim runs out
     attempts: int  # How often it was claimed, this claim included
-    token: int | None  # The claim's token, None while nobody ever claimed it
+    token: int | None  # Token of the latest claim; None: never claimed
     enqueued_at: int  # When the retention period began (ms)
     sent_at: int  # When the message was sent (ms), kept through dead-lettering by a queue
     first_claimed_at: int | None  # When it was claimed for the first time (ms)
@@ -79,7 +79,7 @@ class DeadLetterReason(enum.StrEnum):
 class Transition:
     """The decision: what becomes of the delivery."""
 
-    outcome: Outcome  # What becomes of it
+    outcome: Outcome  # Result of the decision
     available_at: int = 0  # For a retry: not before this moment (ms)
     # It ends though its schedule had another attempt: that would have come later than it may.
     too_old: bool = False
@@ -102,11 +102,11 @@ class Limits:
     """The limits of a delivery besides its schedule."""
 
     retention_ms: int | None = None  # How long after `enqueued_at` the message is kept; None for ever
-    attempts_max: int = 0  # How many claims it may have when nobody says how they ended; 0: without end
+    attempts_max: int = 0  # Claims allowed before it is given up; 0: unlimited
     dead_letters: bool = False  # Whether a dead-letter queue stands ready
     # What had its claims and finds no dead-letter queue is dropped, and not offered for ever.
     drops_exhausted: bool = False
-    buries_expired: bool = False  # What is kept too long is a dead letter like what had its claims
+    buries_expired: bool = False  # Expired messages become dead letters, like those that ran out of claims
     attempts_until: int | None = None  # The last moment (ms) that a further attempt may fall due; None: any
 
     @property

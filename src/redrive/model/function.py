@@ -31,18 +31,18 @@ class FunctionVersion:
     version: str  # `$LATEST` or a number
     revision: str  # Environments are never shared between revisions
     runtime: str  # `python3.11`, `nodejs20.x`, `java17`, `provided.al2023` …
-    handler: str  # What the runtime calls, in the runtime's own notation
+    handler: str  # Entry point that the runtime calls, in the runtime's notation
     code: str  # The directory with the unpacked code
     layers: str = ""  # The directory with what its layers bring; empty: it has none
     timeout_ms: int = 3_000  # An invocation is killed after this
     memory_mb: int = 128  # A process that holds more is killed
     storage_mb: int = 512  # How much its /tmp may hold, where that is bounded
     variables: Mapping[str, str] = field(default_factory=dict)  # The function's own environment variables
-    log_group: str = ""  # Where its output goes
+    log_group: str = ""  # Log group of its output
     log_format: str = "Text"  # `Text` or `JSON`
     # How many invocations may run at once over all versions; None: as many as the account may.
     reserved: int | None = None
-    provisioned: bool = False  # Its environment is one of those that are kept ready
+    provisioned: bool = False  # Runs in provisioned concurrency
     role: str = ""  # The ARN of the role that it acts as
     logs: bool = True  # Whether its role may write its output to the log group
 

@@ -25,8 +25,8 @@ class RequestRecord:
 class StreamedBody:
     """A body that is read piece by piece, so that no more of it is in memory than the client reads at a time."""
 
-    length: int  # Of all pieces (bytes)
-    parts: AsyncGenerator[bytes]  # The pieces; whoever takes one takes all, or closes them
+    length: int  # Length of all pieces together (bytes)
+    parts: AsyncGenerator[bytes]  # The pieces; a consumer reads all of them or closes the generator
 
     async def whole(self) -> bytes:
         """All of it, for those who need it at once."""
@@ -66,6 +66,6 @@ class Response:
     # The Content-Length, where the answer to a HEAD has not the body that a GET gets, or of parts that are
     # known to come to so much; None: the body's.
     length: int | None = None
-    cookies: Sequence[str] = ()  # Each a Set-Cookie header of its own
+    cookies: Sequence[str] = ()  # Values of Set-Cookie headers, one header each
     # The body, where it is written as it comes, no faster than the client reads. What is raised cuts it off.
     parts: AsyncIterator[bytes] | None = None

@@ -59,7 +59,7 @@ class LogEvent(NamedTuple):
     at: int  # When it happened (ms), as the writer says
     ingested_at: int  # When it was written down (ms)
     message: str  # The line
-    seq: int = 0  # Its place among those of the same moment; given by the store
+    seq: int = 0  # Sequence number among events of the same millisecond; assigned by the store
     # On its way in, the number of runs of functions, each begun by events of the one before, that led to it.
     rounds: int = 0
 
@@ -75,7 +75,7 @@ class LogQuery:
 
     group_id: int
     limit: int  # At most so many
-    stream_ids: tuple[int, ...] | None = None  # Of these streams; None: of all
+    stream_ids: tuple[int, ...] | None = None  # Only these streams; None: all streams
     since: int = 0  # Not from before that moment (ms)
     until: int = END_OF_TIME  # From before that moment (ms)
     # Only what stands behind that place; read backwards, before it. None: from the end one starts at.

@@ -41,9 +41,9 @@ class Publication:
     id: bytes  # 16 bytes
     body: str  # The text
     bodies: Mapping[str, str]  # Other texts for endpoints of some protocols
-    attributes: Mapping[str, Attribute]  # What filters see of the attributes: name, declared type and text
-    envelope: bytes  # What the dialect keeps beside the body for every subscriber, in its own encoding
-    bytes_published: int  # What it weighs, attributes included
+    attributes: Mapping[str, Attribute]  # Attributes as filters see them: name, declared type and text
+    envelope: bytes  # Data that the dialect stores beside the body for every subscriber, in its own encoding
+    bytes_published: int  # Size for limits and billing, attributes included
     group_id: str | None = None  # The message group, None for none
     deduplication_id: str | None = None  # As the publisher gave it
     # The body as filters on events see it, where it was parsed already.

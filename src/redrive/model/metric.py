@@ -18,9 +18,9 @@ class Series(NamedTuple):
 
     account: str  # Whose
     region: str  # Where
-    namespace: str  # What keeps metrics of equal names apart. Redrive's own begin with a colon.
-    name: str  # What is measured
-    dimensions: tuple[tuple[str, str], ...] = ()  # Of which thing: names and values, in order of the names
+    namespace: str  # Keeps metrics of equal names apart. Redrive's own begin with a colon.
+    name: str  # Name of the metric
+    dimensions: tuple[tuple[str, str], ...] = ()  # Names and values, ordered by name
 
     @property
     def id(self) -> int:
@@ -100,7 +100,7 @@ class PeriodStatistics(NamedTuple):
 
     at: int  # When the period begins (ms)
     unit: str  # Points of different units are never added up
-    statistics: Statistics  # Of all the samples
+    statistics: Statistics  # Statistics of all samples
 
 
 class ValueCount(NamedTuple):

@@ -87,7 +87,7 @@ class Stage:
         ValueError: A count or a delay is negative, the delays shrink, or a geometric curve starts at 0.
     """
 
-    phase: Phase  # What the stage is called
+    phase: Phase  # Name of the stage
     retries: int  # How many there are
     first_ms: int  # The delay before its first retry
     last_ms: int  # The delay before its last retry
@@ -122,7 +122,7 @@ class Step(NamedTuple):
     """One retry of a schedule, as `redrive schedule` prints it."""
 
     attempt: int  # The failed attempt that it follows, from 1
-    phase: Phase  # The phase it belongs to
+    phase: Phase  # Phase of the retry
     nominal_ms: int  # The wait after that failure as published
     earliest_ms: int  # The shortest wait that jitter makes of it
     latest_ms: int  # The longest one

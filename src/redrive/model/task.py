@@ -69,31 +69,31 @@ class MoveTask(Document):
     source: ResourceName  # The queue being emptied
     destination: ResourceName | None  # Where everything goes; None: each delivery to its own origin
     rate_max: int | None  # Messages a second; None: as fast as the store takes them
-    to_move: int  # How many were waiting when the task began
+    to_move: int  # Number of deliveries waiting when the task began
     started_at: int  # ms
     # Deliveries that arrived after the task began (a larger seq) are left alone, so that a message which
     # fails again at once does not travel in circles.
     last_seq: int
-    moved: int = 0  # How many have gone
+    moved: int = 0  # Number of deliveries moved
     state: TaskState = TaskState.RUNNING  # See TaskState
     failure: str | None = None  # Why it failed, in the engine's words
     lease_until: int = 0  # The node working at it holds it until then (ms); another may take it up after
-    node: str = ""  # Which node that is
+    node: str = ""  # Id of that node
     # How many of them callers are told of while the task runs: as Amazon's, the number lags behind.
     told: int = 0
     told_at: int = 0  # When that was brought up to date (ms); 0: not yet
     choice: MoveChoice | None = None  # The cause that its messages have in common; None: all causes
     keeps_origin: bool = False  # They are set aside, and stay dead letters
     careful: CarefulPace | None = None  # Its careful pace; None: `rate_max`
-    starts_at: int = 0  # It waits until then (ms)
-    resumed_at: int = 0  # When it went on after a pause (ms); 0: never
-    moved_before: int = 0  # How many had gone when it went on
-    taken_at: int = 0  # When the first of a careful task were found to be taken (ms); 0: not yet
+    starts_at: int = 0  # The task starts then (ms)
+    resumed_at: int = 0  # Time of the last resume after a pause (ms); 0: never
+    moved_before: int = 0  # Number of deliveries moved before it was resumed
+    taken_at: int = 0  # Time when the first deliveries of a careful task were found consumed (ms); 0: not yet
     sample: Sequence[Sampled] = ()  # The messages it moved last whose fate is looked at
-    fares: Fares = UNTRIED  # How they fare
-    stopped_why: str = ""  # Why it paused by itself; empty if somebody asked it to
-    by: str = ""  # Who started it
-    looked_to: int = 0  # Of a choice by a search, the last place that was looked at
+    fares: Fares = UNTRIED  # Outcomes of the deliveries moved so far
+    stopped_why: str = ""  # Reason why it paused itself; empty if a caller paused it
+    by: str = ""  # The caller that started it
+    looked_to: int = 0  # For a choice by search: sequence number of the last delivery examined
 
     def resumed(self, now: int) -> "MoveTask":
         """The task when it goes on after a pause: a careful one begins with a few again."""
@@ -153,20 +153,20 @@ class Replay(Document):
     restored: ClassVar = {"topic": ResourceName._make, "state": ReplayState}
 
     id: str  # Unique
-    topic: ResourceName  # Whose archive
-    subscription_id: str  # Who gets it
+    topic: ResourceName  # Topic whose archive is replayed
+    subscription_id: str  # Subscription that receives the replay
     queue_id: int  # The subscription's backlog: one that was made anew under the same id has another
-    starts_at: int  # Published from then on (ms)
-    # And until then (ms), after which the subscription rests; None: until it has caught up with what is being
-    # published, after which it goes on with that.
+    starts_at: int  # Start of the replayed period (ms)
+    # End of the replayed period (ms), after which the subscription rests; None: it catches up with what is being
+    # published, and then receives that.
     ends_at: int | None
     begins_at: int = 0  # Nothing is replayed before (ms)
     state: ReplayState = ReplayState.PENDING  # See ReplayState
-    last_seq: int = 0  # As far as the archive has been read
+    last_seq: int = 0  # The archive has been read up to this row
     # The last seq given when it was stopped at rest: what arrived later goes to the subscriber.
     missed_to: int = 0
     lease_until: int = 0  # The node working at it holds it until then (ms); another may take it up after
-    node: str = ""  # Which node that is
+    node: str = ""  # Id of that node
 
     @property
     def key(self) -> str:

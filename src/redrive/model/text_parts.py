@@ -48,7 +48,7 @@ class TextParts:
     """A text, written in one alphabet and cut."""
 
     wide: bool  # It is in UCS-2; else in the default alphabet, a septet in each byte
-    parts: Sequence[bytes]  # What each holds, without what says which part it is
+    parts: Sequence[bytes]  # Content of each part, without the header that numbers it
 
 
 def parts_of(text: str) -> TextParts:

@@ -26,7 +26,7 @@ _TICK_STEPS_MS: Final = (
 class TimetableRow(NamedTuple):
     """One attempt."""
 
-    attempt: int  # From 1
+    attempt: int  # Number of the attempt, from 1
     phase: Phase | None  # The phase of the retry; None for the first attempt
     wait_ms: int  # The published wait before it, from the end of the attempt before
     # When it begins, counted from the publication, if jitter makes every wait as short as it can.
@@ -92,7 +92,7 @@ def _retries_made(schedule: RetrySchedule, before: TimetableRow, period_ms: int,
 class Column(NamedTuple):
     """One retry of a chart."""
 
-    attempt: int  # Which attempt the retry is
+    attempt: int  # Number of the attempt that the retry makes
     phase: Phase
     wait_ms: int  # The published wait before it
     cut: bool = False  # Whether retries like this one were left out before it

@@ -32,7 +32,8 @@ class Topic(Document):
     # The store's number for it, never reused; what is published to an ordered topic is deduplicated under it.
     id: int
     name: ResourceName  # Account, region and name
-    dialect: str  # Which facade's words it was made in (`sns`); that facade renders what its subscribers get
+    # Name of the facade it was created through (`sns`), which renders the messages of its subscribers
+    dialect: str
     ordered: bool = False  # Messages of one group reach each subscriber in order
     # An ordered topic takes the body's SHA-256 where a publisher gives no deduplication id.
     deduplicates_content: bool = False
@@ -55,24 +56,24 @@ class Subscription(Document):
     }
 
     id: str  # Unique within the topic
-    topic: ResourceName  # Whose messages
+    topic: ResourceName  # Topic whose messages it receives
     queue_id: int  # The number of its backlog: the queue of deliveries that Redrive pushes to the endpoint
     owner: str  # The account it belongs to
     protocol: str  # The kind of endpoint: `http`, `https`, `queue`, `function`, `email` …
-    endpoint: str  # Where to, in the form the protocol wants
+    endpoint: str  # Target address, in the form of the protocol
     # Whether it gets messages; an endpoint that has to agree first is not confirmed yet.
     confirmed: bool = True
     raw: bool = False  # The endpoint gets the message alone, without an envelope
     filter_text: str | None = None  # Its filter as given, or None
     filter_body: bool = False  # The filter looks at the body rather than at the attributes
-    dead_letter: ResourceName | None = None  # Where its dead letters go, if anywhere
+    dead_letter: ResourceName | None = None  # Queue that its dead letters go to; None: there is none
     # What only the facade understands, in its own words (delivery policy, role, confirmation token).
     attributes: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0  # ms
     # What the filter is written in: POLICY (`redrive.model.filtering.read_policy`) or EVENTS
     # (`read_event_filter`, which always looks at the whole event).
     filter_language: str = POLICY
-    expires_at: int | None = None  # From then on (ms) nothing is published to it; None: it stays
+    expires_at: int | None = None  # Nothing is published to it from then on (ms); None: it does not expire
     # An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
     client_errors_delivered: bool = False
     # Its endpoint has a circuit breaker, also where the dialect has none; named as stores have it.

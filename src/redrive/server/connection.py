@@ -35,7 +35,7 @@ class Shared:
     renderer: Renderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
-    held: ClientLoad  # What they and their requests come to
+    held: ClientLoad  # Memory that its requests hold
     # How large a body may be, by its head; None: any may be as large as the limits have it.
     body_bound: BodyBound | None = None
     # Told of each request that is answered here because it is no whole request, and whose it was.

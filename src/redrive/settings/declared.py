@@ -29,7 +29,7 @@ class DeclaredQueue:
     """A queue that is to be there."""
 
     name: str
-    account: str  # Whose it is, twelve digits
+    account: str  # Account that owns it, twelve digits
     region: str  # Where; empty for the server's own region
     attributes: Mapping[str, str]  # As SetQueueAttributes takes them
     tags: Mapping[str, str]  # Free labels

@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     """The answer to one check."""
 
     check: str  # Its name
-    open: str = ""  # What is open, and what closes it; empty: nothing
+    open: str = ""  # Open risk and its remedy; empty: none
 
 
 def findings(settings: Settings) -> Iterator[Finding]:

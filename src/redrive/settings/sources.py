@@ -20,7 +20,7 @@ class Origin:
     name: str  # The setting
     value: str | int | bool
     source: str  # `flag`, `environment (VARIABLE)`, `file (PATH)` or `default`
-    shown: str  # The value as a terminal or a log may show it: without passwords
+    shown: str  # The value for terminals and logs, without passwords
 
 
 def variable_of(setting: str) -> str:

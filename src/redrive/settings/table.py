@@ -34,11 +34,11 @@ _PASSWORD_OPTION: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 class SettingRow:
     """A row of the table, besides the name, the type and the default, which are the field's."""
 
-    help: str  # What the command line says of it
+    help: str  # Help text on the command line
     choices: tuple[str, ...] = ()  # Every value it can have; empty: any of its type
     # Raises ValueError, with what is wrong behind the setting's name; SettingsInvalid says all of it.
     check: Callable[[Any], object] | None = None
-    mask: Callable[[str], str] | None = None  # Makes a value one that may be shown
+    mask: Callable[[str], str] | None = None  # Masks secrets in a value
 
     def shown(self, value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, of any type
         """A value as a terminal or a log may show it."""

@@ -79,10 +79,10 @@ class StoreContents:
 
     tables: Sequence[TableDigest]  # In the order of `TABLES`
     documents: Mapping[str, int]  # The number of documents by kind: queues, topics, tasks, keys …
-    claims: int  # Deliveries that somebody claimed, whether the claim still holds or not
+    claims: int  # Claimed deliveries, expired claims included
     queues: int  # Queues with deliveries
     groups: int  # Message groups with deliveries
-    faults: Sequence[str]  # What contradicts itself, a sentence each; empty in a store that is whole
+    faults: Sequence[str]  # Inconsistencies, a sentence each; empty: the store is consistent
 
 
 @dataclass(slots=True)

@@ -7,5 +7,5 @@ class Examined(NamedTuple):
     """The answer to one check."""
 
     check: str  # Its name
-    fact: str = ""  # What was measured, for people
-    wrong: str = ""  # What is wrong, and what mends it; empty: nothing
+    fact: str = ""  # Measured value, for people
+    wrong: str = ""  # Problem and remedy; empty: there is no problem

@@ -33,16 +33,16 @@ class AuditEntry:
     """A change that somebody made."""
 
     at: int  # When (ms)
-    who: str  # An access key or a principal; empty where nobody has to say
-    action: str  # What kind of change: `redrive`, `set-aside`
+    who: str  # Access key or principal; empty without authentication
+    action: str  # Kind of change: `redrive`, `set-aside`
     on: str  # The queue, topic or other thing that was changed
     what: str  # The change in words, without any message's body
-    by: str  # By which way: `console` or `control`
-    address: str  # Where from
-    before: str = ""  # What was there before, where that is short; empty: not kept
-    after: str = ""  # What is there now
+    by: str  # Interface that was used: `console` or `control`
+    address: str  # Client address
+    before: str = ""  # Value before the change, if short; empty: not recorded
+    after: str = ""  # Value after the change
     undo: str = ""  # The path of the console's form that takes it back; empty: nothing does
-    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)  # Of that form
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)  # Fields of that form
     follows: str = ""  # The digest of the entry before this one; empty: this is the first
 
 
@@ -50,9 +50,9 @@ class AuditEntry:
 class KeptEntry:
     """An entry as it was read."""
 
-    entry: AuditEntry  # What it says
+    entry: AuditEntry  # The recorded change
     position: tuple[int, int]  # Where a page of entries continues
-    digest: str  # Of its text, which the next one carries
+    digest: str  # Digest of its text, which the next entry includes
 
 
 class AuditTrail:

@@ -19,7 +19,7 @@ class Level:
 
     name: ResourceName  # The queue or the topic; OTHERS stands for several
     counts: Counts  # Deliveries that are due, in flight, and waiting for a later moment
-    age_seconds: int  # Of the oldest delivery
+    age_seconds: int  # Age of the oldest delivery
     # When that began to age (ms); None: nobody says so, or several queues are told of together.
     oldest_at: int | None = None
 

@@ -103,7 +103,7 @@ class Reading(NamedTuple):
 
     # Bounds, and how many values were no greater; the last bound is infinite, and has them all.
     buckets: Sequence[tuple[float, int]]
-    sum: float  # Of all values
+    sum: float  # Sum of all values
 
 
 class Histogram:

@@ -15,7 +15,7 @@ class RefusalTexts(NamedTuple):
     sqs: str  # The shape at SQS
     sqs_query: str  # Its code in Query, and in the log of deliveries
     sns: str  # The shape at SNS
-    reason: Reason  # Of an attempt
+    reason: Reason  # Reason of a failed attempt
 
 
 _STATE: Final = RefusalTexts(

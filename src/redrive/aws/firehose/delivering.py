@@ -31,9 +31,9 @@ _AGAIN_MS_MAX: Final = 5 * 60_000
 class _Buffer:
     """A stream as this node knows it."""
 
-    id: str  # Of the stream
-    name: ResourceName  # Of the stream
-    size: int = 0  # Of what came by this node and was not delivered yet (bytes), at least
+    id: str  # Id of the stream
+    name: ResourceName  # Name of the stream
+    size: int = 0  # Bytes that came through this node and are not delivered yet, at least
     due_at: int | None = None  # When it is flushed (ms); None: nothing waits
     timer: Timer | None = None  # Goes off then
     failures: int = 0  # Flushes that failed, one after another

@@ -48,7 +48,7 @@ class Gathered:
 
     deliveries: list[Delivery] = field(default_factory=list)  # In order of arrival
     records: list[WaitingRecord] = field(default_factory=list)  # The records in them
-    size: int = 0  # Of their records (bytes)
+    size: int = 0  # Size of their records (bytes)
 
     def add(self, deliveries: Sequence[Delivery]) -> None:
         """Take some more."""

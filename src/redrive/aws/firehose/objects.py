@@ -20,7 +20,7 @@ _GZIP_LEVEL: Final = 3
 class Compression:
     """A compression of objects."""
 
-    extension: str  # What keys end with
+    extension: str  # Suffix of object keys
     apply: Callable[[bytes, str], bytes]  # Compresses a content, which the second argument names
 
 

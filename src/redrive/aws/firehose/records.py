@@ -22,7 +22,7 @@ class Processor(NamedTuple):
 class DeliveryStream(Document):
     """A delivery stream."""
 
-    account: str  # Whose it is
+    account: str  # Account that owns it
     region: str  # Where
     name: str  # Unique there
     id: str  # Another one for each stream that has ever been made

@@ -51,7 +51,7 @@ class Failure:
     """The reason why records could not be processed."""
 
     code: str  # `Lambda.FunctionError` …
-    message: str  # What is said of it
+    message: str  # Error message
     attempts: int  # How often the function was invoked
     ended_at: int  # When the last of them ended (ms)
 
@@ -60,7 +60,7 @@ class Failure:
 class Transformed:
     """The records of an object, as the function left them."""
 
-    contents: list[bytes] = field(default_factory=list)  # Of those that go on
+    contents: list[bytes] = field(default_factory=list)  # Contents of the records that go on
     failed: list[bytes] = field(default_factory=list)  # Those that could not be processed, as lines of JSON
 
 

@@ -35,7 +35,7 @@ class ValueReader(NamedTuple, Generic[V]):
     """A reader of a value from its text."""
 
     parse: Callable[[str], V | None]  # Returns the value, or None for a text that is not acceptable
-    complaint: str = ""  # What is wrong with a text then; `{}` stands for the text
+    complaint: str = ""  # Complaint about a wrong value; `{}` is replaced by it
 
 
 def choice(*words: str) -> ValueReader[str]:

@@ -37,7 +37,7 @@ class Call:
     region: str  # The scope of the signature
     now: int  # When it came in (ms)
     id: str  # The request id of its answer
-    base_url: str  # What URLs in its answer begin with
+    base_url: str  # Prefix of URLs in the answer
     # Condition keys that a service adds which calls for somebody; None: nothing was added.
     further_keys: Mapping[str, Values] | None = None
     # The dead letter that a message is which a service sends; None: it is nobody's.

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, NoReturn, Self
 class FaultTexts(NamedTuple):
     """The texts of a reader for members that are not acceptable; a member's path stands before each."""
 
-    between: str = "."  # What stands between the names of a path
-    unknown: str = "is not a recognized attribute"  # Of a member that nobody knows
-    not_object: str = "must be a JSON object"  # Of a value that is no object
-    not_text: str = "must be a string"  # Of a value that is no text
+    between: str = "."  # Separator between the names of a path
+    unknown: str = "is not a recognized attribute"  # Complaint about an unknown member
+    not_object: str = "must be a JSON object"  # Complaint about a value that is not an object
+    not_text: str = "must be a string"  # Complaint about a value that is not a string
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Outline:
 
     paths: tuple[str, ...] = ()  # Beginnings of paths that it has to itself
     hosted: HostedUrls | None = None  # The URLs of what has a host of its own
-    endpoints: tuple[str, ...] = ()  # What deliveries are pushed to, by the protocol that subscriptions carry
+    endpoints: tuple[str, ...] = ()  # Endpoint protocols of its subscriptions
     # Makes the profiles of its deliveries, by the dialect that topics carry, of the `Host`.
     profiles: Callable[[Any], Mapping[str, DeliveryProfile]] = _no_profiles
     # Documents for which it has work that goes on by itself: where there are any, it starts with the server.
@@ -40,7 +40,7 @@ class Outline:
 class AwsService:
     """All that is particular to a service."""
 
-    profile: Profile  # What its published model does not say
+    profile: Profile  # Facts that its published model leaves out
     title: str  # As Amazon's handlers of resources call it in reasons: `CloudWatchLogs`
     # Translates a refusal of the engine into the service's error.
     translated: Callable[[RedriveError], AwsError]
@@ -53,7 +53,7 @@ class AwsService:
     # Makes its operations, of the `Host` that is handed to it; None: `redrive.composition` has a module for
     # the service, since there is more to it than operations.
     operations: Callable[[Any], Mapping[str, Verb]] | None = None
-    outline: Outline = Outline()  # What there is to it besides operations
+    outline: Outline = Outline()  # Everything besides operations
 
     @property
     def name(self) -> str:

@@ -49,7 +49,7 @@ class Tagging:
     reserved: Callable[[str], AwsError] | None = None
     # Makes the error for a key or value that the published model does not bound; None: it bounds all.
     fault: Callable[[str, str], AwsError | None] = lambda _key, _value: None
-    most: int = 50  # Of a resource
+    most: int = 50  # Maximum number of tags on a resource
     any_case: bool = False  # Whether keys are the same in any case
     # The members of a tag, where tags are a list of structures; empty: they are an object by key.
     pair: tuple[str, ...] = ("Key", "Value")

@@ -26,10 +26,10 @@ _TAG_BYTES: Final = 16
 class Ciphertext(NamedTuple):
     """A ciphertext, taken apart."""
 
-    account: str  # Of the key
+    account: str  # Account of the key
     key_id: str  # The key's
     material: str  # The first 16 digits of the material's id
-    head: bytes  # What is authenticated
+    head: bytes  # Authenticated data
     nonce: bytes  # 12 bytes
     sealed: bytes  # The rest
 

@@ -25,7 +25,7 @@ class Material:
     created_at: int  # When the key began to use it (ms)
     rotation: str = ""  # How it came: `AUTOMATIC`, `ON_DEMAND`, or empty for a key's first
     expires_at: int | None = None  # For imported material: when it is deleted (ms); None: never
-    description: str = ""  # Of imported material, in its owner's words
+    description: str = ""  # Its owner's description of imported material
 
 
 def _materials(rows: list[dict[str, Any]]) -> tuple[Material, ...]:
@@ -58,8 +58,8 @@ class KmsKey(Document):
     deletion_days: int = 0  # The waiting period that was asked for
     rotation_days: int | None = None  # How often it is rotated by itself; None: not at all
     rotates_at: int | None = None  # When that is due next (ms)
-    primary_region: str = ""  # Of a multi-Region key: where its primary stands; empty for any other key
-    replica_regions: tuple[str, ...] = ()  # Of a multi-Region primary: where its replicas stand
+    primary_region: str = ""  # Region of the primary of a multi-Region key; empty for other keys
+    replica_regions: tuple[str, ...] = ()  # Regions of the replicas of a multi-Region primary
     tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
     # The id of the material that was imported: after it has gone, the same can come back.
     imported_id: str = ""
@@ -136,7 +136,7 @@ class Grant(Document):
     id: str  # 64 hexadecimal digits
     key: ResourceName  # Account, region and id of the key
     grantee: str  # The ARN of the principal that may
-    operations: tuple[str, ...]  # What it may do: `Decrypt`, `GenerateDataKey` …
+    operations: tuple[str, ...]  # Allowed operations: `Decrypt`, `GenerateDataKey` …
     issuer: str  # The ARN of the account that granted it
     created_at: int  # ms
     token: str  # Proves the grant

@@ -44,7 +44,7 @@ class Query:
 
     each: Sequence[Step]  # Steps that look at one row at a time: they run while events are read
     whole: Sequence[Step]  # Steps that need all rows
-    shown: Sequence[str]  # The columns of the answer, in their order
+    shown: Sequence[str]  # Columns of the result, in order
     limit: int | None  # The number of rows that the query asks for; None: it does not say
     aggregated: bool  # Its rows are no events any more
     names: frozenset[str]  # The fields that it names

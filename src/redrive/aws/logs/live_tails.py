@@ -42,7 +42,7 @@ _BROKEN: Final = "The Live Tail session cannot go on: the log events cannot be r
 class _Wanted:
     """The events that a session tells."""
 
-    text: str  # Of the pattern
+    text: str  # Text of the pattern
     pattern: LogPattern  # They match it
     in_stream: Callable[[str], bool]  # Says of a stream's name whether they may be of it
 

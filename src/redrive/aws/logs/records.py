@@ -35,7 +35,7 @@ class GroupFilter(Document):
 class MetricFilter(GroupFilter):
     """One metric filter."""
 
-    transformation: Mapping[str, Any]  # What matching events become, as it was put
+    transformation: Mapping[str, Any]  # The metric that matching events become, as put
 
 
 METRIC_FILTER: Final = DocumentKind.of("log_metric_filter", MetricFilter)

@@ -26,7 +26,7 @@ _RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
 class Copied(NamedTuple):
     """A content that was copied."""
 
-    segments: tuple[Segment, ...]  # Of the copy
+    segments: tuple[Segment, ...]  # Segments of the copy
     etag: str  # The MD5 of all of it
 
 

@@ -29,7 +29,7 @@ _BATCH: Final = 250  # documents read at once
 class _ListRequest:
     """A request for a list, whichever version of it."""
 
-    prefix: str  # Of all keys
+    prefix: str  # Common prefix of the keys
     delimiter: str  # Ends common prefixes; empty: there are none
     after: str  # The key, or the common prefix, that the list begins behind
     limit: int  # The most entries

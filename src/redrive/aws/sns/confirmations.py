@@ -41,7 +41,7 @@ class ConfirmationRequest(Document):
 
     # What it answers with; questions are kept in the order of their tokens, which is that of their times.
     token: str
-    topic: ResourceName  # Of the subscription in question
+    topic: ResourceName  # Topic of the subscription in question
     subscription: str  # Its id
     asked_at: int  # ms
 

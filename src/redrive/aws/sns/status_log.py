@@ -63,12 +63,12 @@ _CODES: Final[Mapping[Reason, str]] = {
 class _Entry:
     """One entry, but for what it says of the message."""
 
-    id: UUID  # Of the delivery
+    id: UUID  # Id of the delivery
     began_at: int  # When it was due to begin (ms)
-    destination: str  # Where to
+    destination: str  # Destination of the delivery
     protocol: str  # How
-    attempt: Attempt  # What came of it
-    attempts: int  # How many there were
+    attempt: Attempt  # Outcome of the attempt
+    attempts: int  # Number of attempts
     # From its publication to just before it was handed over ("Amazon SNS message delivery status"); of a dead
     # letter until the queue had it.
     dwell_ms: int

@@ -21,7 +21,7 @@ class Handle(NamedTuple):
     """The claim that a receipt handle stands for."""
 
     seq: int  # Number of the delivery in its queue
-    token: int  # Of the claim
+    token: int  # Token of the claim
     claimed_at: int  # When the claim began (ms): it may be extended to twelve hours from here
 
 

@@ -16,11 +16,11 @@ class Parameter(Document):
 
     restored: ClassVar = {"values": tuple}
 
-    account: str  # Whose it is
+    account: str  # Account that owns it
     region: str  # Where
     name: str  # As its caller wrote it; it may be a path
     type: str  # `String`, `StringList`, `SecureString`
-    values: tuple[str, ...]  # Of its versions, the latest last
+    values: tuple[str, ...]  # Values of its versions, the latest last
     version: int  # The number of the latest
     modified_at: int  # When that was written (ms)
     description: str = ""  # Free text

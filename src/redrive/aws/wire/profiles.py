@@ -39,15 +39,15 @@ class Profile:
 
     name: str  # Botocore's name of the service and of its model
     endpoint_prefix: str  # The service's name in host names and in a signature's credential scope
-    api_version: str  # What query requests give as `Version`, where they give it
+    api_version: str  # `Version` of query requests, where it is sent
     # Those of its protocols that Redrive recognises: `json`, `query`, `rest-json`, `rest-xml`, `smithy-
     # rpc-v2-cbor`.
     protocols: frozenset[str]
-    target_prefix: str = ""  # What stands before the operation in `X-Amz-Target`
+    target_prefix: str = ""  # Prefix of the operation in `X-Amz-Target`
     # The Smithy namespace of its errors in `__type`; services that speak JSON 1.1 print none.
     json_namespace: str = ""
-    xml_namespace: str = ""  # Of its query answers, where the model gives none
-    xml_declaration: str = ""  # What its query answers begin with
+    xml_namespace: str = ""  # Namespace of query answers, if the model has none
+    xml_declaration: str = ""  # Beginning of query answers
     error_detail: bool = False  # Whether its query errors end in an empty `Detail`
     # The kinds of constraint its model decides; the facade answers the others.
     checks: frozenset[ViolationKind] = frozenset(ViolationKind)

@@ -23,15 +23,15 @@ _NO_STRUCTURE: Final = Shape("Nothing", "structure")
 class Operation:
     """One operation of one service. Compared and hashed by identity: a service holds each once."""
 
-    service: "Service"  # Whose it is
+    service: "Service"  # Service it belongs to
     name: str  # The vendor's name
     input: Shape  # The structure of its parameters; without members where it takes none
     output: Shape | None  # The structure of its result; None where query answers have no result element
     events: Member | None  # The member of the result that is a row of events; None for nearly all
     result_wrapper: str  # The element around the result in query answers
-    method: str  # Of a REST request
-    path: str  # Of a REST request, with `{names}`, and a query where that tells it from another operation
-    status: int  # Of a REST answer that succeeded
+    method: str  # HTTP method of a REST request
+    path: str  # Path of a REST request, with `{names}`, and a query if that tells it from another operation
+    status: int  # Status of a successful REST answer
     _violations: Callable[[Structure], Sequence[Violation]]
 
     def check(self, params: Structure) -> None:

@@ -73,7 +73,7 @@ class Member:
     """A shape where another shape uses it: a structure's member, a list's element, a map's key or value."""
 
     name: str  # The model's name; for elements, keys and values `member`, `key` and `value`
-    shape: Shape  # What stands there
+    shape: Shape  # Shape of the member
     json_name: str
     # The name in query requests and their XML, or None where the model gives no other name.
     query_name: str | None

@@ -32,8 +32,8 @@ class Violation:
     """One constraint one value does not meet."""
 
     path: str  # Where, spelled as the service spells it
-    kind: ViolationKind  # Which constraint
-    value: Value  # What stands there; None where a required member is absent
+    kind: ViolationKind  # Violated constraint
+    value: Value  # Offending value; None if a required member is missing
     # The permitted strings, the limit or the pattern; for the elements, keys and values of a collection the
     # phrases of all their constraints; None for a required member.
     bound: float | str | tuple[str, ...] | None

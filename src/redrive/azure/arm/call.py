@@ -20,12 +20,12 @@ _LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; or
 class ArmCall:
     """One call."""
 
-    request: Request  # As it came
-    params: Mapping[str, str]  # What the route's pattern took of the path
+    request: Request  # The original request
+    params: Mapping[str, str]  # Parameters from the path
     query: Mapping[str, str]  # By names in lower case: `api-version`, `$top` …
-    caller: BearerCaller  # Who calls; whether the Azure subscription is theirs was looked at already
+    caller: BearerCaller  # The caller, already checked against the Azure subscription
     now: int  # ms
-    base_url: str  # What URLs in answers begin with
+    base_url: str  # Prefix of URLs in answers
 
     @property
     def document(self) -> dict[str, Any]:

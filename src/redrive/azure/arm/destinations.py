@@ -49,9 +49,10 @@ _WITHOUT_ATTRIBUTES: Final = ("StorageQueue", "NamespaceTopic")
 class DestinationForm:
     """A destination that is accepted."""
 
-    protocol: str  # Of the engine's endpoints: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`
+    # Endpoint protocol in the engine: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`
+    protocol: str
     endpoint: str  # A URL, a resource id or an ARN
-    document: Mapping[str, Any]  # What is kept and shown
+    document: Mapping[str, Any]  # Stored form, which callers see
 
     @property
     def is_webhook(self) -> bool:

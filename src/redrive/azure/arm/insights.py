@@ -96,8 +96,8 @@ SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
 class _Wish:
     """The parameters of a query."""
 
-    resource: str  # Whose metrics
-    topic: ResourceName  # The engine topic that they are kept under
+    resource: str  # Resource of the metrics
+    topic: ResourceName  # Engine topic that they are stored under
     own: Dimensions  # Dimensions that the resource itself stands for
     since: int  # From then (ms)
     until: int  # Before then (ms)

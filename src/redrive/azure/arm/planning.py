@@ -36,7 +36,7 @@ class Planned:
 
     id: str  # Its resource id
     type: str
-    names: set[str]  # What `dependsOn` may call it by, in lower case
+    names: set[str]  # Names for `dependsOn`, in lower case
     document: Mapping[str, Any]  # As the template has it
     loop: Loop | None = None  # The round of the copy loop; None: it is no copy
     done: bool = False  # Whether it was made, or is only referred to

@@ -30,7 +30,7 @@ _ACCOUNT_DIGITS: Final = 12  # at the end of an Azure subscription's GUID
 class StorageAccountRecord:
     """One storage account."""
 
-    account: str  # Of the access keys that it belongs to
+    account: str  # Storage account of the access keys
     id: str = ""  # Its ARM id, as it was spelt when it was made; empty: it was never made, and is in no list
 
     def as_document(self) -> Mapping[str, Any]:

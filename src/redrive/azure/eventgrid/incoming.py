@@ -15,7 +15,7 @@ Event = dict[str, Any]
 class Incoming:
     """One event, accepted."""
 
-    body: Event  # It, as it will be kept, in the schema of its topic
+    body: Event  # The event as stored, in the schema of its topic
     text: str = ""  # The same as JSON
     # The short name of the domain topic that it is for; None outside domains, and where it has none.
     place: str | None = None

@@ -25,13 +25,13 @@ class Letter:
     """The reason that an event is a dead letter."""
 
     reason: str  # `MaxDeliveryAttemptsExceeded` …
-    attempts: int  # How many there were
-    schema: str  # What its subscriber gets, and so what it is kept in
-    destination_type: str  # Of its subscriber: `WebHook` …
-    result: str | None  # What came of the last attempt: `NotFound` …; None: the notes of the attempts say it
+    attempts: int  # Number of attempts
+    schema: str  # Schema of its subscriber, in which it is stored
+    destination_type: str  # Endpoint type of its subscriber: `WebHook` …
+    result: str | None  # Outcome of the last attempt: `NotFound` …; None: see the notes of the attempts
     attempted_at: int | None  # When the last attempt ended (ms); None likewise
     backlog: int  # The number of the backlog that it stood in, under which its attempts are noted
-    message_id: str  # What it was called there, in hexadecimal
+    message_id: str  # Its original message id, in hexadecimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class SasToken:
 
     signed: str  # The part that the signature is of
     signature: bytes  # The signature itself
-    resource: str  # What it is for: a URL, or a resource's id
-    expires_at: int  # When it ends (ms)
+    resource: str  # Resource it is valid for: a URL, or a resource id
+    expires_at: int  # Time of expiry (ms)
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -53,13 +53,13 @@ class TopicSettings:
     """The settings for publishing to a topic."""
 
     id: str  # Its ARM id
-    input_schema: str = EVENT_GRID_SCHEMA  # Of what publishers send
+    input_schema: str = EVENT_GRID_SCHEMA  # Schema of published events
     # For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     local_auth_disabled: bool = False  # Keys and tokens made with them are refused
     # How long events are kept, where that is the topic's own: of namespaces' topics.
     retention_days: int | None = None
-    network: Network = OPEN  # From where publishers may come
+    network: Network = OPEN  # Networks that publishers may use
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class DeliverySettings:
     name: str  # As it was spelt
     destination_type: str  # `WebHook`, `AzureFunction`, `StorageQueue` …
     destination: Mapping[str, Any]  # The destination's ARM properties
-    schema: str  # What it gets
+    schema: str  # Schema of its events
     attempts_max: int = ATTEMPTS_MAX  # 1 to 30
     minutes_to_live: int = MINUTES_TO_LIVE_MAX  # 1 to 1,440, from publication
-    batch: Batch = ONE_EACH  # How many events go in one request
+    batch: Batch = ONE_EACH  # Limits of events per request
     attributes: tuple[DeliveryAttribute, ...] = ()  # Headers that go with each delivery
     dead_letter_container: str | None = None  # The ARM id of a blob container, or None
-    audience: TokenAudience | None = None  # Of the tokens that go with each request, or None
+    audience: TokenAudience | None = None  # Audience of the bearer token of each request, or None
 
 
 def topic_settings(topic: Topic) -> TopicSettings:

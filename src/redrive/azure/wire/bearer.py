@@ -29,7 +29,7 @@ _KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
 class BearerCaller:
     """A caller."""
 
-    account: str | None  # Whose access key it is; None: nobody is verified, and everybody may do everything
+    account: str | None  # Account of the access key; None: authentication is off, and everything is allowed
 
     def manages(self, subscription: str) -> bool:
         """True if an Azure subscription is the caller's: its GUID ends in the account."""

@@ -29,8 +29,8 @@ _SLASHES: Final = re.compile("(?:/|%2f)+", re.IGNORECASE)
 class RouteMatch(Generic[T]):
     """A route that matches."""
 
-    verb: T | None  # What the method stands for; None: nothing, though the path is known
-    params: Mapping[str, str]  # What the names of the pattern took
+    verb: T | None  # Handler of the method; None: the path is known, but not with this method
+    params: Mapping[str, str]  # Parameters from the path
     methods: tuple[str, ...]  # All that the path knows
 
 

@@ -217,7 +217,7 @@ class _Look:
     """A page of dead letters, or what a slice of a search found."""
 
     page: Sequence[Delivery]  # At most a page of deliveries
-    values: Mapping[str, Any]  # What the template says about them
+    values: Mapping[str, Any]  # Values for the template
 
 
 async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:

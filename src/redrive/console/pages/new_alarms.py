@@ -15,9 +15,9 @@ class Watched(NamedTuple):
 
     label: str  # In the form
     of: str  # `queue` or `function`
-    namespace: str  # Of the metric
+    namespace: str  # Namespace of the metric
     metric: str  # Its name
-    statistic: str  # Of each minute
+    statistic: str  # Statistic of each minute
     missing: str  # How minutes without points are treated
 
 

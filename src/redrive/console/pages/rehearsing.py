@@ -28,8 +28,8 @@ _OK: Final = range(200, 300)
 class Answered(NamedTuple):
     """The answer to a copy."""
 
-    seq: int  # The place of the dead letter
-    status: int | None  # Of the answer; None: there was none
+    seq: int  # Sequence number of the dead letter
+    status: int | None  # HTTP status of the answer; None: no answer
     took_ms: int  # How long it took
     text: str  # The beginning of the answer, or the reason that there was none
 

@@ -94,9 +94,9 @@ class ResourceAddress:
 
     service: str  # The service, as signatures name it
     region: str
-    name: str  # Of the resource: a function's with its qualifier, a stream's
+    name: str  # Name of the resource: a function's with its qualifier, a stream's
     url: str  # The server, without a slash at the end
-    itself: bool  # It is Amazon's own
+    itself: bool  # The endpoint is AWS itself
     keys: ReadOnlyCredentials | None = field(repr=False)  # To sign with; None: those of the chain
 
 

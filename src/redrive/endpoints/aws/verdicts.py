@@ -78,9 +78,9 @@ class AwsAnswer(NamedTuple):
     status: int
     text: str  # Its body
     code: str = ""  # The name of its error; empty where it has none
-    message: str = ""  # What it says of it
+    message: str = ""  # Error message
     request_id: str = ""  # Its name for the request; empty where it has none
-    function_error: str = ""  # That the function it waited for has failed, in a word; empty else
+    function_error: str = ""  # Error kind of a function that failed; empty otherwise
 
 
 def of_answer(answer: AwsAnswer) -> Verdict:

@@ -23,7 +23,7 @@ class Namespace:
     secure: bool  # Whether the connection is TLS from its first byte
     user: str  # The name of a shared access key, or a user
     password: str = field(repr=False)  # The key
-    addresses: str = ""  # What stands before an entity's name in its address
+    addresses: str = ""  # Prefix of an entity's address
 
 
 def read_namespace(text: str) -> Namespace:

@@ -40,7 +40,7 @@ class _Place(NamedTuple):
     url: str  # The service's
     principal: str  # A certificate in PEM, or the id of a signing key
     credential: str  # Its private key in PEM; the signing key
-    team: str  # Whose signing key it is
+    team: str  # Team id of the signing key
 
     @property
     def certified(self) -> bool:

@@ -53,7 +53,7 @@ class _Exchange:
     """A request under way."""
 
     answered: asyncio.Future[Http2Answer]  # The end of it
-    unsent: bytes  # Of its body
+    unsent: bytes  # Rest of its body
     heard: int  # How often something had come over the connection when it began
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)

@@ -23,8 +23,8 @@ class MessageCentre:
     password: str = field(repr=False)
     secure: bool = False  # TLS from the first byte
     window: int = 10  # Submissions under way at once
-    sender: str = ""  # Who texts are from that name nobody; empty: the centre chooses
-    system_type: str = ""  # What some centres want to be told
+    sender: str = ""  # Default sender; empty: the message centre chooses
+    system_type: str = ""  # System type, which some message centres require
     header: bool = True  # Parts say their place in a user data header; else by optional parameters (`sar_…`)
 
     @override

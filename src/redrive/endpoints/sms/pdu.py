@@ -98,10 +98,10 @@ class Address(NamedTuple):
 class Submission:
     """A text, or a part of one (4.4.1)."""
 
-    source: Address  # Who it is from
-    destination: Address  # Who it is for
+    source: Address  # Sender
+    destination: Address  # Recipient
     octets: bytes  # The text, or its part
-    coding: int  # `data_coding`: 0, the centre's own alphabet, or 8, UCS-2
+    coding: int  # `data_coding`: 0, the message centre's default alphabet, or 8, UCS-2
     priority: int  # 0 to 3
     # For a part: the reference of its text, how many parts that has, and which it is, from 1.
     place: tuple[int, int, int] | None = None
@@ -167,10 +167,10 @@ def read_answer(body: bytes) -> Said:
 class Delivered(NamedTuple):
     """A message from the centre (4.6.1): a text from a telephone, or a receipt."""
 
-    source: Address  # Who wrote it
-    destination: Address  # Whom to
+    source: Address  # Sender
+    destination: Address  # Recipient
     is_text: bool  # It is no receipt
-    coding: int  # Of the text
+    coding: int  # Data coding of the text
     octets: bytes  # The text, without a header
 
 

@@ -20,14 +20,14 @@ from redrive.model.topic import Subscription, Topic
 class Attempted:
     """One attempt at a delivery, and the outcome that was decided."""
 
-    topic: Topic  # Where the message was published
-    subscription: Subscription  # Whose delivery
+    topic: Topic  # Topic of the message
+    subscription: Subscription  # Subscription of the delivery
     # As it was when it was tried: `attempts` includes this one, `sent_at` is when it was published.
     delivery: Delivery
     attempt: Attempt  # The attempt's result
     transition: Transition  # The delivery's outcome
-    at: int  # When the attempt ended (ms)
-    position: int = 0  # The delivery's place among those of the attempt, from 0
+    at: int  # End of the attempt (ms)
+    position: int = 0  # Index of the delivery within the attempt, from 0
     # Finds the message's id, as its publisher knows it, in a delivery.
     identify: Callable[[Delivery], str] = own_id
 
@@ -48,11 +48,11 @@ class Accepted(NamedTuple):
     One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
     """
 
-    topic: Topic  # Where it was published
+    topic: Topic  # Topic of the message
     sent: Sequence[tuple[Queue, int]]  # The queues, and how many bytes of body each got
     # Spells out the attempts, as `Listener.attempted` would have been told of them.
     attempts: Callable[[], Sequence[Attempted]]
-    at: int  # When (ms)
+    at: int  # Time (ms)
     replayed: bool = False  # See Attempted
 
 
@@ -60,11 +60,11 @@ class Accepted(NamedTuple):
 class DeadLettered:
     """A delivery that failed for good, and the result of handing it to its dead-letter queue."""
 
-    topic: Topic  # Where the message was published
-    subscription: Subscription  # Whose delivery
+    topic: Topic  # Topic of the message
+    subscription: Subscription  # Subscription of the delivery
     delivery: Delivery  # As it was
     attempt: Attempt  # The result of handing it to the dead-letter queue
-    at: int  # When (ms)
+    at: int  # Time (ms)
 
 
 @dataclass(frozen=True, slots=True)

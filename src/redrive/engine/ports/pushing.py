@@ -19,9 +19,9 @@ from redrive.model.topic import Subscription, Topic
 class PushRequest:
     """The request that is handed to an endpoint."""
 
-    endpoint: str  # Where to, in the form the endpoint's kind wants (a URL, an address)
+    endpoint: str  # Target address, in the form of the endpoint kind (a URL, an address)
     body: bytes  # The text, encoded
-    content_type: str  # Of the body
+    content_type: str  # Content type of the body
     headers: Mapping[str, str]  # Fields beside the body
     timeout_ms: int  # How long an answer may take
     method: str = "POST"  # The verb, where the endpoint's kind has verbs
@@ -101,7 +101,7 @@ class Plan:
 class FollowUp:
     """A message that results from the end of a delivery, stored in the same transaction."""
 
-    topic: ResourceName  # Where it is published
+    topic: ResourceName  # Topic it is published to
     publication: Publication  # The message
     # The only subscription that gets it, confirmed or not; None: all that match.
     subscription_id: str | None = None
@@ -133,7 +133,7 @@ class SubscriptionContext:
     end took sixteen calls for two attempts.
     """
 
-    topic: Topic  # Where its messages are published
+    topic: Topic  # Topic of its messages
     subscription: Subscription
     profile: "DeliveryProfile"  # Answers what depends on the message
     plan: Plan  # How its deliveries are pushed
@@ -149,7 +149,7 @@ class SubscriptionContext:
     awaits_confirmation: bool = False  # Its endpoint has not agreed yet to get messages
     # Finds the message's id, as its publisher knows it, in a delivery.
     identify: Callable[[Delivery], str] = own_id
-    content_type: str = ""  # Of the bodies that `render` makes, where the subscription's settings say it
+    content_type: str = ""  # Content type of rendered bodies, if the subscription sets it
 
 
 class DeliveryProfile(Protocol):

@@ -30,8 +30,8 @@ class NewDelivery:
     deduplicate_until: int = 0  # How long (ms since the epoch) the key is remembered
     # For a dead letter that could not even be tried: the queue it would have stood in.
     origin: int | None = None
-    attempts: int = 0  # How many attempts it has behind it
-    note: "AttemptNote | None" = None  # What came of the last of them
+    attempts: int = 0  # Number of earlier attempts
+    note: "AttemptNote | None" = None  # Outcome of the last attempt
     # Encrypts it on its way into the store; None: it is stored as it is. The others are those of Delivery.
     sealer: Sealer | None = None
 
@@ -65,11 +65,11 @@ class NewDelivery:
 class OrderedPublication:
     """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition."""
 
-    topic_id: int  # What the key is unique within
-    key: str  # What a repetition is recognised by
+    topic_id: int  # Topic within which the key is unique
+    key: str  # Deduplication key
     now: int  # ms
     until: int  # How long (ms since the epoch) the key is remembered
-    message_id: bytes  # Of the publication
+    message_id: bytes  # Message id of the publication
     # Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
     # member, `"sequence"`.
     new_deliveries: Sequence[NewDelivery]
@@ -97,12 +97,12 @@ class Cause(NamedTuple):
 class AttemptNote(NamedTuple):
     """The note of an attempt that failed."""
 
-    number: int  # Which attempt it was, from 1
+    number: int  # Number of the attempt, from 1
     at: int  # When it ended (ms)
     duration_ms: int  # How long it took
     reason: str  # Why it failed; see `redrive.model.attempt.Reason`
     status: int  # The endpoint's status code, or 0
-    response: str  # What the endpoint said, shortened
+    response: str  # Answer of the endpoint, shortened
 
     @property
     def failure(self) -> str:
@@ -122,7 +122,7 @@ class Enqueued(NamedTuple):
 class MoveTarget:
     """A queue that deliveries are moved to."""
 
-    queue_id: int  # Which
+    queue_id: int  # Queue to claim from
     ordered: bool  # Whether it keeps the order of groups
     # For dead letters: where a copy of each goes as well, see `redrive.model.entering.as_copy`. For ends that
     # the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
@@ -162,7 +162,7 @@ class ClaimRequest:
 class Claim(NamedTuple):
     """A claim that a caller says it holds."""
 
-    seq: int  # Of which delivery
+    seq: int  # Sequence number of the delivery
     token: int  # The claim's
     until: int = 0  # Where it is to hold on: until when (ms)
 
@@ -170,7 +170,7 @@ class Claim(NamedTuple):
 class Settlement(NamedTuple):
     """The end of one claim."""
 
-    seq: int  # Which delivery
+    seq: int  # Sequence number of the delivery
     token: int  # The claim's token
     # What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a `target`
     # hands the message to that queue as a new delivery.
@@ -222,9 +222,9 @@ class MovedTo(NamedTuple):
 class Moved(NamedTuple):
     """The result of a move."""
 
-    per_queue: Mapping[int, int]  # How many arrived in which queue
+    per_queue: Mapping[int, int]  # Number of arrivals by queue
     left: bool  # Whether deliveries remain that could be moved now
-    became: Mapping[int, MovedTo] = MappingProxyType({})  # Where each is now, by the place it left
+    became: Mapping[int, MovedTo] = MappingProxyType({})  # New location of each, by its old sequence number
 
     @property
     def total(self) -> int:
@@ -235,8 +235,8 @@ class Moved(NamedTuple):
 class Occupied(NamedTuple):
     """A number under which something is stored, and the times from which a sweep may find something there."""
 
-    queue_id: int  # The number: of a queue, of a subscription's backlog, of a topic's archive
-    oldest_at: int | None  # When the oldest of its first deliveries entered (ms); None: it has none
+    queue_id: int  # Id of a queue, a subscription's backlog or a topic's archive
+    oldest_at: int | None  # Arrival of the oldest of its first deliveries (ms); None: it is empty
     # When the first memory kept beside its deliveries is of no more use (ms); None: it has none.
     memories_end_at: int | None
 
@@ -267,7 +267,7 @@ def merge_occupied(
 class Swept(NamedTuple):
     """The result of a sweep."""
 
-    deliveries: int  # How many went
+    deliveries: int  # Number of deliveries moved
     left: bool  # Whether there may be more to remove, of deliveries or of what is remembered beside them
 
 
@@ -275,7 +275,7 @@ class Swept(NamedTuple):
 class MoveRequest:
     """A request to take deliveries out of a queue and send them as new ones to another, or each to its origin."""
 
-    queue_id: int  # From here
+    queue_id: int  # Source queue
     ordered: bool
     limit: int  # At most so many, oldest first; claimed and delayed ones stay
     now: int
@@ -288,7 +288,7 @@ class MoveRequest:
     seqs: Sequence[int] | None = None
     # Only dead letters of this cause, in order of arrival, also from behind others of their message group.
     cause: Cause | None = None
-    excepted: Sequence[int] = ()  # Of a cause, all but these; at most a hundred
+    excepted: Sequence[int] = ()  # For one cause: all but these; at most a hundred
     bodies: Mapping[int, str] = field(default_factory=dict)  # Other bodies for some of `seqs`
     keeps_origin: bool = False  # They stay dead letters, with their ids: they are set aside, not sent
 

@@ -43,23 +43,23 @@ class CauseCount(NamedTuple):
     """The number of dead letters of a queue with one cause."""
 
     cause: Cause
-    number: int  # How many there are, as far as was counted
+    number: int  # Their number, as far as they were counted
     capped: bool  # Whether there are more than were counted
-    first_seq: int  # The place of the one that arrived first
-    last_seq: int  # The place of the one that arrived last
+    first_seq: int  # Sequence number of the earliest one
+    last_seq: int  # Sequence number of the latest one
 
 
 @dataclass(frozen=True, slots=True)
 class LookRequest:
     """A request for a page of a queue's deliveries, waiting or claimed, in order of arrival."""
 
-    queue_id: int  # Of which queue
+    queue_id: int  # Queue it belongs to
     limit: int  # At most so many
     after_seq: int = 0  # Only what arrived later than this
     before_seq: int | None = None  # Only what arrived earlier than this; None: no bound
     newest_first: bool = False  # The page begins with what arrived last
     cause: Cause | None = None  # Only dead letters of this cause; None: everything
-    seqs: Sequence[int] | None = None  # Only these places, by arrival; None: any. Not with `cause`.
+    seqs: Sequence[int] | None = None  # Only these sequence numbers; None: any. Not with `cause`.
 
 
 class DocumentStore(Protocol):

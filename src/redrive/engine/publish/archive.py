@@ -26,10 +26,10 @@ SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
 class Archived(NamedTuple):
     """One publication in an archive."""
 
-    seq: int  # Its row's place in the archive
-    sequence: int  # Its own place among all that was published, which its subscribers were told
+    seq: int  # Row number in the archive
+    sequence: int  # Sequence number that subscribers were given
     at: int  # When it was published (ms)
-    publication: Publication  # What was published
+    publication: Publication  # The publication itself
 
 
 def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:

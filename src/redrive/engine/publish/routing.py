@@ -31,7 +31,7 @@ _ANY_BYTES: Final = 2**63
 class DeliveryRoute:
     """One delivery of a publication, on its way into a queue."""
 
-    subscription: Subscription  # Whose delivery
+    subscription: Subscription  # Subscription it is for
     # The delivery as it enters a queue; None: it enters none, and is dropped.
     new_delivery: NewDelivery | None
     queue: Queue | None = None  # The queue it enters, where that is one that callers receive from
@@ -51,7 +51,7 @@ class DeliveryRoute:
 class Routed:
     """One publication and all its routes."""
 
-    topic: Topic  # Where it is published
+    topic: Topic  # Topic it is published to
     publication: Publication  # The message
     routes: list[DeliveryRoute] = field(default_factory=list)  # One for each subscription that it matches
     # The number of filters it did not pass, by reason.
@@ -82,12 +82,12 @@ class _PublishContext:
 class _CachedRoute:
     """The route of a subscription of an unordered topic, for as long as no document changes."""
 
-    topic: Topic  # The very topic this was found for
-    subscription: Subscription  # The very subscription
+    topic: Topic  # The identical object that the routes were computed for
+    subscription: Subscription  # The identical object
     context: SubscriptionContext  # Theirs
     queue: Queue | None  # The queue that callers receive from; None: the backlog of an endpoint
     bytes_taken: int  # The size of a body that the queue did not refuse
-    sealer: Sealer | None  # Of the queue, or of the backlog
+    sealer: Sealer | None  # Sealer of the queue or the backlog
 
 
 class PublicationRouter:

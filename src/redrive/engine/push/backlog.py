@@ -31,7 +31,7 @@ class _Claim(NamedTuple):
     """The answer to a claim."""
 
     deliveries: Sequence[Delivery]  # Claimed now
-    limit: int  # How many might have been claimed
+    limit: int  # Upper limit of the claim
     all_due: bool  # Nothing more of the backlog is due
     next_at: int | None  # When the next delivery falls due (ms), where `all_due`; None: there is none
 

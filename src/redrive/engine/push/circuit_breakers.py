@@ -29,8 +29,8 @@ CIRCUIT = DocumentKind.of("probation", OpenCircuit)  # as stores have it
 class Failing:
     """The consecutive failures of an endpoint that this node has seen."""
 
-    failures: int  # How many attempts failed in a row
-    reason: Reason  # Of the last of them
+    failures: int  # Number of consecutive failures
+    reason: Reason  # Reason of the last failure
     status: int  # Its status code, or 0
 
 

@@ -29,7 +29,7 @@ class EndpointState(enum.StrEnum):
 class EndpointCondition:
     """The condition of one subscription's endpoint."""
 
-    condition: EndpointState  # In one word
+    condition: EndpointState  # State in one word
     circuit: OpenCircuit | None = None  # Its circuit breaker, where that is not closed
     failing: Failing | None = None  # The failures, where it fails, as far as they are known
 

@@ -28,7 +28,7 @@ _Key = tuple[int, int]
 class _Late:
     """A push that goes on."""
 
-    keys: frozenset[_Key]  # Backlog and place of each of its deliveries
+    keys: frozenset[_Key]  # Backlog and sequence number of each of its deliveries
     taken: "asyncio.Future[Attempt]"  # Done with its result once that is a success
 
 

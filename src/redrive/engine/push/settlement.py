@@ -84,7 +84,7 @@ _UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server 
 class SettleItem:
     """One delivery and what becomes of it."""
 
-    fact: Attempted  # What listeners are told
+    fact: Attempted  # Event for the listeners
     queue: Queue | None = None  # The queue it enters, if it enters one
     follow_ups: RoutedFollowUps | None = None  # The messages that its end leads to
     # For a dead letter: the result of handing it to its queue; None: it is dropped without having one.

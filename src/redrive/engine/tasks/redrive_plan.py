@@ -93,11 +93,11 @@ class RedriveWish:
     """A request for a redrive of some messages, or at a limited pace."""
 
     choice: MoveChoice | None = None  # The cause of the dead letters that go; None: all of them
-    last_seq: int | None = None  # None that arrived later than this; None: than now
+    last_seq: int | None = None  # Only deliveries up to this sequence number; None: up to the current one
     careful: CarefulPace | None = None  # Begin with a few; None: at the rate that is given
     delay_ms: int = 0  # Begin so much later: until then to cancel undoes all
     keeps_origin: bool = False  # Set them aside at the destination, as the dead letters they are
-    by: str = ""  # Who started it
+    by: str = ""  # Caller that started it
 
 
 EVERYTHING = RedriveWish()
@@ -108,7 +108,7 @@ class RedrivePlan(NamedTuple):
 
     number: int  # So many, as far as their origins are still there
     in_flight: int  # So many others are being received, and stay
-    last_seq: int  # What arrives from now on is behind this place, and stays
+    last_seq: int  # Deliveries that arrive later, with higher numbers, stay
     # So many of them stay unless a destination is named: their origin is unknown, or was deleted. Those in
     # flight are counted too, up to all of `number`.
     without_origin: int = 0
@@ -118,8 +118,8 @@ class RedrivePlan(NamedTuple):
 class NextFound(NamedTuple):
     """The results of a search that are moved next."""
 
-    seqs: Sequence[int]  # Their places
-    looked_to: int  # The last place that was looked at
+    seqs: Sequence[int]  # Their sequence numbers
+    looked_to: int  # Sequence number of the last delivery examined
     ended: bool  # There is nothing behind it
 
 

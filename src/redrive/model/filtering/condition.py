@@ -165,8 +165,8 @@ class KeyTest:
 
     key: str  # Its path, with dots
     conditions: tuple[Condition, ...]  # Any of these will do
-    absent: bool = False  # It will also do that the key is not there
-    steps: int = field(init=False, compare=False)  # What asking it of one short value takes (`Budget`)
+    absent: bool = False  # Also satisfied if the key is missing
+    steps: int = field(init=False, compare=False)  # Cost of testing one short value (`Budget`)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", sum(map(_steps, self.conditions)))

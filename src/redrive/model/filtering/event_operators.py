@@ -37,7 +37,7 @@ class Comparison:
     comparable: Callable[[object], Scalar | None]
     holds: Holds  # Whether such a value matches the operand
     negated: bool = False  # No value may match, where otherwise one has to
-    without: bool = False  # What it answers for an event without the key
+    without: bool = False  # Result for an event without the key
 
     def accepts(self, value: object) -> bool:
         """True if a single value passes."""

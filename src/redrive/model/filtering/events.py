@@ -33,7 +33,7 @@ class _Advanced:
     """One advanced filter."""
 
     path: tuple[str, ...]  # The names that lead to the value
-    comparison: Comparison | bool  # What is asked of it; a boolean: whether there has to be one
+    comparison: Comparison | bool  # Test of the value; a boolean: whether the key must exist
     operands: int = 1  # How many values it is compared with
 
     def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
@@ -56,8 +56,8 @@ class EventFilter:
     """A compiled filter."""
 
     types: frozenset[str] = frozenset()  # The event types that pass; empty: all
-    begins: str = ""  # What the subject begins with
-    ends: str = ""  # What it ends with
+    begins: str = ""  # Required prefix of the subject
+    ends: str = ""  # Required suffix of the subject
     case_sensitive: bool = False  # Whether subjects are compared with regard to case
     advanced: tuple[_Advanced, ...] = field(default_factory=tuple)  # All of them have to hold
     arrays: bool = False  # Whether advanced filters look into arrays

@@ -91,8 +91,9 @@ class ArrayPlaces:
     of all arrays together.
     """
 
-    around: list[int] = field(default_factory=lambda: [0])  # Of each element, the element around its array
-    arrays: list[int] = field(default_factory=lambda: [0])  # Of each element, the number of its array
+    # For each element: the element that contains its array
+    around: list[int] = field(default_factory=lambda: [0])
+    arrays: list[int] = field(default_factory=lambda: [0])  # For each element: the number of its array
 
     def add(self, around: int, array: int) -> int:
         """A new element of an array."""

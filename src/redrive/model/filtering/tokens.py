@@ -44,9 +44,9 @@ class Kind(enum.Enum):
 class Token(NamedTuple):
     """One token."""
 
-    kind: Kind  # What it is
+    kind: Kind  # Kind of token
     text: str  # A string's text, anything else as it is spelled
-    value: Any  # What a string, number or literal stands for
+    value: Any  # Value of a string, number or literal
     reached: int  # How many characters are read when it is the current token
     end: int  # How many are read once its text was asked for
 

@@ -135,7 +135,7 @@ class Detector:
     # What it looks like: group 1, what is around it must be there and is none of it. It has to be compiled by
     # an engine that does not backtrack, since whoever publishes chooses the text.
     pattern: Pattern
-    check: Check | None = None  # What a find must satisfy besides; None: nothing
+    check: Check | None = None  # Additional check of a match; None: there is none
     keywords: Keywords | None = None  # One of them must be near a find; None: none has to
 
     def find(self, text: bytes) -> list[Span]:

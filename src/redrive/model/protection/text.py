@@ -23,9 +23,9 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 class Cut(NamedTuple):
     """A part of a text to mask or to remove."""
 
-    start: int  # Where it begins, in the text as detectors see it
-    end: int  # Where it ends
-    character: str  # What takes the place of each of its characters; empty: nothing does
+    start: int  # Start in the text as detectors see it
+    end: int  # End in that text
+    character: str  # Replacement for each character; empty: it is removed
 
 
 class Text:

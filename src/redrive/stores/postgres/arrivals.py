@@ -253,10 +253,10 @@ async def copy(
 class Memory(NamedTuple):
     """A key, and the message to answer its repetitions with."""
 
-    queue_id: int  # What the key is unique within: a queue, or a topic
+    queue_id: int  # Queue or topic within which the key is unique
     key: str | None  # None: not deduplicated
     message_id: bytes  # The message's
-    seq: int  # Its place
+    seq: int  # Its sequence number
     since: int  # When it was sent (ms)
     until: int  # How long (ms since the epoch) the key is remembered
 

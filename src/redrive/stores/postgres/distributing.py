@@ -55,7 +55,7 @@ class TableLayout:
     """The nodes that the rows of one table are on."""
 
     name: str  # The table's
-    column: str | None  # By which it is distributed; None: each node has a copy
+    column: str | None  # Distribution column; None: each node has a copy
     shards: int  # Into how many parts it is cut
     rows_moved: int = 0  # Rows that were there before, and moved now
     changed: bool = False  # False: it was so before
@@ -67,7 +67,7 @@ class Distribution:
 
     version: str  # The extension's
     workers: int  # Nodes beside the coordinator
-    role: str  # Whose sessions plan on each node as the store's statements want it
+    role: str  # Role whose sessions plan statements on each node as the store needs it
     tables: Sequence[TableLayout]  # Those that are not the coordinator's alone
 
 

@@ -34,10 +34,10 @@ EVER: Final = -1  # every claim outlasts this
 class HeldClaim(NamedTuple):
     """A claim that somebody says he has."""
 
-    seq: int  # Which delivery
+    seq: int  # Sequence number of the delivery
     token: int  # The claim's
     holds: int  # It must hold longer than this (ms)
-    until: int = 0  # What it is to hold to (ms), if anything
+    until: int = 0  # New end of the claim (ms), if it is extended
 
 
 class Fence:

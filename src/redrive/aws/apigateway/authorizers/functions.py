@@ -30,8 +30,8 @@ class AuthorizerVerdict:
     """The answer of a function that authorizes."""
 
     context: Mapping[str, Any] = field(default_factory=dict)  # For what is behind the method
-    principal: str = ""  # Who asks, in the function's words; empty where a policy is not needed
-    policy: str = ""  # What the caller may ask for; empty: `allows` says it
+    principal: str = ""  # Principal id from the function; empty if no policy is needed
+    policy: str = ""  # Policy for the caller; empty: `allows` decides
     allows: bool = False  # Whether it lets the request pass, where it has no policy
     usage_key: str = ""  # The API key that it chose; empty: none
 
@@ -98,7 +98,7 @@ class FunctionAuthorizer:
     """An authorizer that is a function."""
 
     id: str  # Within its API
-    uri: str  # Of the function
+    uri: str  # URI of the function
     credentials: str  # The ARN of the role that it is invoked as; empty: it is API Gateway that invokes it
     ttl_seconds: int  # How long an answer is remembered; 0: not at all
 

@@ -84,7 +84,7 @@ A = TypeVar("A", bound=EditedApi)
 class ApiKind(Generic[A]):
     """A kind of APIs."""
 
-    documents: DocumentKind[A]  # Of these
+    documents: DocumentKind[A]  # Document kind of its APIs
     word: str  # `REST` or `HTTP`
     deployment: str  # The member of a stage that has the id of its deployment
     # Makes the refusal for an API that is not there, of the caller's account and its id.

@@ -110,12 +110,12 @@ class StagePlace:
     """The stage of an API that a request came to."""
 
     account: str  # The API's
-    region: str  # Where it is
+    region: str  # Region
     api: str  # The API's id
     name: str  # The API's
     stage: str  # Its name
     deployment: str = ""  # The id of the deployment that the stage shows
-    variables: Mapping[str, str] = field(default_factory=dict)  # Of the stage
+    variables: Mapping[str, str] = field(default_factory=dict)  # Stage variables
 
     def arn(self, method: str, path: str) -> str:
         """The ARN that policies know a method by."""
@@ -131,19 +131,19 @@ class Exchange:
     """A request to an API."""
 
     request: Request  # As it came
-    target: InvokeTarget  # Where it leads
-    place: StagePlace  # The stage that it is for
+    target: InvokeTarget  # The API and path addressed
+    place: StagePlace  # The stage addressed
     path: str  # Behind the stage, still percent-encoded
-    id: str  # Of the request
+    id: str  # Request id
     now: int  # When it came (ms)
     route: str = ""  # The path of the resource, or the key of the route: `/orders/{id}`, `POST /orders`
     resource: str = ""  # The id of the resource
     method: str = ""  # The method that was declared for it: `ANY` may be one
-    parameters: Mapping[str, str] = field(default_factory=dict)  # Of the path, decoded
-    caller: Principal | None = None  # Who signed it; None: nobody had to
+    parameters: Mapping[str, str] = field(default_factory=dict)  # Path parameters, decoded
+    caller: Principal | None = None  # Principal that signed it; None: no signature is required
     api_key: tuple[str, str] = ("", "")  # The id and the value of the key that it showed, where it had to
-    authorizer: Mapping[str, Any] = field(default_factory=dict)  # What an authorizer told of its caller
-    authorizer_kind: str = ""  # Of an HTTP API's authorizer, as events call it: `jwt` or `lambda`
+    authorizer: Mapping[str, Any] = field(default_factory=dict)  # Context from the authorizer
+    authorizer_kind: str = ""  # Kind of an HTTP API's authorizer in events: `jwt` or `lambda`
     usage_key: str = ""  # The API key that the authorizer chose for the caller
     # What is known of the answer of what is behind the method: `status`, `latency`, `error`.
     integration: dict[str, Any] = field(default_factory=dict)

@@ -25,12 +25,12 @@ METHODS: Final = "resourceMethods"  # of a resource
 class EditedApi(Document):
     """An API as its owner edits it."""
 
-    account: str  # Whose it is
-    region: str  # Where
+    account: str  # Account that owns it
+    region: str  # Region
     id: str  # Ten letters and digits
     created_at: int  # ms
     settings: Tree  # Its members in the published model, besides those above
-    tree: Tree  # All that it consists of
+    tree: Tree  # Everything that it consists of
     tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
     @property
@@ -51,16 +51,16 @@ class ApiDeployment(Document):
     id: str  # Six letters and digits
     created_at: int  # ms
     description: str  # Free text
-    settings: Tree  # Of the API then
-    tree: Tree  # Of the API then, without stages
+    settings: Tree  # Settings of the API at that time
+    tree: Tree  # Tree of the API at that time, without stages
 
 
 @dataclass(frozen=True, slots=True)
 class ApiPlace(Document):
     """The place that an API's id leads to, since a request names nothing else."""
 
-    account: str  # The API's
-    region: str  # Where it is
+    account: str  # Account of the API
+    region: str  # Region
     kind: str  # `REST` or `HTTP`
 
 
@@ -70,10 +70,10 @@ class ApiKey(Document):
 
     restored: ClassVar = {"plans": tuple}
 
-    account: str  # Whose it is
-    region: str  # Where
+    account: str  # Account that owns it
+    region: str  # Region
     id: str  # Ten letters and digits
-    value: str  # What callers show
+    value: str  # The secret that callers send
     created_at: int  # ms
     updated_at: int  # ms
     settings: Tree  # Its members on the wire, besides those above
@@ -94,8 +94,8 @@ class UsagePlan(Document):
 
     restored: ClassVar = {"keys": tuple}
 
-    account: str  # Whose it is
-    region: str  # Where
+    account: str  # Account that owns it
+    region: str  # Region
     id: str  # Six letters and digits
     created_at: int  # ms
     settings: Tree  # Its members on the wire, besides those above

@@ -18,7 +18,7 @@ class InvokeTarget(NamedTuple):
     """The target of a request to an API."""
 
     api: str  # The API's id
-    path: str  # What follows: the stage first, unless the API has one without a name
+    path: str  # Rest of the path: the stage first, unless it is the unnamed stage
     domain: str  # The host that the caller came to
     # Named apart from the path; empty: it is the path's first part, or the one without a name.
     stage: str = ""

@@ -57,8 +57,8 @@ _NOBODY: Final = frozenset(
 class StagedApi:
     """A stage of an HTTP API as a request finds it."""
 
-    settings: Mapping[str, Any]  # Of the stage
-    tree: Tree  # Of what the stage shows
+    settings: Mapping[str, Any]  # Settings of the stage
+    tree: Tree  # Tree that the stage serves
     source: object  # The document that the tree is of: what routes are remembered by
 
 

@@ -98,10 +98,10 @@ class HttpKind:
     """A kind of what an HTTP API consists of."""
 
     noun: str  # The vendor's name of it in operations
-    place: str  # Where it stands in the tree
+    place: str  # Key in the tree
     id: str  # The member that names it
     check: Callable[[Mapping[str, Any], Tree], None]  # Refuses a part that is not acceptable
-    defaults: Mapping[str, Any]  # Of its members
+    defaults: Mapping[str, Any]  # Default values of its members
     chosen: bool = False  # Callers choose its name
 
 

@@ -36,7 +36,7 @@ class ApiAnswer:
     # Names as they are written; those of what is behind a method in lower case.
     headers: dict[str, str] = field(default_factory=dict)
     cookies: tuple[str, ...] = ()  # Each a header of its own
-    failure: str | None = None  # Of a function that failed: what it says
+    failure: str | None = None  # Error text of a function that failed
 
     def header(self, name: str) -> str | None:
         """A header's value, whatever the case of its name."""

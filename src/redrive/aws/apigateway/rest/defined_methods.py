@@ -25,7 +25,7 @@ class Definition:
 
     document: Mapping[str, Any]  # The whole
     validators: Mapping[str, str]  # The ids of request validators, by name
-    schemes: Mapping[str, Any]  # What methods' `security` names
+    schemes: Mapping[str, Any]  # Security schemes that a method's `security` can refer to
     authorizers: Mapping[str, str]  # The ids of those of them that are authorizers, by name
 
     def resolved(self, value: Any) -> Mapping[str, Any]:

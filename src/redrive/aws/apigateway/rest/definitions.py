@@ -40,7 +40,7 @@ _METHODS: Final = {
 class ReadDefinition:
     """A definition that was read."""
 
-    settings: Mapping[str, Any]  # Of the API, as far as the definition has them
+    settings: Mapping[str, Any]  # Settings of the API that the definition contains
     document: Mapping[str, Any]  # The whole
 
 

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 class Staged:
     """A stage as a request finds it."""
 
-    settings: Mapping[str, Any]  # Of the stage
-    deployment: ApiDeployment  # What it shows
+    settings: Mapping[str, Any]  # Settings of the stage
+    deployment: ApiDeployment  # The deployment that the stage serves
 
 
 class RestFront:

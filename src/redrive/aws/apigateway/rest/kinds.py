@@ -40,9 +40,9 @@ class PartKind:
     """A kind of what an API consists of."""
 
     name: str  # The vendor's: `Model`; operations are called by it
-    place: tuple[str, ...]  # Where it stands: words as they are, and parameters in braces
-    rules: PatchRules  # What patch operations may change
-    plural: str = ""  # Of the operation that lists it; empty: nothing lists it
+    place: tuple[str, ...]  # Path in the tree: words as they are, and parameters in braces
+    rules: PatchRules  # Changes that patch operations may make
+    plural: str = ""  # Plural in the name of the list operation; empty: there is no list operation
 
     def path(self, params: Structure) -> list[str]:
         """The place of the one that parameters name."""

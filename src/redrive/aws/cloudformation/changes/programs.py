@@ -64,9 +64,9 @@ class Services:
 
     calls: InnerCalls  # Call them
     offered: Mapping[str, Any]  # The operations of each, by botocore's name of the service
-    base_url: str  # What URLs of this server begin with
-    identities: Identities  # Those who change stacks
-    translator: Translator = field(default_factory=Translator)  # Of templates of serverless applications
+    base_url: str  # Prefix of this server's URLs
+    identities: Identities  # Users and roles that change stacks
+    translator: Translator = field(default_factory=Translator)  # Translates serverless application templates
 
     @cached_property
     def roles(self) -> ServiceRoles:

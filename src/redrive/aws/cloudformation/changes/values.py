@@ -28,7 +28,7 @@ class StackValues:
 
     program: TemplateProgram  # The stack's template
     resources: Mapping[str, StackResource]  # As they are now, by logical id
-    exports: Mapping[str, str]  # Of the stack's account and region, by name
+    exports: Mapping[str, str]  # Exports of the stack's account and region, by name
     imported: set[str] = field(default_factory=set)  # The names of those that were used
 
     @property

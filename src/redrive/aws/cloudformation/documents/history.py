@@ -16,11 +16,11 @@ class StackEvent(Document, Unremembered):
 
     id: str  # Unique
     at: int  # ms
-    logical_id: str  # Of the resource, or the stack's name
-    physical_id: str  # Of the resource, or the stack's ARN
-    type: str  # Of the resource
+    logical_id: str  # Logical id of the resource, or the stack's name
+    physical_id: str  # Physical id of the resource, or the stack's ARN
+    type: str  # Resource type
     status: str  # The status it has from then on
-    reason: str = ""  # For it
+    reason: str = ""  # Status reason
     properties: str = ""  # The resource's, as JSON
     token: str = ""  # The caller's
 
@@ -39,11 +39,11 @@ class ChangeSet(Document):
     settings: StackSettings  # The settings that the change leads to
     status: str = "CREATE_COMPLETE"  # `CREATE_COMPLETE`, `FAILED` …
     execution: str = "AVAILABLE"  # `AVAILABLE` …
-    reason: str = ""  # For the status
+    reason: str = ""  # Status reason
     description: str = ""  # The caller's
-    changes: tuple[Mapping[str, Any], ...] = ()  # As they are shown
+    changes: tuple[Mapping[str, Any], ...] = ()  # The changes as callers see them
     on_failure: str = ""  # As of a stack
-    nested: bool = False  # It looks into nested stacks
+    nested: bool = False  # Includes nested stacks
     token: str = ""  # The caller's
 
     @property

@@ -88,7 +88,7 @@ class StackSettings(Document):
     parameters: Mapping[str, str] = field(default_factory=dict)  # Their texts, by name
     # The values that parameters of the parameter store had, by name.
     resolved: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)  # Of the stack, and so of its resources
+    tags: Mapping[str, str] = field(default_factory=dict)  # Tags of the stack, and so of its resources
     capabilities: tuple[str, ...] = ()  # The capabilities that the caller agreed to
     topics: tuple[str, ...] = ()  # The ARNs of the topics that its events go to
     role: str = ""  # The ARN of the role that was given
@@ -125,27 +125,28 @@ class Stack(Document):
     caller: str  # The ARN of the principal that made it, or that made the last change to it
     status: str  # `CREATE_COMPLETE` …
     created_at: int  # ms
-    settings: StackSettings  # In force
-    reason: str = ""  # For the status, as far as there is any to tell
-    wanted: StackSettings | None = None  # Of a change that is under way, or that was cut short by a failure
+    settings: StackSettings  # Settings in force
+    reason: str = ""  # Status reason
+    # Target settings of a change that is in progress or was cut short by a failure
+    wanted: StackSettings | None = None
     change: str = ""  # The id of the last change
     token: str = ""  # The caller's, of that change, which its events repeat
-    on_failure: str = "ROLLBACK"  # Of a creation or a change: `ROLLBACK`, `DELETE` or `DO_NOTHING`
+    on_failure: str = "ROLLBACK"  # For creations and changes: `ROLLBACK`, `DELETE` or `DO_NOTHING`
     deadline: int = 0  # The moment at which a creation has failed (ms); 0: none
-    updated_at: int | None = None  # When the last change began (ms); None: none has
+    updated_at: int | None = None  # Start of the last update (ms); None: never updated
     deleted_at: int | None = None  # ms
-    description: str = ""  # Of the template
-    outputs: tuple[Shown, ...] = ()  # Of the last change that was completed
-    protected: bool = False  # It cannot be deleted
-    policy: str = ""  # Of the stack: which resources may change
-    policy_during: str = ""  # In its place while the last change is under way; empty: the stack's own
+    description: str = ""  # Description of the template
+    outputs: tuple[Shown, ...] = ()  # Outputs of the last completed change
+    protected: bool = False  # Termination protection
+    policy: str = ""  # Policy of the stack: which resources may change
+    policy_during: str = ""  # Replaces the stack policy during the last change; empty: it does not
     parent: str = ""  # The ARN of the stack that it is nested in
     root: str = ""  # The ARN of the outermost of those
     change_set: str = ""  # The ARN of the change set that was carried out last
     retained: tuple[str, ...] = ()  # The logical ids that a deletion leaves alone
     forced: bool = False  # A deletion leaves alone what it cannot delete
     skipped: tuple[str, ...] = ()  # The logical ids that a rollback leaves as they are
-    drift: tuple[str, int] | tuple[()] = ()  # Of the last look: status and moment (ms)
+    drift: tuple[str, int] | tuple[()] = ()  # Result of the last drift detection: status and time (ms)
     # Of the caller, by which its rights are found again; None: it is the account's root.
     session: Session | None = None
     told_at: int = 0  # The moment of its last event (ms)
@@ -218,17 +219,17 @@ class StackResource(Document, Unremembered):
     updated_at: int  # ms
     properties: Mapping[str, Any]  # With their values
     physical_id: str = ""  # Once its service has told it
-    reason: str = ""  # For the status
+    reason: str = ""  # Status reason
     attributes: Mapping[str, Any] = field(default_factory=dict)  # The values that `Fn::GetAtt` gives
     policy: str = "Delete"  # What happens to it when the stack is deleted
-    replace_policy: str = "Delete"  # What happens to it when it is replaced
-    depends_on: tuple[str, ...] = ()  # Those that it needs
+    replace_policy: str = "Delete"  # `UpdateReplacePolicy`
+    depends_on: tuple[str, ...] = ()  # Logical ids of the resources it depends on
     change: str = ""  # The change that touched it last
     born: str = ""  # The change that made it
     before: Before | None = None  # As it was before that change; None: it was made in it, or not touched
     leftovers: tuple[Leftover, ...] = ()  # Resources that it replaced, or that replaced it and are to go
     metadata: Any = None  # As the template has it
-    drift: str = ""  # Of the last look
+    drift: str = ""  # Result of the last drift detection
 
     @property
     def as_it_is(self) -> Before:
@@ -272,9 +273,9 @@ class StackOperation(Document):
 
     restored: ClassVar = {"state": OperationState}
 
-    id: str  # Of the change
+    id: str  # Id of the change
     stack: str  # The stack's key
-    node: str = ""  # Which works at it
+    node: str = ""  # Node that carries it out
     lease_until: int = 0  # ms
     state: OperationState = OperationState.RUNNING  # See OperationState
     # How often a node took it up after another, or itself, had neither ended it nor kept at it for 10 s.

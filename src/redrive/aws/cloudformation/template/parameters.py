@@ -34,7 +34,7 @@ class ParameterDefinition:
     bounds: tuple[float, float] = (float("-inf"), float("inf"))  # The least and the greatest number
     hidden: bool = False  # `NoEcho`: its value is not shown
     description: str = ""  # Free text
-    constraint: str = ""  # Shown to whoever gives a wrong value
+    constraint: str = ""  # Shown with a wrong value
 
     @property
     def stored_type(self) -> str:

@@ -31,8 +31,8 @@ class TemplateProgram:
     """A template with all that its functions need but resources."""
 
     template: Template  # Its loops written out
-    values: Mapping[str, Any]  # Of parameters and pseudo parameters
-    conditions: Conditions  # Of the template
+    values: Mapping[str, Any]  # Values of parameters and pseudo parameters
+    conditions: Conditions  # Conditions of the template
     resources: Mapping[str, ResourceDefinition]  # Those that are made, by logical id
     dependencies: Mapping[str, list[str]]  # For each of them those that must be there before
     # What the functions of all of them may still do together.

@@ -44,7 +44,7 @@ class _Open:
     tag: str | None  # Before it
     anchor: str | None  # Its name for aliases
     keyed: bool  # True for an object
-    key: str | None = None  # Of the value that comes next; None: a key comes next
+    key: str | None = None  # Key of the value that comes next; None: a key comes next
     count: int = 1  # The values in it, aliases written out; 64 characters of a text count as one
 
 

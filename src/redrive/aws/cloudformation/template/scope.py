@@ -31,15 +31,15 @@ def _unknown(name: str, *_: str) -> NoReturn:
 class EvaluationScope:
     """All that a reference may lead to."""
 
-    values: Mapping[str, Any]  # Of parameters and pseudo parameters
-    mappings: Mapping[str, Any]  # Of the template
+    values: Mapping[str, Any]  # Values of parameters and pseudo parameters
+    mappings: Mapping[str, Any]  # Mappings of the template
     condition: Callable[[str], bool]  # Whether one holds
     resources: frozenset[str] = frozenset()  # The logical ids that can be referred to
-    ref: Callable[[str], Any] = _unknown  # Of a resource
-    attribute: Callable[[str, str], Any] = _unknown  # Of a resource
+    ref: Callable[[str], Any] = _unknown  # `Ref` of a resource
+    attribute: Callable[[str, str], Any] = _unknown  # `Fn::GetAtt` of a resource
     imported: Callable[[str], str] = _unknown  # The value of an export
     extended: bool = False  # The template asks for `AWS::LanguageExtensions`
-    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))  # What its functions may still do
+    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))  # Remaining budget of its functions
 
     def spend(self, steps: int, chars: int = 0) -> None:
         """Pay for work before it is done: values looked at or created, and characters of text.

@@ -46,7 +46,7 @@ class ResourceDefinition:
     type: str  # `AWS::SQS::Queue`
     properties: Mapping[str, Any] = field(default_factory=dict)  # With functions in them
     depends_on: tuple[str, ...] = ()  # The resources that it names as those it waits for
-    condition: str = ""  # It is made if this holds; empty: always
+    condition: str = ""  # Created only if it holds; empty: always
     metadata: Any = None  # As given
     deletion_policy: Any = "Delete"  # `Delete`, `Retain`, `RetainExceptOnCreate`
     replace_policy: Any = "Delete"  # `UpdateReplacePolicy`, of what an update replaces

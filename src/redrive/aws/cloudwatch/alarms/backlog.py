@@ -25,8 +25,8 @@ class Action:
 
     alarm: str  # The alarm's name
     kind: str  # METRIC or COMPOSITE
-    arn: str  # What is called
-    params: Mapping[str, Any]  # Of `Publish`, or the event of a function
+    arn: str  # ARN that is called
+    params: Mapping[str, Any]  # Parameters of `Publish`, or the event for a function
     history: str  # The key of the item that tells how it went
     at: int  # When the alarm came to its state (ms)
 

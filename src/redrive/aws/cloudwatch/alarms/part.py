@@ -27,7 +27,7 @@ class Alarms:
 
     operations: tuple[object, ...]  # Those whose methods are operations of CloudWatch
     evaluator: Evaluator  # Evaluates
-    endpoint: ActionEndpoint  # What actions are pushed to
+    endpoint: ActionEndpoint  # Endpoint that actions are pushed to
 
     @classmethod
     def of(

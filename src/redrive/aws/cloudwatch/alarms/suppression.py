@@ -18,7 +18,7 @@ class Suppression(NamedTuple):
     """The reason why a composite alarm keeps its actions back."""
 
     by: str  # BY_ALARM, BY_WAIT or BY_EXTENSION
-    told: str  # The state that was told last
+    told: str  # The state that was announced last
     until: int | None = None  # When the period ends (ms); None: with the other alarm
 
 

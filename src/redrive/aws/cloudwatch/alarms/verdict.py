@@ -32,7 +32,7 @@ class Datapoint(NamedTuple):
     """One period of an alarm's metric."""
 
     at: int  # When it begins (ms)
-    value: float | None = None  # Of the alarm's statistic; None: there is none
+    value: float | None = None  # Value of the alarm's statistic; None: no data
     samples: float = 0.0  # How many samples it is of
 
 
@@ -41,10 +41,10 @@ class Rule:
     """The rule by which an alarm judges its metric."""
 
     comparison: str  # `GreaterThanThreshold` …
-    threshold: float  # What points are compared with
+    threshold: float  # Threshold for the points
     periods: int  # How many of the newest periods count: N
     datapoints: int  # How many of those have to breach: M
-    missing: str = MISSING  # What a missing point is taken for
+    missing: str = MISSING  # Treatment of missing points
 
     def breaches(self, datapoint: Datapoint) -> bool:
         """True if a point breaches the threshold."""
@@ -56,7 +56,7 @@ class AlarmVerdict(NamedTuple):
 
     state: str  # `OK`, `ALARM` or `INSUFFICIENT_DATA`
     decisive: Sequence[Datapoint]  # The points that decided, newest first; none where missing ones did
-    missing: int  # How many periods had no point and were taken for one
+    missing: int  # Number of periods without data that were treated as data
     judged: Sequence[Datapoint]  # All periods that were looked at, newest first
 
 

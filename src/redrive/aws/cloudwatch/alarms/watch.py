@@ -25,7 +25,7 @@ class WatchedMetric:
     account: str  # Whose
     region: str  # Where
     metric: MetricName  # Which
-    statistic: Statistic  # What of its points
+    statistic: Statistic  # Statistic of its points
     unit: str | None  # Only points of that unit; None: of any
 
     @cached_property
@@ -44,13 +44,13 @@ class AlarmWatch:
     """A metric alarm as evaluations need it."""
 
     alarm: Alarm
-    rule: Rule  # What it asks of its points
+    rule: Rule  # Rule that its points are tested against
     period_seconds: int  # How long each period is
     sources: Sequence[WatchedMetric]
     expressions: Mapping[str, Node]  # On them, by their ids
     returned: str  # The id of what is compared with the threshold
     samples_min: float  # With fewer samples a point decides nothing
-    statistic: str | None  # As CloudWatch words it in reasons; None for expressions
+    statistic: str | None  # In the words of CloudWatch, for reasons; None for expressions
     unit: str | None  # As the definition has it
 
     @property

@@ -39,7 +39,7 @@ class Computation:
     metrics: Sequence[str]  # The ids of those that are metrics, for `METRICS`
     moments: Sequence[int]  # When the periods begin (ms), in order
     period_seconds: int  # How long each is
-    budget: Budget = field(default_factory=Budget)  # Of points, each spent before it is computed
+    budget: Budget = field(default_factory=Budget)  # Budget of points, spent before each is computed
 
     def value(self, node: Node) -> Value:
         """The value of an expression.

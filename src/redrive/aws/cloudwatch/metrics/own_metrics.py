@@ -38,7 +38,7 @@ class MetricSource(NamedTuple):
 class OwnMetric:
     """One metric of AWS's."""
 
-    unit: str  # Of all its points
+    unit: str  # Unit of all points
     sources: tuple[MetricSource, ...]  # The series that it is the sum of
 
 
@@ -105,8 +105,8 @@ class OwnNamespace:
 
     name: str  # AWS's
     series: str  # Telemetry's
-    dimension: str  # What AWS calls the thing that is measured
-    thing: str  # What telemetry calls it
+    dimension: str  # Name of the AWS dimension
+    thing: str  # Name of the measured thing in telemetry
     metrics: Mapping[str, OwnMetric]  # By AWS's names
 
 

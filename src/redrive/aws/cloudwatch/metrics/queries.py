@@ -73,7 +73,7 @@ class _DataRequest:
 
     metrics: Sequence[_Query]  # The rows of metrics, those included that only expressions need
     expressions: Sequence[_Math]  # The rows that are computed
-    shown: Sequence[str]  # The ids of those that are answered, in their order
+    shown: Sequence[str]  # Ids of the queries whose results are returned, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Row:
 
     query: _Query | _Math  # Which
     points: Sequence[Any]  # Moments (ms) and values; of one that stands before the page a range, as long
-    units: Sequence[str]  # Of the points
+    units: Sequence[str]  # Units of the points
 
 
 class Queries:

@@ -15,7 +15,7 @@ class Measured:
 
     at: int  # When it begins (ms)
     unit: str  # CloudWatch's
-    statistics: Statistics  # Of all its samples
+    statistics: Statistics  # Statistics of all samples
     values: Sequence[ValueCount] = ()  # The values of the samples whose senders gave values, smallest first
 
 
@@ -34,8 +34,8 @@ class Statistic:
     """One statistic."""
 
     name: str  # As it was asked for
-    percent: float | None = None  # Which percentile; None for any other statistic
-    trim: Trim | None = None  # Which part of the values it is of; None for the basic ones and percentiles
+    percent: float | None = None  # Percentile; None for any other statistic
+    trim: Trim | None = None  # Range of values that it covers; None for basic statistics and percentiles
 
     @property
     def needs_values(self) -> bool:

@@ -55,7 +55,7 @@ class LayerVersion(Document):
     code_bytes: int  # The size of the archive
     unpacked_bytes: int  # The size of what is in it
     created_at: int  # ms
-    policy: FunctionPolicy  # Who may use it, besides the layer's account
+    policy: FunctionPolicy  # Permissions for other accounts
     description: str = ""  # Free text
     license: str | None = None  # Free text; None: none was given
     runtimes: Sequence[str] | None = None  # Those that it says it is for; None: it does not say

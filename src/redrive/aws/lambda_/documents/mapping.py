@@ -17,8 +17,8 @@ class EventSourceMapping(Document):
     restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
 
     id: str  # A UUID
-    queue: ResourceName  # Whose messages
-    function: ResourceName  # Which function, or which of its versions or aliases
+    queue: ResourceName  # Source queue
+    function: ResourceName  # Function, version or alias that it invokes
     qualifier: str | None = None  # As it was named; None: it was not
     enabled: bool = True  # Whether messages are taken
     batch_size: int = 10  # The largest number of messages of an invocation

@@ -16,7 +16,7 @@ REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024  # of an invocation that is answered
 class LayerUse:
     """A layer's version that a function uses, which may be deleted meanwhile."""
 
-    arn: str  # Of the version
+    arn: str  # ARN of the version
     kept_as: str  # The name that its archive is kept under
     code: str  # SHA-256 of the archive, in base64
     code_bytes: int  # The size of the archive
@@ -51,7 +51,7 @@ class Configuration(Document):
     description: str = ""  # Free text
     timeout_seconds: int = 3  # An invocation is ended after this
     memory_mb: int = 128  # A process that holds more is ended
-    storage_mb: int = 512  # Of its /tmp
+    storage_mb: int = 512  # Size of its /tmp
     # Its environment variables; None: it never had any, which answers tell from an empty map.
     variables: Mapping[str, str] | None = None
     dead_letter: str = ""  # The ARN that events go to which failed for good; empty: none
@@ -133,7 +133,7 @@ class FunctionAlias(Document):
     restored: ClassVar = {"function": ResourceName._make}
 
     function: ResourceName  # Whose
-    name: str  # Of the alias
+    name: str  # Name of the alias
     version: str  # The version that it means
     revision: str  # Another one with every change
     description: str = ""  # Free text
@@ -167,7 +167,7 @@ class Provisioned(Document):
 
     function: ResourceName  # Whose
     qualifier: str  # The version or the alias
-    wanted: int  # How many each node keeps
+    wanted: int  # Number of environments that each node keeps ready
     modified_at: int  # ms
 
     @property

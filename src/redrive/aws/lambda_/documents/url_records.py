@@ -25,7 +25,7 @@ class UrlPlace(Document):
 
     restored: ClassVar = {"function": ResourceName._make}
 
-    function: ResourceName  # Whose URL it is
+    function: ResourceName  # Function it calls
     qualifier: str = ""  # The alias; empty: the function itself
 
 
@@ -35,7 +35,7 @@ FUNCTION_URL: Final = DocumentKind.of("function_url", UrlPlace)
 class UrlTarget(NamedTuple):
     """The target of a request to a function URL."""
 
-    id: str  # Of the URL
+    id: str  # Id of the URL
     path: str  # As the function is told it
     domain: str  # The host that the function is told
 

@@ -25,7 +25,7 @@ class Item:
 
     delivery: Delivery  # As it was claimed
     record: Mapping[str, Any]  # As the function sees it
-    size: int  # Of the record in JSON (bytes)
+    size: int  # Size of the record in JSON (bytes)
 
     @property
     def claim(self) -> tuple[int, int]:

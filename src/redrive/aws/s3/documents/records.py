@@ -24,7 +24,7 @@ class Bucket:
 
     name: str  # As it was given
     account: str  # Its owner
-    region: str  # Where it was made
+    region: str  # Region of the bucket
     created_at: int  # ms
     policy: str = ""  # Its text; empty: it has none
     tags: Mapping[str, str] = field(default_factory=dict)  # By their keys
@@ -56,10 +56,10 @@ class Described(Unremembered):
 class ObjectRecord(Described):
     """An object, but for its content."""
 
-    key: str  # Within its bucket
+    key: str  # Key within its bucket
     etag: str  # Without quotes: the MD5 of the content, or of its parts' MD5s and their number
     modified_at: int  # ms
-    segments: tuple[Segment, ...]  # Of its content, in order
+    segments: tuple[Segment, ...]  # Segments of its content, in order
     parts: int = 0  # How many it was uploaded in; 0: it was not
     # In base64, by the names of the API: `ChecksumCRC32` …
     checksums: Mapping[str, str] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class Upload(Described):
     """An upload in parts that is under way."""
 
     bucket: str  # Where to
-    key: str  # Of the object that it will be
-    id: str  # Of the upload
+    key: str  # Key of the future object
+    id: str  # Upload id
     begun_at: int  # ms
-    algorithm: str = ""  # Of the checksums that its parts have: `CRC32` …; empty: none
-    checksum_type: str = "COMPOSITE"  # Of the object's checksum
+    algorithm: str = ""  # Checksum algorithm of its parts: `CRC32` …; empty: none
+    checksum_type: str = "COMPOSITE"  # Checksum type of the object
     replaced: int = 0  # How many times a part took the place of another
 
 

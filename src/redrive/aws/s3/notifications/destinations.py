@@ -35,7 +35,7 @@ class OwedNotification:
     """One notification that is owed."""
 
     bucket: str  # The bucket's name
-    arn: str  # Of the destination
+    arn: str  # ARN of the destination
     message: Mapping[str, Any]  # See `event_message`
     trace: str  # The trace header of the request that caused it; empty: it had none
 

@@ -55,10 +55,10 @@ class NotificationRule:
     """One rule."""
 
     id: str  # Within the bucket's
-    arn: str  # Of the queue, the topic or the function
+    arn: str  # ARN of the queue, the topic or the function
     events: Sequence[str]  # Those that it is for; one that ends with `*` is for all of its kind
-    prefix: str  # Of the keys that it is for
-    suffix: str  # Of the keys that it is for
+    prefix: str  # Prefix of matching keys
+    suffix: str  # Suffix of matching keys
 
     @property
     def has_filter(self) -> bool:

@@ -75,8 +75,8 @@ class TopicDeliveryPolicy:
     """The delivery policy of a topic for HTTP/S; None for a member that it leaves out."""
 
     retry: RetryPolicy | None = None  # defaultHealthyRetryPolicy
-    receives_per_second_max: int | None = None  # Of defaultThrottlePolicy, for each subscription
-    content_type: str | None = None  # Of defaultRequestPolicy
+    receives_per_second_max: int | None = None  # From `defaultThrottlePolicy`, for each subscription
+    content_type: str | None = None  # From `defaultRequestPolicy`
     # disableSubscriptionOverrides: the subscriptions' own policies do not count.
     disables_overrides: bool = False
 
@@ -95,8 +95,8 @@ class SubscriptionDeliveryPolicy:
     """The delivery policy of an HTTP/S subscription, its own or the effective one; None for a member left out."""
 
     retry: RetryPolicy | None = None  # healthyRetryPolicy
-    receives_per_second_max: int | None = None  # Of throttlePolicy
-    content_type: str | None = None  # Of requestPolicy
+    receives_per_second_max: int | None = None  # From `throttlePolicy`
+    content_type: str | None = None  # From `requestPolicy`
     # sicklyRetryPolicy: written back, otherwise without effect; deprecated.
     sickly_retry: RetryPolicy | None = None
     guaranteed: bool = False  # Written back, otherwise without effect; deprecated

@@ -87,7 +87,7 @@ class Carried(NamedTuple):
     # Names to types and values; a binary value, told by its type, in base 64.
     packed: Mapping[str, tuple[str, str]]
     seen: Mapping[str, Attribute]  # As filters see them; binary ones do not show
-    weight: int  # What they add to the bytes of a message
+    weight: int  # Bytes that they add to a message
 
 
 _NOTHING: Final = Carried({}, {}, 0)

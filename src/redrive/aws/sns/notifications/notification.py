@@ -42,8 +42,8 @@ class Links:
     """The URLs that messages carry."""
 
     base_url: str  # Where subscribers reach this server, without a slash at the end
-    certificate_path: str  # Where it serves the certificate that signatures are checked with
-    tokens: UnsubscribeTokens  # Those of links that unsubscribe
+    certificate_path: str  # Path of the certificate that verifies signatures
+    tokens: UnsubscribeTokens  # Tokens of unsubscribe links
 
     @property
     def certificate(self) -> str:

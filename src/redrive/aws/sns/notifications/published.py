@@ -37,7 +37,7 @@ class PublishedMessage:
     subject: str | None = None
     attributes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     trace: str | None = None
-    sequence: int | None = None  # Its place among what was published to a FIFO topic; None on any other
+    sequence: int | None = None  # Its sequence number in a FIFO topic; None for any other topic
     subscription: str = ""  # The subscriber's ARN; empty in what all share
     raw: bool = False  # The subscriber wants the text alone
 
@@ -95,9 +95,9 @@ class Confirmation:
     id: str  # The message's id
     topic: str  # ARN
     subscription: str  # ARN
-    token: str  # What the endpoint answers with
+    token: str  # Token that the endpoint confirms with
     sent_at: int  # ms
-    version: str = "1"  # Of its signature
+    version: str = "1"  # Signature version
 
     def pack(self) -> bytes:
         """The headers of its delivery, whose body nobody reads."""

@@ -27,11 +27,11 @@ Inspected = Sequence[tuple[Text, Found]]
 class Sample:
     """The sample of one publication that is logged."""
 
-    topic: Topic  # Where it was published, or was to be
+    topic: Topic  # Topic of the publication, accepted or denied
     message_id: str  # As publishers see it
     caller: str  # The publisher's ARN
     at: int  # When (ms)
-    identifiers: Sequence[str]  # What was looked for
+    identifiers: Sequence[str]  # Data identifiers that were looked for
     inspected: Inspected  # Where, and what was found
 
 

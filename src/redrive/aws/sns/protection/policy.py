@@ -27,7 +27,7 @@ class Deidentify:
 class Audit:
     """Logs what is found."""
 
-    sample_rate: int  # Of how many publications in a hundred
+    sample_rate: int  # Percentage of publications
     findings: str | None  # Where to, if anything is found; empty: it is counted only; None: neither
     no_findings: str | None  # The same if nothing is
 
@@ -38,8 +38,8 @@ class ProtectionStatement:
 
     direction: str  # INBOUND or OUTBOUND
     principals: frozenset[str]  # ARNs, accounts (twelve digits), or EVERYBODY
-    identifiers: tuple[str, ...]  # What it looks for, by name
-    operation: Audit | Deidentify | Deny  # What it does about it
+    identifiers: tuple[str, ...]  # Data identifiers to look for, by name
+    operation: Audit | Deidentify | Deny  # Action on a match
 
     def concerns(self, arn: str) -> bool:
         """True if this is about the principal of that ARN."""

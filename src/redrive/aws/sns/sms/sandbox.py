@@ -26,7 +26,7 @@ class SandboxNumber(Document):
     """A telephone number on its way to being verified, or there."""
 
     number: str  # As given
-    code: str  # What its owner was sent
+    code: str  # Code that was sent to the owner
     status: str = _PENDING  # `Pending` or `Verified`
 
 

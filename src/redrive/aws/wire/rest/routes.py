@@ -22,7 +22,7 @@ class RestRoute:
     operation: str  # Its name
     path: re.Pattern[str]  # Matches paths, with a group for each parameter
     names: tuple[str, ...]  # The model's names of the parameters, in order
-    query: Mapping[str, list[str]]  # What the query must hold to mean this operation
+    query: Mapping[str, list[str]]  # Query parameters that select this operation
 
 
 def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:

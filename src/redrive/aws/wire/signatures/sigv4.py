@@ -68,7 +68,7 @@ class CredentialScope:
 
     access_key_id: str  # Whose
     date: str  # The day it was signed, `YYYYMMDD`, UTC
-    region: str  # Where it may be used
+    region: str  # Region it is valid in
     service: str  # The signing name of the service it may be used with
 
 

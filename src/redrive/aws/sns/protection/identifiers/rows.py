@@ -20,10 +20,10 @@ AFTER: Final = "(?:[^A-Za-z0-9.]|[.](?:[^0-9]|$)|$)"
 class IdentifierRow:
     """One identifier."""
 
-    pattern: str  # As RE2 has it: nothing looks ahead or back
+    pattern: str  # RE2 syntax: without lookahead and lookbehind
     keywords: str = ""  # Separated by commas; empty: none has to be near
-    check: Check | None = None  # What a find must satisfy besides
-    before: str = BEFORE  # What must stand before it, and is none of it
+    check: Check | None = None  # Additional check of a match
+    before: str = BEFORE  # Required text before the match, not part of it
     after: str = AFTER  # The same behind it
     any_case: bool = True  # Capitals do not matter
 
