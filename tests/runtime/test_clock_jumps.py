@@ -30,13 +30,13 @@ def warnings_of(caplog: pytest.LogCaptureFixture, *jumps_ms: int) -> list[str]:
 
 def test_a_jump_back_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings_of(caplog, -3_600_000) == [
-        "clock.jumped seconds=-3600.0: what was in flight or delayed comes back that much later"
+        "clock.jumped seconds=-3600.0: in-flight and delayed messages come back that much later"
     ]
 
 
 def test_a_jump_ahead_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings_of(caplog, 10_000) == [
-        "clock.jumped seconds=+10.0: what was in flight or delayed comes back that much earlier"
+        "clock.jumped seconds=+10.0: in-flight and delayed messages come back that much earlier"
     ]
 
 

@@ -56,7 +56,7 @@ class PolicyHolder(Named):
 
     restored: ClassVar = {"attached": tuple}
 
-    # The texts of policies of its own, by their names.
+    # The texts of its own policies, by their names.
     inline: Mapping[str, str] = field(default_factory=dict)
     attached: tuple[str, ...] = ()  # The ARNs of managed policies
     boundary: str = ""  # The ARN of the managed policy that is its permissions boundary; empty: none

@@ -45,7 +45,7 @@ def is_account(text: str) -> bool:
 
 
 def new_access_key(account: str, now: int, rng: random.Random) -> AccessKey:
-    """Make a key nobody can guess, provided nobody can guess `rng`: production gives a `SystemRandom`.
+    """Make a random key. `rng` must be unpredictable: production passes a `SystemRandom`.
 
     Raises:
         ValueError: The account is not twelve digits.
@@ -61,7 +61,7 @@ def new_access_key(account: str, now: int, rng: random.Random) -> AccessKey:
 
 
 def chosen_access_key(account: str, access_key_id: str, secret: str, now: int) -> AccessKey:
-    """Make a key with an id and a secret that somebody chose, who knows how well they can be guessed.
+    """Make a key with a chosen id and secret.
 
     Raises:
         ValueError: The account is not twelve digits, or the id or the secret cannot be signed with.
@@ -113,7 +113,7 @@ class Keyring:
         return None if key is None or key.user else key
 
     async def find(self, access_key_id: str) -> AccessKey | None:
-        """The key of that id, as it was at most `REMEMBERED_MS` ago; None where there is none or it is inactive."""
+        """The key of that id, as it was at most `REMEMBERED_MS` ago; None if there is none or it is inactive."""
         if access_key_id in self._unkept:
             return self._unkept[access_key_id]
         now = self._clock.now()

@@ -108,7 +108,7 @@ def seal_of(headers: bytes) -> MessageSeal:
 
 
 def _parted(headers: bytes | None) -> tuple[bytes, bytes]:
-    """The clear members as the beginning of a JSON object that is not ended, and the others as an object."""
+    """The clear members as an unfinished JSON object, to be continued; and the other members as an object."""
     if headers is None:
         return b"{", b""
     members: dict[str, Any] = orjson.loads(headers)

@@ -62,7 +62,7 @@ _Token = str | _Wild | _Variable
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A pattern with variables, which are filled in literally: a `*` in a value is no wildcard."""
+    """A pattern with variables, which are filled in literally: a `*` in a value is not a wildcard."""
 
     tokens: tuple[_Token, ...]
     shape: WildcardReach
@@ -78,12 +78,12 @@ class _Template:
         return re.fullmatch(_expression(filled, self.shape), text) is not None
 
     def _filled(self, lookup: Lookup) -> list[str | _Wild] | None:
-        """The tokens with the request's values in them; None where it lacks one."""
+        """The tokens with the request's values in them; None if it lacks one."""
         filled: list[str | _Wild] = []
         for token in self.tokens:
             if isinstance(token, _Variable):
                 value = lookup(token.key)
-                # A key of several values is no variable: which of them would be meant?
+                # A key of several values is not a variable: which of them would be meant?
                 piece = value if isinstance(value, str) else token.default
                 if piece is None:
                     return None
@@ -203,7 +203,7 @@ def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, 
 
 
 def _variable(text: str) -> str | _Variable:
-    if text in {"*", "?", "$"}:  # `${*}` is how a policy writes a star that is no wildcard
+    if text in {"*", "?", "$"}:  # `${*}` is how a policy writes a star that is not a wildcard
         return text
     match = _VARIABLE_NAME.fullmatch(text)
     if match is None:

@@ -117,7 +117,7 @@ def evaluate(
     """Say whether one request may be carried out ("Policy evaluation logic", IAM user guide).
 
     Args:
-        policy: Of the resource; None where it has none.
+        policy: Of the resource; None if it has none.
         request: Who asks for what.
         owner_account: Whose the resource is. Its own callers need no statement of its policy, unless they are users or
             roles: those need one of that policy or of their own. Another account's callers need one of both. Services

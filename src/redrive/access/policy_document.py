@@ -68,10 +68,10 @@ class Form(enum.Enum):
 
 
 def parse_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
-    """Read a policy document; pure, so remembered: a facade may ask with the stored text on each request.
+    """Read a policy document; results are cached, so a facade may pass the stored text on each request.
 
     Raises:
-        PolicyInvalid: It is not JSON, not a policy, too large, or says something this server could not keep.
+        PolicyInvalid: It is not JSON, not a policy, too large, or contains an element that this server cannot enforce.
     """
     if len(text) <= _SHORT_CHARS_MAX:
         return _short(text, form)
@@ -107,7 +107,7 @@ def _parsed(text: str, form: Form) -> Policy:
 
 
 def new_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
-    """Read a policy that somebody sets; condition keys that nobody here knows are told of in the log.
+    """Read a policy that is being set; unknown condition keys are logged.
 
     Raises:
         PolicyInvalid: See `parse_policy`.

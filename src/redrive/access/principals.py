@@ -135,7 +135,7 @@ def role_session(
     keys: Mapping[str, str] = _NO_KEYS,
     origin: Session | None = None,
 ) -> Principal:
-    """Somebody who has assumed a role.
+    """The session of an assumed role.
 
     Args:
         role: The role's ARN; policies may name that, or the session's own.
@@ -144,7 +144,7 @@ def role_session(
         tags: Of the role, and over them those of the session.
         permissions: None: all that the account may.
         keys: Further condition keys, names in lower case.
-        origin: The session itself; None where nothing will act for it later.
+        origin: The session itself; None if nothing will act for it later.
     """
     account, name = role.split(":")[4], role.rpartition("/")[2]
     arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
@@ -160,7 +160,7 @@ def role_session(
 
 
 def federated_user(session: Session, permissions: Permissions | None, keys: Mapping[str, str]) -> Principal:
-    """Somebody whom a user, or the account itself, lets in under a name.
+    """A federated user, admitted under a name by a user or the account itself.
 
     Args:
         session: Its own.
@@ -196,7 +196,7 @@ def _keys(arn: str, account: str, kind: str, unique_id: str, tags: Mapping[str, 
 
 @lru_cache(maxsize=1024)
 def service_principal(service: str, region: str) -> Principal:
-    """Another service acting for somebody, such as SNS delivering to a queue.
+    """A service that acts for an account, such as SNS delivering to a queue.
 
     Args:
         service: Its name in host names: `sns`, `cloudwatch`, `events`, …

@@ -22,7 +22,7 @@ _TAG_CHARS: Final = 32  # of hexadecimal: 128 bits
 
 _HYPHEN: Final = "."  # in the place of a hyphen that would come first
 _IN_URLS: Final = bytes.maketrans(b"+/", b"-_")
-# A star is no letter of base64, so that no other spelling is read.
+# A star is not a letter of base64, so that no other spelling is read.
 _FROM_URLS: Final = bytes.maketrans(b"-_+/", b"+/**")
 
 
@@ -84,7 +84,7 @@ async def installation_secret(store: Store, rng: random.Random) -> InstallationS
 
     Args:
         store: Where it is kept.
-        rng: Production gives a `SystemRandom`: who can guess it can guess the secret.
+        rng: Must be unpredictable: production passes a `SystemRandom`.
     """
     while (resource := await store.get(_KIND, _KEY)) is None:
         document = {"secret": rng.randbytes(_BYTES).hex()}

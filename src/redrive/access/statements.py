@@ -203,7 +203,7 @@ class Principals:
         return is_listed is not self.is_exclusion
 
     def named(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
-        """The names among these that stand in the element; None where it reaches whoever it reaches by none of them."""
+        """The names among these that stand in the element; None if it reaches whoever it reaches by none of them."""
         if (
             self.everyone
             or self.is_exclusion

@@ -18,7 +18,7 @@ UNCHECKED: Final[jwt.types.Options] = {
 
 
 def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
-    """The claims of a token, none of which is checked; None where the key has not signed it."""
+    """The claims of a token, none of which is checked; None if the key has not signed it."""
     try:
         return jwt.decode(token, key, [ALGORITHM], UNCHECKED)
     except jwt.InvalidTokenError:

@@ -135,7 +135,7 @@ class Handshakes:
         return replace(question, agreed=agreed)
 
     async def agreed_in(self, draft: Draft, question: HandshakeRequest) -> bool:
-        """True if the endpoint agreed, by its answer, which removes the question, or manually meanwhile."""
+        """True if the endpoint validated, by its answer, which removes the request, or manually meanwhile."""
         stored = await draft.get(QUESTION, question.id)
         if question.agreed:
             draft.remove(QUESTION, question.id)

@@ -152,7 +152,7 @@ class BlobAccess:
         self._refusals = refusals
 
     async def check(self, request: Request, account: str, act: Act, signature: Mapping[str, str]) -> None:
-        """Let in whoever may use a storage account.
+        """Check permission to use a storage account.
 
         Args:
             request: As it came.

@@ -53,7 +53,7 @@ class WebhookTokens:
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
     async def authorization(self, audience: TokenAudience | None) -> Mapping[str, str]:
-        """The authorization headers of requests to a webhook; empty where it has no audience."""
+        """The authorization headers of requests to a webhook; empty if it has no audience."""
         if audience is None:
             return {}
         seconds = self._clock.now() // 1000

@@ -155,7 +155,7 @@ class Telling:
         story.fulfil()
 
     def _fulfilment_is_gone(self) -> None:
-        """Somebody deletes the fulfilment queue: a dead letter at once."""
+        """The fulfilment queue is deleted: a dead letter at once."""
         story = self._story
         story.lose_fulfilment()
         story.order("order 7", "compact")

@@ -134,7 +134,7 @@ def _order(number: int, *, bad: bool) -> str:
 
 
 def stay(orders: int, show: Callable[[str], None], port: int = 0) -> int:
-    """Make the dead orders on a server of their own, say where they are, and stay until somebody ends it (Ctrl-C)."""
+    """Make the dead orders on their own server, say where they are, and stay until somebody ends it (Ctrl-C)."""
     server = DemoServer.start("--allow-reset", port=port)
     billing = Billing(lambda: SystemClock().now() / 1000)
     scene = Scene(server, billing, orders)

@@ -104,7 +104,7 @@ class Story:
         return times
 
     def lose_fulfilment(self) -> None:
-        """Somebody deletes the fulfilment queue, and not the subscription."""
+        """The fulfilment queue is deleted, but not the subscription."""
         attributes = self._sqs.get_queue_attributes(QueueUrl=self._url(FULFILMENT), AttributeNames=["All"])
         restored = ("Policy", "RedrivePolicy", "KmsMasterKeyId")
         self._lost["queue"] = {name: attributes["Attributes"][name] for name in restored}
@@ -116,7 +116,7 @@ class Story:
         self._sqs.create_queue(QueueName=FULFILMENT, Attributes=self._lost["queue"])
 
     def lose_billing(self) -> None:
-        """Somebody takes away the topic's permission to invoke the function."""
+        """The topic loses its permission to invoke the function."""
         policy = json.loads(self._lambda.get_policy(FunctionName=BILLING)["Policy"])
         self._lost["permission"] = policy["Statement"][0]
         self._permit(f"{self._outputs['Topic']}-of-somebody-else")

@@ -18,7 +18,7 @@ LETTERS: Final = "/_redrive/dead-letters"
 SEARCH_HELP: Final = "only those that this search finds: 'body.currency:EUR attempts:>3'"
 _PLANS: Final = "/_redrive/dead-letter-plans"
 _TASKS: Final = "/_redrive/dead-letter-tasks"
-_LOOK_AGAIN_MS: Final = 200  # while somebody watches the bar
+_LOOK_AGAIN_MS: Final = 200  # while the progress bar is shown
 
 
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:

@@ -153,7 +153,7 @@ def ask(url: str, arn: str) -> Subscribed:
             "sns",
             region_name=parsed_arn.region,
             endpoint_url=url,
-            config=Config(retries={"total_max_attempts": 1}),  # somebody sits and waits for the answer
+            config=Config(retries={"total_max_attempts": 1}),  # a person waits for the answer
             aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", parsed_arn.account),
             aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "none"),
         )

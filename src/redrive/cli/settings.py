@@ -139,7 +139,7 @@ def _is_secret_of_file(origin: Origin) -> bool:
 
 
 def _of_machine(settings: Settings, config: Path | None) -> Iterator[Finding]:
-    """The checks of what the settings do not say: files, the user, the limit of files."""
+    """Checks of the machine: file modes, the user, the limit of open files."""
     readable = [f"{file} ({mode:o})" for file, mode in _readable(_secret_files(settings, config))]
     advice = f"others can read {', '.join(readable)}; chmod 600" if readable else ""
     yield Finding("files", advice)

@@ -1,4 +1,4 @@
-"""`redrive store`: what is done to a store once, by whoever runs it."""
+"""`redrive store`: maintenance of a store."""
 
 import argparse
 import asyncio

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-class CommandFailed(Exception):  # noqa: N818 - an answer for whoever runs the command
+class CommandFailed(Exception):  # noqa: N818 - a message for the user
     """A command could not do its work; the message says why, and ends it with status 1."""
 
 

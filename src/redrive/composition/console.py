@@ -1,4 +1,4 @@
-"""The web console, of which a server has only what hears and says something by itself until somebody visits it."""
+"""The web console: before the first visit only its listeners and heartbeats exist."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from redrive.settings import origins_of
 
 
 def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
-    """The console over the engine; nothing where it is off.
+    """The console over the engine; nothing if it is off.
 
     Args:
         core: What it is built on.

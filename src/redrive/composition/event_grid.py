@@ -1,4 +1,4 @@
-"""Azure Event Grid, of which a server has only what stands for it until somebody asks for it.
+"""Azure Event Grid, loaded at its first request.
 
 The gateway is made at the first request, beside the event loop. The part in delivering is made at once when the engine
 first needs it: for a subscription's backlog that it takes up, or for a message that a receiver is shown.

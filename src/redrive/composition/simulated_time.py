@@ -1,4 +1,4 @@
-"""Simulated time: it passes when somebody says so, and a kept store goes on from the moment that its last run came to."""
+"""Simulated time: it advances on request, and continues from where the last run of the store stopped."""
 
 from collections.abc import Sequence
 from typing import Final

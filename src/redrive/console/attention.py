@@ -44,7 +44,7 @@ class RememberedCounts:
         return counted
 
     def forget(self) -> None:
-        """Count anew: somebody changed something."""
+        """Count anew after a change."""
         self._known.clear()
 
 

@@ -1,4 +1,4 @@
-"""Auditing: what somebody did by a form, as an entry of the trail; and terms that entries are searched by."""
+"""Auditing: changes by forms as entries of the trail, and the terms that entries are searched by."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias

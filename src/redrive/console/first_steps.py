@@ -1,4 +1,4 @@
-"""First steps: the commands by which somebody begins with an empty server, each ticked once it was done."""
+"""First steps: commands for an empty server, each ticked off when done."""
 
 from dataclasses import replace
 from typing import NamedTuple

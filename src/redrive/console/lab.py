@@ -1,4 +1,4 @@
-"""The schedules' lab: the numbers that somebody typed, as a retry schedule with an outage; or why they are none."""
+"""The retry lab: typed numbers as a retry schedule with an outage, or why they are invalid."""
 
 import re
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ class Target(NamedTuple):
     arn: str  # As it was given
     name: str  # The last part of it, which people know it by
     service: str  # `sqs`, `sns`, …; empty: the text is no ARN
-    link: str  # Its page; empty where there is none, or not for this visitor
+    link: str  # Its page; empty if there is none, or not for this visitor
 
 
 def target(visit: Visit, arn: str) -> Target:

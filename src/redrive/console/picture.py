@@ -50,7 +50,7 @@ def _through(heights: Sequence[float]) -> str:
 
 
 def attributes_of(typed: dict[str, Any]) -> dict[str, Attribute]:
-    """Message attributes of what somebody typed as a JSON object: texts and numbers."""
+    """Message attributes from a typed JSON object: texts and numbers."""
     return {
         str(name): Attribute("Number" if isinstance(value, int | float) else "String", str(value))
         for name, value in typed.items()

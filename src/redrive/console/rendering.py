@@ -1,4 +1,4 @@
-"""Rendering: templates become pages in a thread of their own, so that the event loop waits for none."""
+"""Rendering: templates become pages in their own thread, so that the event loop waits for none."""
 
 import asyncio
 import functools

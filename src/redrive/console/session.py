@@ -37,7 +37,7 @@ _ADDRESSES_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSession:
-    """Somebody who visits."""
+    """A visitor's session."""
 
     key_id: str  # Access key of the sign-in; empty without authentication
     account: str | None  # Account that they see; None: all accounts
@@ -63,7 +63,7 @@ class ConsoleSessions:
             documents: Where it stands who signed out.
             clock: The system's: a session does not end by simulated time.
             rng: For ids of sessions.
-            writes: Whether anybody may change anything.
+            writes: Whether the console allows changes.
         """
         self._documents = documents
         self._rng = rng

@@ -1,4 +1,4 @@
-"""The live tail: what just happened on this node, kept in memory while somebody looks.
+"""The live tail: recent events on this node, kept in memory while a page shows them.
 
 Losses are always noted, which are rare and written down anyway. All else is heard only while a page asks for it: each
 look renews a lease, and the first fact after its end takes the ring off the listeners, so that nobody pays for what
@@ -67,7 +67,7 @@ class Tail:
     def __init__(
         self, watch: Callable[[Listener], None], unwatch: Callable[[Listener], None], now: Callable[[], int]
     ) -> None:
-        """Hear what happens while somebody looks.
+        """Collect events while a page shows them.
 
         Args:
             watch: Lets a listener hear what happens from now on.
@@ -82,7 +82,7 @@ class Tail:
         self.losses: Listener = _Losses(self)
 
     def lines(self) -> Iterator[Line]:
-        """The lines, latest first; whoever asks is told more for ten seconds."""
+        """The lines, latest first; each request keeps the collection going for ten seconds."""
         self._until = self._now() + LEASE_MS
         if self._watching is None:
             self._watching = _Happenings(self)
@@ -125,7 +125,7 @@ class _Losses(Listener):
 
 
 class _Happenings(Listener):
-    """Hears all else, while somebody looks."""
+    """Listens to all other events, while a page shows them."""
 
     def __init__(self, tail: Tail) -> None:
         self._tail = tail

@@ -46,7 +46,7 @@ class TimeChart:
     moments: Sequence[int]  # Along the axis of time (ms), evenly
     threshold: float | None  # A value that is marked; None: none
     threshold_y: float  # Vertical position
-    # Each moment (ms) with the values of all lines, None where one has none; latest first.
+    # Each moment (ms) with the values of all lines, None if one has none; latest first.
     rows: Sequence[tuple[int, Sequence[float | None]]]
     summary: str  # The chart in a sentence
     # Lines across at round values, each with its place from the top (percent) and its label.
@@ -107,7 +107,7 @@ def time_chart(
 
 
 def _ticks(top: float, bottom: float, unit: str) -> list[tuple[float, str]]:
-    """The lines across: at the upper edge, in the middle, and at the lower edge; and at 0 where that is between."""
+    """The lines across: at the upper edge, in the middle, and at the lower edge; and at 0 if that is between."""
     values = dict.fromkeys([top, (top + bottom) / 2, bottom, *([0.0] if bottom < 0 < top else [])])
     return [(round((top - value) / (top - bottom) * 100, 1), f"{figure(value)}{unit}") for value in values]
 

@@ -20,7 +20,7 @@ class Disc(NamedTuple):
     x: float  # Horizontal position (percent)
     label: str  # Beneath it
     text: str  # Sentence for screen readers
-    wait: str = ""  # The wait before it, in words; empty where there is no room for it
+    wait: str = ""  # The wait before it, in words; empty if there is no room for it
     due: bool = False  # Whether it is still to come
 
 

@@ -36,7 +36,7 @@ def long_waiting(
 
 
 def receive_series(levels: Sequence[Level]) -> list[Series]:
-    """The series that tell whether somebody asks these queues for messages."""
+    """The series that show whether these queues have receivers."""
     return [queue_series(level.name, counter) for level in levels for counter in _RECEIVES]
 
 

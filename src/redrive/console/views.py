@@ -11,7 +11,7 @@ PATH_CHARS_MAX: Final = 2000
 
 
 class SavedView(NamedTuple):
-    """A page as somebody saved it."""
+    """A saved view of a page."""
 
     name: str  # Name of the view
     path: str  # Below the console's own, with its query

@@ -25,7 +25,7 @@ class Missing(Exception):  # noqa: N818 - an answer, not a failure
 
 
 def searched(visit: "Visit", text: str) -> Predicate:
-    """The predicate of a search that somebody typed.
+    """The predicate of a typed search.
 
     Raises:
         Unusable: Bodies are hidden here, so nobody may search them.
@@ -88,7 +88,7 @@ class Visit:
         """A parameter that is a number.
 
         Raises:
-            Unusable: The text is no number.
+            Unusable: The text is not a number.
         """
         text = self.asked(name)
         return whole(text) if text else default
@@ -97,7 +97,7 @@ class Visit:
         """All values of a parameter, as numbers.
 
         Raises:
-            Unusable: One of them is no number, or there are too many.
+            Unusable: One of them is not a number, or there are too many.
         """
         texts = self.form.get(name) or self.query.get(name) or ()
         if len(texts) > most:
@@ -145,10 +145,10 @@ class Visit:
 
 
 def whole(text: str) -> int:
-    """A number that somebody typed, or a link carried.
+    """A number from a form or a link.
 
     Raises:
-        Unusable: The text is no number, or too long for one of ours.
+        Unusable: The text is not a number, or too long for one of ours.
     """
     if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS_MAX):
         raise Unusable(f"{text[:40]!r} is not a number.")

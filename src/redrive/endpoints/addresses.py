@@ -50,7 +50,7 @@ class Destination:
     """A URL taken apart."""
 
     url: URL  # Without user and password
-    user: str | None  # As it stood before the @, percent-decoded; None where there was none
+    user: str | None  # As it stood before the @, percent-decoded; None if there was none
     password: str  # The same
 
     @property
@@ -63,7 +63,7 @@ def read_url(text: str) -> Destination:
     """Take an endpoint's URL apart.
 
     Raises:
-        ValueError: It is no http or https URL, or its host has an underscore, which SNS refuses.
+        ValueError: It is not a http or https URL, or its host has an underscore, which SNS refuses.
     """
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:

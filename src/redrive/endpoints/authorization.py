@@ -54,7 +54,7 @@ def read_challenges(headers: Iterable[str]) -> Iterator[Challenge]:
 def authorizer_for(
     challenges: Iterable[Challenge], user: str, password: str, *, secure: bool, rng: random.Random
 ) -> Authorizer | None:
-    """The authorizer for the strongest challenge that can be answered; None where none can.
+    """The authorizer for the strongest challenge that can be answered; None if none can.
 
     Args:
         challenges: The endpoint's.
@@ -92,7 +92,7 @@ class Digest:
     password: str = field(repr=False)
     realm: str  # Realm of the endpoint
     nonce: str  # The endpoint's, used for many requests that are counted
-    opaque: str | None  # Given back as it came; None where none came
+    opaque: str | None  # Given back as it came; None if none came
     algorithm: str  # `MD5` or `SHA-256`
     # Whether requests are counted (`qop=auth`); endpoints that know RFC 2069 only do not ask for it.
     counts: bool

@@ -47,7 +47,7 @@ class BlobEndpoint(TimedEndpoint):
 
     Args:
         now: Milliseconds, for durations.
-        connection_string: Of the storage account of a resource id; None where the settings name none. Such blobs go to
+        connection_string: Of the storage account of a resource id; None if the settings name none. Such blobs go to
             the store of the next argument.
         store: A folder, or `s3://BUCKET[/PREFIX]`: there the blob is at `ACCOUNT/CONTAINER/PATH`.
         ca_file: Certificates in PEM that are trusted besides the system's.

@@ -14,7 +14,7 @@ _S3: Final = "s3://"
 
 
 class BlobContainers:
-    """Makes, finds and removes containers; names have been checked by whoever asks, and lead out of no folder."""
+    """Makes, finds and removes containers; callers have checked that names stay inside the folder."""
 
     def __init__(self, store: str) -> None:
         """Look into this store: a folder, or `s3://BUCKET[/PREFIX]`."""

@@ -58,7 +58,7 @@ class Relay:
 
 
 class EmailEndpoint(TimedEndpoint):
-    """Hands each request to the relay, over a connection of its own.
+    """Hands each request to the relay, over its own connection.
 
     A request's endpoint is the address; its body is the text, always sent as plain text; of its headers, `Subject`
     and `Message-ID` become the mail's, and `From` is the name shown beside the sender's address.
@@ -138,7 +138,7 @@ class EmailEndpoint(TimedEndpoint):
 
 
 def _of_greeting(error: aiosmtplib.SMTPResponseException) -> Verdict:
-    """The relay would not talk to us, whatever the message: a matter of settings, which somebody may mend in time."""
+    """The relay refused the connection, whatever the message: an error of settings, which can be mended in time."""
     denied = isinstance(error, aiosmtplib.SMTPAuthenticationError)
     return (NOT_AUTHENTICATED if denied else IN_TROUBLE).verdict(error.code, error.message)
 

@@ -132,7 +132,7 @@ class HttpEndpoint(TimedEndpoint):
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int, bytes_max: int
     ) -> Fetched | str:
-        """Ask for somebody who wants the answer itself; a text says why there is none.
+        """Make a request and return its answer, or a text that says why there is none.
 
         Args:
             method: The verb.
@@ -275,7 +275,7 @@ def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], 
     """Those of the names of headers that are for the client to set, and whether one is the host's.
 
     Raises:
-        ValueError: One of them, or the method, is no token.
+        ValueError: One of them, or the method, is not a token.
     """
     text = "\n".join(("", method, *names, ""))
     if "\n\n" in text or text.encode().translate(None, _OF_TOKENS):

@@ -140,10 +140,10 @@ Value = TypeVar("Value")
 
 
 class SingleFlight(Generic[Key, Value]):
-    """Made by whoever needs it first; whoever gives up waiting leaves it to the others.
+    """One connection attempt, shared by all callers: a cancelled caller does not cancel it.
 
     Args:
-        usable: Whether it is of use still; where it is not, it is made anew for whoever comes next.
+        usable: Whether it can be used still; otherwise the next caller makes a new one.
     """
 
     def __init__(self, usable: Callable[[Value], bool]) -> None:

@@ -48,9 +48,9 @@ class StorageAccount:
 
     name: str  # The account's
     blob_url: str  # Its blob service
-    # In base 64; None where a signature is given, or anybody may write.
+    # In base 64; None if a signature is given, or anybody may write.
     key: str | None = field(default=None, repr=False)
-    # A shared access signature, percent-encoded; None where there is none.
+    # A shared access signature, percent-encoded; None if there is none.
     signature: str | None = field(default=None, repr=False)
 
 

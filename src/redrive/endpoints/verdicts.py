@@ -121,7 +121,7 @@ STORAGE_STATUSES: Final[Mapping[int, Meaning]] = {
     HTTPStatus.FORBIDDEN: NOT_AUTHENTICATED,
     HTTPStatus.NOT_FOUND: MISSING,
     HTTPStatus.CONFLICT: DISABLED,  # being deleted, or kept from changing
-    HTTPStatus.PRECONDITION_FAILED: DISABLED,  # somebody holds a lease
+    HTTPStatus.PRECONDITION_FAILED: DISABLED,  # it is leased
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_LARGE,
 }
 

@@ -211,7 +211,7 @@ class Engine:
             self.parts.forget(tombstone.id)
 
     def stop_receiving(self) -> None:
-        """Answer whoever waits for messages with nothing, and let nobody wait any more."""
+        """Answer all waiting receives with nothing, and make later ones return at once."""
         self.parts.receiver.close()
 
     async def drain(self, seconds: float) -> None:

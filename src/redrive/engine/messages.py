@@ -167,7 +167,7 @@ class QueueCounts:
                 del remembered[counted_key]
 
     def _count(self, counted_key: _Asked) -> "asyncio.Task[Counts]":
-        """Have a queue counted, once for all who ask meanwhile."""
+        """Count a queue; concurrent callers share one count."""
         task = self._counting.get(counted_key)
         if task is None:
             task = self._counting[counted_key] = asyncio.create_task(

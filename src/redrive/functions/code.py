@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 #
 # A caller names the folder where others name an object, in a bucket that has none. An archive is kept of such a function,
 # with the path in it and nothing else. It leads to a folder only below the one that the settings name,
-# so an archive that somebody made by hand opens no other.
+# so a hand-made archive opens no other.
 
 _ENTRY: Final = ".redrive-live-folder"
 # Of packages that others wrote, and of what tools write down: a look at 30,000 files takes 0.3 s.

@@ -57,7 +57,7 @@ class Environment:
         Args:
             function: What it runs.
             folders: Its own /tmp among them.
-            owner: Of that, and of its processes, where it has a user of its own.
+            owner: Of that, and of its processes, where it has its own user.
             setting: What all share.
             mark: A text that no other environment has: 32 hexadecimal digits.
             output: Takes what it prints.

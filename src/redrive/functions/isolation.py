@@ -44,10 +44,10 @@ class Folders:
     layers: str  # Folder with the contents of the layers
     runtime: str  # The runtime clients that Redrive brings
     temporary: str  # The environment's own /tmp
-    hosts: str = "/etc/hosts"  # The file that is /etc/hosts in a namespace of its own
+    hosts: str = "/etc/hosts"  # The file that is /etc/hosts in its own namespace
 
 
-INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S108 - the path in a namespace of its own
+INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S108 - the path in its own namespace
 
 
 @dataclass(frozen=True, slots=True)

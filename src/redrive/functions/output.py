@@ -106,7 +106,7 @@ class Output:
         return rest
 
     def _framed(self, waiting: bytes) -> bytes:
-        """Take whole frames; the rest. What is no frame is taken as lines."""
+        """Take whole frames; the rest. What is not a frame is taken as lines."""
         (value, mask), at = _FRAME_KINDS, 0
         while len(waiting) - at >= _FRAME.size:
             kind, length, microseconds = _FRAME.unpack_from(waiting, at)

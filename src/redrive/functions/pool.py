@@ -26,7 +26,7 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
-# Environments that are kept ready whether anybody needs them or not: provisioned concurrency.
+# Environments of provisioned concurrency.
 
 Key: TypeAlias = tuple[ResourceName, str, str]
 

@@ -119,7 +119,7 @@ def family(pid: int) -> Iterator[int]:
     """A process, and all that descends from it and has not lost its parent."""
     yield pid
     with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - each has children of its own
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - each has its own children
             with contextlib.suppress(OSError):
                 for child in _read(f"/proc/{pid}/task/{thread}/children").split():
                     yield from family(int(child))
@@ -172,7 +172,7 @@ def end_leftovers(tools: Tools) -> None:
     """End the processes that belong to servers which are gone, and remove their folders; write one log line about it.
 
     Args:
-        tools: Which a server of root ends processes with that have a user of their own, as their folders have.
+        tools: Which a server of root ends processes with that have their own user, as their folders have.
     """
     killed = kill_all(OWNER, _is_gone)
     folders = [folder for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*") if _is_orphan(folder)]

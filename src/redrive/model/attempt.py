@@ -34,7 +34,7 @@ class Reason(enum.StrEnum):
     DISABLED = "disabled"  # the endpoint is switched off by its owner
     FULL = "full"  # the endpoint has no room left
     REJECTED = "rejected"  # the consumer says that it will never take it
-    UNMADE = "unmade"  # this server could not even say what to push: a fault of its own
+    UNMADE = "unmade"  # this server could not even say what to push: its own fault
     EXPIRED = "expired"  # its time was over before it was tried (again)
 
 
@@ -46,7 +46,7 @@ class Attempt:
 
     result: AttemptResult  # Next step that follows from it
     reason: Reason  # Why
-    status: int  # The endpoint's status code, or the nearest one of its kind; 0 where there was no answer
+    status: int  # The endpoint's status code, or the nearest one of its kind; 0 if there was no answer
     response: str  # Answer of the endpoint, shortened to 1,024 characters
     duration_ms: int  # How long it took
     # Names the endpoint gave the request and the message, for the log.

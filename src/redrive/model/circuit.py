@@ -88,7 +88,7 @@ def after_failure(
 ) -> OpenCircuit | None:
     """The circuit breaker of an endpoint after a failed attempt; None: it stays closed.
 
-    Attempts that were under way when it was opened fail too: they count, and lengthen it only by a time of their own
+    Attempts that were under way when it was opened fail too: they count, and lengthen it only by their own time
     that would end much later.
 
     Args:

@@ -129,7 +129,7 @@ def wants_next_at(claimed: Claimed, request: ClaimTerms, limit: int) -> bool:
 class ClaimPlan:
     """The plan for the deliveries at the front of a line; each share has its deliveries.
 
-    Each claim makes one, so it is no dataclass: five factories would take 0.2 us of a claim's 13.
+    Each claim makes one, so it is not a dataclass: five factories would take 0.2 us of a claim's 13.
 
     Attributes:
         claimed: Stamped already; the token says by which request.

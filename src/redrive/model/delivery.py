@@ -30,7 +30,7 @@ class LinePosition(enum.IntEnum):
 
 @dataclass(slots=True)
 class Delivery:
-    """One message owed to one consumer, as the store returns it to whoever claims it or looks at it."""
+    """One message owed to one consumer, as the store returns it from a claim or a look."""
 
     queue_id: int  # The queue it stands in
     seq: int  # Sequence number, assigned on arrival; grows over the whole store and over restarts

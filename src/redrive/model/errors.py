@@ -3,7 +3,7 @@
 RedriveError
 ├── NotFound              the queue, topic, task … is not there
 ├── AlreadyExists         a resource of that name stands, and differs
-├── Conflict              somebody changed the resource since it was read: read again, decide again
+├── Conflict              the resource changed since it was read: read again, decide again
 ├── KeyUnusable           the key that messages are encrypted with cannot be used now
 ├── Refused               the request cannot be carried out in the present state
 │   ├── InFlightLimit     too many messages of the queue are in flight
@@ -28,7 +28,7 @@ class Conflict(RedriveError):  # noqa: N818 - see NotFound
     """The resource changed since it was read.
 
     Attributes:
-        kind: Of the document that changed; empty where it is not said.
+        kind: Of the document that changed; empty if it is not said.
         key: Of that document, or the beginning of keys that had to be free.
     """
 
@@ -42,7 +42,7 @@ class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
     """The key that messages are encrypted with cannot be used, or not by this caller.
 
     Attributes:
-        code: The reason, in the words of the service that has the key; empty where nobody asked it.
+        code: The reason, in the words of the service that has the key; empty if nobody asked it.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

@@ -46,7 +46,7 @@ class Request:
     client_host: str = "127.0.0.1"  # The peer's address, for `aws:SourceIp`
     # Set by whoever waits on the caller's behalf; called by the front when the connection is lost.
     on_gone: Callable[[], None] | None = None
-    # Filled in by the request's protocol for the log of requests; None where there is no such log.
+    # Filled in by the request's protocol for the log of requests; None if there is no such log.
     record: RequestRecord | None = None
 
     @property

@@ -88,7 +88,7 @@ class MetricPoint:
 
     series: Series  # Of what
     at: int  # The moment (ms): a minute's beginning, or a second's where a metric is that fine
-    unit: str  # In the facade's own words; empty where the series says it
+    unit: str  # In the facade's own words; empty if the series says it
     statistics: Statistics  # The measurement
     # The values themselves and how often each came, where they are to be kept for percentiles.
     values: Mapping[float, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A pace: at most so many a second, evenly spread, whoever takes them."""
+"""A pace: at most so many a second, evenly spread over all callers."""
 
 from typing import NamedTuple
 

@@ -138,7 +138,7 @@ class RetrySchedule:
     """
 
     stages: tuple[Stage, ...]  # In order; empty for no retry at all
-    # Attempts including the first; None where the stages alone say when it ends.
+    # Attempts including the first; None if the stages alone say when it ends.
     attempts_max: int | None = None
     # How long after publication an attempt may still begin. It is looked at only when an attempt falls due
     # (`expired`), so a delivery can wait past it. None for no limit.

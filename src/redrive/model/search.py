@@ -1,4 +1,4 @@
-"""Search: the terms that somebody types become a predicate over deliveries.
+"""Search: the terms of a search box become a predicate over deliveries.
 
 `text`, `"two words"`, `body.order:7001`, `body.total:>500`, `attr.event_type:rental.*`, `reason:server_error`,
 `status:5xx`, `attempts:>3`, `size:>64k`, `since:2h`, `until:2026-11-22`, `id:6f1c2a9e`, `group:customer-7`. A blank means

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# In order of their codes, 32 to a row and a half; 0x1B leads to the second table and is no character.
+# In order of their codes, 32 to a row and a half; 0x1B leads to the second table and is not a character.
 _DEFAULT: Final = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
     " !\"#¤%&'()*+,-./0123456789:;<=>?"

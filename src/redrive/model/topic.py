@@ -14,7 +14,7 @@ _PASSWORD: Final = re.compile(r"^(\w+://[^/?#:]*:)[^/?#]*@")
 
 
 def without_password(url: str) -> str:
-    """A URL as anybody may see it: `https://user:****@host/`."""
+    """A URL without secrets: `https://user:****@host/`."""
     return _PASSWORD.sub(r"\1****@", url)
 
 
@@ -109,7 +109,7 @@ class Subscription(Document):
 
     @property
     def endpoint_shown(self) -> str:
-        """The endpoint as anybody may see it: `https://user:****@host/`, without the password that a URL may carry."""
+        """The endpoint with its password masked: `https://user:****@host/`."""
         return without_password(self.endpoint)
 
     @property

@@ -58,7 +58,7 @@ _LOOK_SECONDS: Final = 10
 
 
 async def warn_of_jumps(now: Callable[[], int]) -> None:
-    """Warn whenever wall time moves otherwise than time passes: it was set, or the machine slept; until cancelled.
+    """Warn when the wall clock jumps (it was set, or the machine slept), until cancelled.
 
     Everything that waits does so until a moment of wall time.
 
@@ -74,9 +74,9 @@ async def warn_of_jumps(now: Callable[[], int]) -> None:
         if abs(jump_ms) < _JUMP_MS:
             continue
         effect = (
-            "what was in flight or delayed comes back that much later"
+            "in-flight and delayed messages come back that much later"
             if jump_ms < 0
-            else "what was in flight or delayed comes back that much earlier"
+            else "in-flight and delayed messages come back that much earlier"
         )
         logger.warning("clock.jumped seconds=%+.1f: %s", jump_ms / 1000, effect)
 

@@ -86,7 +86,7 @@ class SimulatedClock:
         settle: Callable[[], Awaitable[None]],
         is_settled: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Move on, stopping at each moment something is due, until what it set off has settled.
+        """Advance, stopping at each due time until the work that it triggered has settled.
 
         Args:
             milliseconds: So far.

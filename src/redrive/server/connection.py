@@ -38,7 +38,7 @@ class Shared:
     held: ClientLoad  # Memory that its requests hold
     # How large a body may be, by its head; None: any may be as large as the limits have it.
     body_bound: BodyBound | None = None
-    # Told of each request that is answered here because it is no whole request, and whose it was.
+    # Told of each request that is answered here because it is not a whole request, and whose it was.
     on_refused: OnRefused | None = None
     connections: set["Connection"] = field(default_factory=set)  # Those that are open
     is_draining: bool = False  # Every response is the last of its connection
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
             pieces = shared.renderer.pieces(reply, request.method, connection)
         except Exception as error:  # noqa: BLE001  a response that cannot be written is the handler's failure too
             pieces = shared.renderer.pieces(self._failure(request, error), request.method, connection)
-        # Before writing, which may find the client stalled and set a deadline of its own.
+        # Before writing, which may find the client stalled and set its own deadline.
         self.deadline = shared.loop.time() + shared.limits.keep_alive_seconds
         for piece in pieces:
             self._transport.write(piece)

@@ -57,7 +57,7 @@ class Exposition:
         self._writing: asyncio.Task[str] | None = None
 
     async def text(self) -> str:
-        """All families, each with its HELP and TYPE; whoever asks while they are written gets the same.
+        """All families, each with its HELP and TYPE; concurrent requests share one result.
 
         Ten scrapes at once of 3,000 queues and topics took one turn of the event loop of 0.27 s. Now they take what one
         takes, 25 ms, in turns of some milliseconds.
@@ -231,7 +231,7 @@ Sample = tuple[str, float]
 
 
 def labels(pairs: Pairs) -> str:
-    """Labels as they stand behind a name; nothing where there are none."""
+    """Labels as they stand behind a name; nothing if there are none."""
     return "{" + _joined(pairs) + "}" if pairs else ""
 
 

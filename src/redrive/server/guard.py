@@ -103,7 +103,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-_OWN_SITES: Final = frozenset({"same-origin", "none"})  # "none": somebody typed the address
+_OWN_SITES: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
 _SHOWN_CHARS_MAX: Final = 100
 #: Where links out of messages lead, which people click in their mail: they carry a token that nobody can guess.
 _LINK_PATH: Final = "/eventsubscriptions/"
@@ -116,7 +116,7 @@ class RefusalCounter(Protocol):
     """Counts refused requests, and tells the log."""
 
     def add(self, reason: str, *, address: str, identity: str) -> None:
-        """Count one, of somebody at an address who says to be this."""
+        """Count a refusal by address and claimed identity."""
         ...
 
 
@@ -241,7 +241,7 @@ class Scrapers:
         self._refusals = refusals
 
     def refusal(self, request: Request) -> Response | None:
-        """The answer to somebody who may not; None for those who may."""
+        """The refusal of a caller without permission; None if the caller has it."""
         if not self._token and not self._runs_functions and _is_local(request):
             return self._guard.refusal(request)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

@@ -87,7 +87,7 @@ class HttpFront:
         new_request_id: Names a failure, in the log and in the answer.
         body_bound: How large the body of a request may be, where it is larger than anybody's may; None: as the limits
             have it.
-        on_refused: Told of each request that is no whole request, with the client's address and how it is answered.
+        on_refused: Told of each request that is not a whole request, with the client's address and how it is answered.
     """
 
     def __init__(

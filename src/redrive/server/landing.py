@@ -53,10 +53,10 @@ To list its messages without receiving them:
 
 
 def signpost(request: Request, console: str = "", services: Sequence[str] = ()) -> Response | None:
-    """The way on for a person who came by a browser or by habit; None for everybody else.
+    """A landing page or redirect for a browser; None for API clients.
 
     Args:
-        request: Anybody's.
+        request: Any request.
         console: The path of the web console, where browsers are led; empty: there is none.
         services: Those of AWS that are offered.
     """

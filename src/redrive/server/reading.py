@@ -124,7 +124,7 @@ class RequestReader:
 
     @property
     def takes_chunks(self) -> bool:
-        """True if whoever asked last understands a body in chunks."""
+        """True if the latest client understands chunked bodies."""
         return bool(self._parser.get_http_version() == "1.1")
 
     def feed(self, chunk: bytes) -> None:

@@ -93,7 +93,7 @@ class Renderer:
 
 
 def content_length(count: int | None) -> bytes:
-    """The header line of a body's length; nothing where that is not known."""
+    """The header line of a body's length; nothing if that is not known."""
     return b"" if count is None else b"Content-Length: %d\r\n" % count
 
 
@@ -136,7 +136,7 @@ class BodyWriter:
         Args:
             transport: To the client.
             response: One with parts, which are closed at the end, or when the client has gone.
-            chunked: False where the body has a length, and for HTTP/1.0, where it ends with the connection.
+            chunked: False if the body has a length, and for HTTP/1.0, where it ends with the connection.
             on_end: Told whether the body is whole.
         """
         self._transport = transport

@@ -33,7 +33,7 @@ class RequestLog:
         """
         self._handler = handler
         self._monotonic = monotonic
-        # Whatever the level of the rest is: this log has a setting of its own.
+        # Whatever the level of the rest is: this log has its own setting.
         logger.setLevel(logging.INFO)
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
@@ -43,7 +43,7 @@ class RequestLog:
         return observed(self._handler, request, partial(self._log, request, began, body_bytes))
 
     def refused(self, client_host: str, refusal: RefusedRequestError) -> None:
-        """Log a request that was no whole request: nobody answers it but the front."""
+        """Log a request that was not a whole request: nobody answers it but the front."""
         fields = {"client": client_host, "status": refusal.status, "error": refusal.message}
         logger.info("request.refused", extra={"fields": fields})
 

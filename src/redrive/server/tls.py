@@ -143,7 +143,7 @@ def _key_id(certificate: x509.Certificate) -> bytes | None:
 
 
 def _read(path: Path) -> _Identity | None:
-    """The key and certificate in `path`, or None where they are missing or spoilt: they are only made again."""
+    """The key and certificate in `path`, or None if they are missing or spoilt: they are only made again."""
     try:
         pem = path.read_bytes()
         key = serialization.load_pem_private_key(pem, password=None)

@@ -140,7 +140,7 @@ _CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
 }
 
 
-# Settings that are allowed and that somebody may regret: said once, when the server starts.
+# Allowed but risky settings: logged once, when the server starts.
 
 
 def risks(settings: Settings) -> Iterator[str]:

@@ -323,7 +323,7 @@ class Settings:
 
     @property
     def forbids_private(self) -> bool:
-        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
+        """True if private addresses are refused as endpoints: any client could subscribe them."""
         return self.forbid_private_endpoints or self._is_reached
 
     @property
@@ -341,7 +341,7 @@ class Settings:
     def _is_reached(self) -> bool:
         """True if others than the machine's own user reach this server.
 
-        One on loopback that asks for signatures or has a public URL is no developer's own: it is behind a proxy.
+        One on loopback that asks for signatures or has a public URL is not a developer's own: it is behind a proxy.
         """
         return self.auth == "required" or bool(self.public_url) or not is_loopback(self.host)
 

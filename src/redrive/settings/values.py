@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 
-class SettingsInvalid(Exception):  # noqa: N818 - an answer to whoever starts the server
+class SettingsInvalid(Exception):  # noqa: N818 - a message for the operator
     """A setting is unknown or unusable; the message says which, and what to do."""
 
 
@@ -60,7 +60,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
 
 
 def hosts_of(url: str) -> Sequence[tuple[str, int | None]]:
-    """The hosts and ports that a URL names; a host is empty where it names none, which means a socket of this machine.
+    """The hosts and ports that a URL names; a host is empty if it names none, which means a socket of this machine.
 
     Raises:
         ValueError: A port is none.

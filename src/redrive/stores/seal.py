@@ -24,7 +24,7 @@ _KEY_ID: Final = "sealed_by"
 _CONTENT: Final = "content"
 
 
-class KeysUnusable(ValueError):  # noqa: N818 - an answer to whoever starts the server
+class KeysUnusable(ValueError):  # noqa: N818 - a message for the operator
     """The content of a key file is not a list of keys; the message says which line is not one."""
 
 
@@ -117,7 +117,7 @@ class Seal:
                 content[:_NONCE_BYTES], content[_NONCE_BYTES:], _associated_data(*resource[:2])
             )
         except InvalidTag:
-            raise StoreUnavailable(f"{name} was changed by somebody who does not have its key") from None
+            raise StoreUnavailable(f"{name} was changed without its key") from None
         return resource._replace(document=orjson.loads(document))
 
 

@@ -1,8 +1,8 @@
 """Audit: who did what by the console and Redrive's own routes, as log events that only Redrive writes and removes.
 
-Each account's region has a log group of its own, kept 400 days and out of reach of CloudWatch Logs. An entry carries the
+Each account's region has its own log group, kept 400 days and out of reach of CloudWatch Logs. An entry carries the
 digest of the one before it, so that a gap shows; it is on disk before whoever did it is answered. Two nodes that record
-in the same moment may both follow the same entry, which is no gap.
+in the same moment may both follow the same entry, which is not a gap.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _HIDDEN: Final = ":audit"  # behind a region: no caller of CloudWatch Logs names
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A change that somebody made."""
+    """A recorded change."""
 
     at: int  # When (ms)
     who: str  # Access key or principal; empty without authentication

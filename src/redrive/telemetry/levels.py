@@ -1,4 +1,4 @@
-"""Levels: how full queues and backlogs were at the last look, as far as anybody is shown them."""
+"""Levels: how full queues and backlogs were at the last look, as far as pages show them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ EMPTY: Final = Counts(0, 0, 0)
 
 
 def fullest(levels: Iterable[Level], number: int = SHOWN_MAX) -> list[Level]:
-    """The fullest by name, and all others as one: those that are private, and those beyond the number.
+    """The fullest levels by name, and one sum of the others: private ones, and those beyond the number.
 
     Of 100,000 levels that takes 0.1 s, so it is done when they are looked at and not when they are shown.
     """

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 # Lines that a store which is away has not taken yet; about as many megabytes as thousands. What is beyond is lost.
 WAITING_MAX = 50_000
 LINES_PER_CALL = 500  # one transaction's worth: about 3 ms of the store's time
-# Groups that nobody made by hand keep their events so long, until somebody says otherwise.
+# Default retention of groups that the server creates.
 RETENTION_DAYS = 30
 
 

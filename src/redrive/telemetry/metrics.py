@@ -324,12 +324,12 @@ class Metrics(Listener):
             self._gone.discard(name)
 
     def count(self, points: Iterable[MetricPoint]) -> None:
-        """Add points that somebody else counted, as if they had been counted here."""
+        """Add points that were counted elsewhere."""
         for point in points:
             self._wait((point.series, point.at)).add_statistics(point.statistics)
 
     def add(self, group: SeriesGroup, value: float, at: int) -> None:
-        """Add a sample of that moment (ms) that somebody else counts, to each series of a group."""
+        """Add a sample of that moment (ms), counted elsewhere, to each series of a group."""
         minute = group, at - at % MINUTE_MS
         accumulator = self._groups.get(minute)
         if accumulator is None:

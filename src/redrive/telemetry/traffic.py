@@ -62,7 +62,7 @@ class TrafficByPlace:
 
 
 def scope_series(owner: ResourceName, counter: str) -> Series:
-    """A counter of a scope; it is no account's, so that nobody finds it among the metrics of one."""
+    """A counter of a scope; it is not an account's, so that nobody finds it among the metrics of one."""
     return Series("", "", SCOPE, counter, (("account", owner.account), ("region", owner.region)))
 
 
@@ -78,8 +78,8 @@ def _of_topic(topic: TopicAccumulators) -> Traffic:
 # Arrivals of dead letters: how many each dead-letter queue took, and all of a scope together, minute by minute.
 #
 # A dead letter's row does not say when it came, and is gone once somebody sent it back. What came by hand, by a
-# redrive, or was set aside is no arrival. All nodes add to the same series; of a minute in which nothing came there
-# is no point.
+# redrive, or was set aside is not an arrival. All nodes add to the same series; of a minute in which nothing came there
+# is not a point.
 
 _TAKEN: Final = "dead_letters_taken"
 

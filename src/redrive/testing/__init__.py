@@ -1,4 +1,4 @@
-"""Public aids for tests: virtual time, a clock to be moved by hand, and a pytest plugin with a server of its own."""
+"""Public aids for tests: virtual time, a clock to be moved by hand, and a pytest plugin with its own server."""
 
 from redrive.runtime.simulated import SimulatedClock
 from redrive.testing.server import RedriveClock, RedriveServer

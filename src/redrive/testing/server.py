@@ -1,4 +1,4 @@
-"""A server for tests: the real one in a process of its own, in memory, on a clock that a test moves.
+"""A server for tests: the real one in its own process, in memory, on a clock that a test moves.
 
 Only the standard library is needed to talk to it; its services are for the clients that people have.
 """

@@ -102,7 +102,7 @@ class Worker(Siblings):
         self._task = asyncio.create_task(self._listen(read_metrics, retire, stop), name="redrive-worker")
 
     async def say_last(self, metrics: str) -> None:
-        """Leave behind what was counted."""
+        """Send the final metrics to the supervisor, and close."""
         self._channel.send("last", text=metrics)
         await self._channel.flush()
         if self._task is not None:

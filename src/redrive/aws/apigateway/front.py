@@ -138,7 +138,7 @@ class ApiFront:
 
 
 def _counted_method(exchange: Exchange, settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The method of a REST API that has metrics of its own; None: it has none."""
+    """The method of a REST API that has its own metrics; None: it has none."""
     own = settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
     return (exchange.route, exchange.method) if exchange.method and own.get("metricsEnabled") else None
 

@@ -31,7 +31,7 @@ class CloudWatch(OfferedService):
         Args:
             store: Where metrics are.
             engine: Where dashboards and alarms are.
-            settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
+            settle: Flushes this node's counts to the store before a read.
             alarms: The alarms.
         """
         reading = MetricReader(store, settle)

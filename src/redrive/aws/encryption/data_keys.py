@@ -64,8 +64,8 @@ class DataKeys:
         """Ask KMS by these.
 
         Args:
-            calls: Asks it in the name of callers.
-            inside: Asks it in nobody's name.
+            calls: Calls KMS in the name of callers.
+            inside: Calls KMS for the server itself, without a principal.
             root: The root key, for queues without a key of a customer's.
             runtime: Clock, and random numbers for nonces.
         """
@@ -134,7 +134,7 @@ class DataKeys:
         service: str,
         keys: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Call KMS for somebody, through a service.
+        """Call KMS on behalf of a principal, through a service.
 
         Raises:
             KeyUnusable: It refuses.

@@ -134,13 +134,13 @@ class Encryption:
     async def check_reader(
         self, principal: Principal, region: str, deliveries: Sequence[Delivery], reuse_ms: int
     ) -> None:
-        """Refuse to show messages, sealed or opened, to somebody who may not use their keys.
+        """Refuse to show messages, sealed or opened, to a principal without permission for their keys.
 
         Args:
-            principal: Who wants to see them.
+            principal: The reader.
             region: Where.
             deliveries: The messages.
-            reuse_ms: How long the right counts that was asked for.
+            reuse_ms: How long a granted permission is remembered.
 
         Raises:
             KeyUnusable: KMS refuses.

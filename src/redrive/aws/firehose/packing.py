@@ -1,4 +1,4 @@
-r"""Records as they wait: what came in one call is one delivery, each record in base64 on a line of its own.
+r"""Records as they wait: what came in one call is one delivery, each record in base64 on its own line.
 
 So a call of 500 records is one row of the store and not 500: as durable, and claimed and settled as one.
 """

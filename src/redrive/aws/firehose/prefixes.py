@@ -86,7 +86,7 @@ def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: date
     """The prefix of an object with what could not be processed.
 
     Args:
-        prefix: Of whole records: without a prefix of their own, errors are in a folder of it.
+        prefix: Of whole records: without their own prefix, errors are in a folder of it.
         error_prefix: As it was given; empty: none was.
         kind: Of the error: `processing-failed`.
         oldest: See `evaluated`.

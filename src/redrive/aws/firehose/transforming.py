@@ -174,7 +174,7 @@ def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tup
     """The outcome and the content of each record, by its id.
 
     Raises:
-        TransformationFailed: The answer cannot be read, or names other records than the function was given.
+        TransformationFailed: The answer is malformed, or its records are not those of the batch.
     """
     try:
         listed = [_answer(each) for each in orjson.loads(payload)["records"]]

@@ -95,7 +95,7 @@ class TrustAll:
 
 
 class SigV4Verifier:
-    """Lets in whoever signs with a key of the keyring, and nobody else."""
+    """Accepts only requests that are signed with a key of the keyring."""
 
     def __init__(
         self, holders: Holders, clock: Clock, refusals: Refusals | None = None, region: str = "us-east-1"

@@ -1,4 +1,4 @@
-"""Holders of access keys: accounts, users, and whoever has begun a session."""
+"""Holders of access keys: accounts, users, and sessions."""
 
 from dataclasses import dataclass
 
@@ -79,7 +79,7 @@ class Holders:
         return await self._identities.session(holder.session)
 
     def check_current(self, holder: Holder) -> None:
-        """Refuse a session that is over.
+        """Refuse an expired session.
 
         Raises:
             ExpiredToken: It is.

@@ -71,7 +71,7 @@ class Identities:
 
         Args:
             documents: What is configured.
-            restricts: Whether policies count; else whoever it is may do all that its account may.
+            restricts: Whether policies apply; otherwise every identity may do what its account may.
         """
         self._documents = documents
         self.restricts = restricts
@@ -109,7 +109,7 @@ class Identities:
         return role_session(session.role, session.unique_id, session.name, tags, permissions, keys, session)
 
     async def _federated(self, session: Session) -> Principal | None:
-        """A federated user, which may do what its session policies allow of what whoever let it in may do."""
+        """A federated user: its session policies restrict the permissions of the user who created the session."""
         user: User | None = None
         if session.user:
             user = await self._documents.get(USER, key_of(session.account, session.user))

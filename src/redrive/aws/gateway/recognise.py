@@ -33,7 +33,7 @@ class Recognised:
 
 
 def recognise(request: Request) -> Recognised | None:
-    """Return what an AWS request asks for, or None where it is none that can be told.
+    """Return what an AWS request asks for, or None if it is none that can be told.
 
     JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
     service is taken from the signature's scope, then from the host, then from the API version, and last from the
@@ -63,7 +63,7 @@ def service_named(request: Request) -> str | None:
 
 
 def action(request: Request) -> str:
-    """The operation that a form names; empty where it names none."""
+    """The operation that a form names; empty if it names none."""
     return search(request, _ACTION)
 
 

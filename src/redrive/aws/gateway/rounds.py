@@ -32,7 +32,7 @@ class Rounds:
         return f"Root={root};Sampled=0;Lineage={rounds}:{tag}"
 
     def following(self, header: str | None) -> str:
-        """The trace header of what a run brings about that was begun with `header`: the same trace, one round more."""
+        """The trace header for calls that follow from `header`: the same trace, one hop more."""
         counted = self.header(self.of(header) + 1)
         if not header:
             return counted
@@ -40,7 +40,7 @@ class Rounds:
         return ";".join([*others, counted.rpartition(";")[2]])
 
     def of(self, header: str | None) -> int:
-        """The rounds that a trace header counts; 0 where it comes from elsewhere."""
+        """The rounds that a trace header counts; 0 if it comes from elsewhere."""
         match = None if header is None else _LINEAGE.search(header)
         if match is None or not self.secret.is_tag(_PURPOSE, match[1], match[2]):
             return 0

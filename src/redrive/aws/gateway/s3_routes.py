@@ -42,13 +42,13 @@ def is_for_s3(request: Request) -> bool:
 
 
 def bucket_of_host(host: str) -> str | None:
-    """The bucket that a host names; None where it names none: then the path does."""
+    """The bucket that a host names; None if it names none: then the path does."""
     match = _match(_S3_HOST, host) or _match(_LOCAL_HOST, host)
     return None if match is None else match[1]
 
 
 def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:
-    """The operation of a request, with its bucket and its key as they stand in the URL; None where there is none."""
+    """The operation of a request, with its bucket and its key as they stand in the URL; None if there is none."""
     if request.query.count("&") >= _QUERY_FIELDS_MAX:
         return None
     parameters = _bucket(request)

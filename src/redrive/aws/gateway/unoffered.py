@@ -60,7 +60,7 @@ class _UnofferedCall(NamedTuple):
 
 
 def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Response | None:
-    """The answer to a request that no offered service recognises; None where it is not one to AWS."""
+    """The answer to a request that no offered service recognises; None if it is not one to AWS."""
     request_target = _call_of(request)
     if request_target is None:
         return None

@@ -67,7 +67,7 @@ class AccessKeyOperations:
         return {}
 
     async def get_access_key_last_used(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccessKeyLastUsed.html; nobody writes it down."""
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccessKeyLastUsed.html; last use is not recorded."""
         key = await self._resources.documents.get(USER_KEY, params["AccessKeyId"])
         if key is None or key.account != call.account:
             raise _missing(params)

@@ -96,7 +96,7 @@ class ResourceAttribute(Generic[R]):
     show: Callable[[R], str | None] | None = None
 
     def shown(self, resource: R) -> str | None:
-        """The text that callers see; None for an attribute that is not shown."""
+        """The value for callers, as text; None if it is not returned."""
         if not self.applies(resource):
             return None
         if self.show is not None:
@@ -133,7 +133,7 @@ class AttributeTable(Generic[R]):
         return self._attributes.keys()
 
     def complaint(self, name: str, text: str) -> str:
-        """The complaint about a value, with its bounds; empty where the attribute has none."""
+        """The complaint about a value, with its bounds; empty if the attribute has none."""
         attribute = self._attributes.get(name)
         return "" if attribute is None else attribute.reader.complaint.format(text)
 

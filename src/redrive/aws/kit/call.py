@@ -1,4 +1,4 @@
-"""A call: one operation somebody asked for, with all that a facade may want to know of it."""
+"""A call: one requested operation with its context."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Call:
     now: int  # When it came in (ms)
     id: str  # The request id of its answer
     base_url: str  # Prefix of URLs in the answer
-    # Condition keys that a service adds which calls for somebody; None: nothing was added.
+    # Condition keys that a service adds to calls on behalf of a user; None: there are none.
     further_keys: Mapping[str, Values] | None = None
     # The dead letter that a message is which a service sends; None: it is nobody's.
     died: DeathRecord | None = None

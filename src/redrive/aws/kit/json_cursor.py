@@ -99,7 +99,7 @@ class JsonCursor:
         return value
 
     def integer(self, name: str, least: int, most: int | None = None) -> int | None:
-        """The whole number of a member, within a range; None where it is left out.
+        """The whole number of a member, within a range; None if it is left out.
 
         Raises:
             Exception: The reader's: it is no such number.

@@ -1,6 +1,6 @@
 """Messages as SQS and SNS both have them: group and deduplication ids, attributes, and batches.
 
-Both services check the same things in the same order, in words of their own: a check takes the words as a parameter.
+Both services check the same things in the same order, in their own words: a check takes the words as a parameter.
 """
 
 import re

@@ -8,7 +8,7 @@ def is_nested_deeper(document: Any, levels_max: int) -> bool:
     """True if a document has more levels of objects and lists than these; counted without recursion.
 
     Args:
-        document: As JSON and YAML are read; a document that is no object and no list has one level.
+        document: As JSON and YAML are read; a document that is not an object and no list has one level.
         levels_max: The levels that are allowed.
     """
     level, depth = [document], 0

@@ -1,7 +1,7 @@
 """Pages of lists, once for every service: the names of their members come from botocore's published paginators.
 
 A token is the place of the last item on its page with a digest of it and of its operation, so one that was damaged, or
-that another list or another service gave out, is refused. It is no secret: whoever may list may begin anywhere.
+that another list or another service gave out, is refused. It is not a secret: whoever may list may begin anywhere.
 """
 
 import re
@@ -19,7 +19,7 @@ from redrive.aws.wire.shapes import Structure
 
 T = TypeVar("T")
 _DIGEST_BYTES = 6
-_COUNT = re.compile(r"[0-9]{1,9}")  # anybody can make a token, and Python reads no number of 5,000 digits
+_COUNT = re.compile(r"[0-9]{1,9}")  # tokens can be forged, and Python refuses numbers of 5,000 digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re2
 
 
 def compiled(pattern: str | bytes, *, memory_bytes: int | None = None, **options: Any) -> Any:
-    """An expression in RE2's syntax; what is wrong with it is no line of the server's log.
+    """An expression in RE2's syntax; what is wrong with it is not a line of the server's log.
 
     Args:
         pattern: The expression.

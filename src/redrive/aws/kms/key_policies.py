@@ -18,7 +18,7 @@ _LOCKOUT: Final = "The new key policy will not allow you to update the key polic
 
 
 def default_policy(account: str) -> str:
-    """The policy of a key whose maker gives none: the account may everything, and lend it by its own policies."""
+    """The policy of a key created without one: the account has full access, and delegates it by IAM policies."""
     statement = {
         "Sid": "Enable IAM User Permissions",
         "Effect": "Allow",

@@ -18,7 +18,7 @@ from redrive.model.names import ResourceName
 logger = logging.getLogger(__name__)
 
 MANAGED_PREFIX: Final = "alias/aws/"
-#: The services that have a key of their own in each account; `alias/aws/` and the name.
+#: The services that have their own key in each account; `alias/aws/` and the name.
 _MANAGED: Final = {
     *(
         "acm",
@@ -213,7 +213,7 @@ def _without_expired(key: KmsKey, now: int) -> KmsKey:
 
 
 def _managed_policy(name: ResourceName, service: str) -> str:
-    """Whoever is of the account may use the key through the service, and nobody otherwise; nobody may change it."""
+    """Principals of the account may use the key through the service only; no one may change it."""
     through = {
         "StringEquals": {
             "kms:CallerAccount": name.account,

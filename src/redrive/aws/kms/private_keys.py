@@ -35,7 +35,7 @@ def loaded(content: bytes) -> PrivateKeyTypes:
 
 
 def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
-    """True if the numbers of a key that somebody brings belong together; its primes are tested once each, for 20 ms."""
+    """True if the numbers of an imported key belong together; its primes are tested once each, for 20 ms."""
     numbers = private.private_numbers()
     n, e = numbers.public_numbers.n, numbers.public_numbers.e
     p, q, d = numbers.p, numbers.q, numbers.d
@@ -119,10 +119,10 @@ def is_signature(
 
 
 def agreed(content: bytes, other: bytes) -> bytes:
-    """The secret of a private key with somebody's public one (SubjectPublicKeyInfo, DER): the x coordinate.
+    """The shared secret of a private key and another public key (SubjectPublicKeyInfo, DER): the x coordinate.
 
     Raises:
-        AwsError: `ValidationException` without a text (recorded): it is no public key of the same curve.
+        AwsError: `ValidationException` without a text (recorded): it is not a public key of the same curve.
     """
     private = loaded(content)
     if not isinstance(private, ec.EllipticCurvePrivateKey):

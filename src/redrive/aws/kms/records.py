@@ -53,7 +53,7 @@ class KmsKey(Document):
     manager: str = "CUSTOMER"  # `CUSTOMER`, or `AWS` for those behind `alias/aws/…`
     origin: str = "AWS_KMS"  # `AWS_KMS`, or `EXTERNAL` for imported material
     description: str = ""  # Free text
-    enabled: bool = True  # False once somebody disabled it
+    enabled: bool = True  # False while it is disabled
     deletion_at: int | None = None  # When it is deleted (ms), if that is scheduled
     deletion_days: int = 0  # The waiting period that was asked for
     rotation_days: int | None = None  # How often it is rotated by itself; None: not at all

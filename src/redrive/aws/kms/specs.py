@@ -26,7 +26,7 @@ class KeySpec:
     """A kind of key."""
 
     algorithms: Mapping[str, tuple[str, ...]]  # By the purpose that a key of the kind may have
-    usage: str = ""  # The purpose of a key whose maker names none; empty where one must be named
+    usage: str = ""  # The purpose of a key whose maker names none; empty if one must be named
 
 
 _RSA: Final = KeySpec({ENCRYPTS: _RSA_ENCRYPTION, SIGNS: _RSA_SIGNING})

@@ -27,7 +27,7 @@ ANY: Final = "..."
 class LogColumn:
     """One column."""
 
-    name: str  # Empty where the pattern gives none; `...` for any number of columns
+    name: str  # Empty if the pattern gives none; `...` for any number of columns
     tests: Sequence[Sequence[Test]]  # Every one of a group has to hold, for one of the groups
     regexes: int = 0  # The number of regular expressions among them
 
@@ -51,7 +51,7 @@ class Columns:
         self._gap = names.index(ANY) if ANY in names else None
 
     def words(self, message: str) -> dict[str, str] | None:
-        """The words of a message by their columns, `$name`; None where it does not match."""
+        """The words of a message by their columns, `$name`; None if it does not match."""
         words = [match[1] or match[2] or match[3] or "" for match in _WORD.finditer(message)]
         columns = self._columns
         if self._gap is not None:

@@ -53,7 +53,7 @@ class Logs(OfferedService):
         Args:
             engine: Where groups and streams are, and what brings events to functions; not open yet.
             store: Where events are.
-            settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
+            settle: Flushes this node's log events to the store before a read.
             services: Where functions and delivery streams are; those that are added later are found as well.
             identities: Where roles are.
             rounds: Counts the runs of functions that events lead to.

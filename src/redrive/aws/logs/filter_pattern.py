@@ -153,7 +153,7 @@ class _OnJson:
 
 
 def _read(message: str) -> Any:
-    """The message as JSON; None where it is none."""
+    """The message as JSON; None if it is none."""
     try:
         return orjson.loads(message)
     except orjson.JSONDecodeError:

@@ -59,7 +59,7 @@ def nought(_: Fields) -> Value:
 
 
 def number_of(value: Value) -> float | None:
-    """A value as a number; None where it is none."""
+    """A value as a number; None if it is none."""
     if isinstance(value, int | float):
         return float(value)
     try:
@@ -126,7 +126,7 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
 
 
 def calculated(first: Compute, others: Sequence[tuple[str, Compute]], row: Fields) -> Value:
-    """The result of operators one after the other; None where it has none."""
+    """The result of operators one after the other; None if it has none."""
     total = number_of(first(row))
     for sign, operand in others:
         number = number_of(operand(row))

@@ -182,7 +182,7 @@ def regexes_in(text: str) -> int:
 
 
 def text_at(document: Any, selector: str) -> str | None:
-    """The value of a member of a JSON document, as text; None where there is none, or the selector is none."""
+    """The value of a member of a JSON document, as text; None if there is none, or the selector is none."""
     if not _SELECTOR.fullmatch(selector):
         return None
     value = _value(document, _path(selector))

@@ -116,7 +116,7 @@ async def read_events(
     account: str = "",
     steps: Callable[[LogEvent], int] = lambda _: 1,
 ) -> tuple[list[LogEvent], Place | None]:
-    """The events of a query that are to be kept, and where to go on; None where the end was reached.
+    """The events of a query that are to be kept, and where to go on; None if the end was reached.
 
     Args:
         store: Where events are: asked once for each hundred that are looked at.

@@ -291,7 +291,7 @@ class QueuePolicies:
 # A policy sees the topic and its owner alone, so its answer holds until its text changes.
 @remembered(4096, 2048, longer_max=128)
 def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bool | None:
-    """The answer; None where it changes with time."""
+    """The answer; None if it changes with time."""
     if not OF_TIME.isdisjoint(stored_policy(policy).keys):
         return None
     return _allows(policy, queue, topic, _keys(queue, topic))

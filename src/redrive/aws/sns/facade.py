@@ -112,7 +112,7 @@ def _takes_attributes(operation: str) -> bool:
 
 
 def _roles(params: Structure) -> Iterator[tuple[str, str]]:
-    """The attributes that name roles; what is no role's ARN is left to the operation, which says so."""
+    """The attributes that name roles; what is not a role's ARN is left to the operation, which says so."""
     attributes = dict(params.get("Attributes") or params.get("attributes") or {})
     if "AttributeName" in params:
         attributes[params["AttributeName"]] = params.get("AttributeValue") or ""

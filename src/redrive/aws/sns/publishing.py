@@ -187,7 +187,7 @@ def _is_endpoint(arn: str) -> bool:
 
 
 def _platform_of(target: Topic | Subscription) -> str | None:
-    """The platform that a message is for alone; None where it is for anybody else."""
+    """The platform that a message is restricted to; None if it is not restricted."""
     if isinstance(target, Topic) or target.protocol != "application":
         return None
     return target.endpoint.split("/")[1]

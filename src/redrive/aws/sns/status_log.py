@@ -5,7 +5,7 @@ A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`,
 that many percent of the deliveries (`delivery_log`).
 
 The members and their order are those of the entries in the AWS blog's article on dead-letter queues and of recorded
-ones; a dead letter has an entry of its own, which counts its time from when it was handed over.
+ones; a dead letter has its own entry, which counts its time from when it was handed over.
 """
 
 import random

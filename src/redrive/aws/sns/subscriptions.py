@@ -141,7 +141,7 @@ class SubscriptionOperations:
         return {}
 
     async def _unsubscribe_in(self, draft: Draft, call: Call, subscription: Subscription) -> None:
-        """End a subscription; somebody who followed a link is told of it, and may object."""
+        """End a subscription; after an unsigned request by a link, its endpoint is notified and can restore it."""
         topics, subscriptions = self._engine.resources.topics, self._engine.resources.subscriptions
         may_leave = destinations.PROTOCOLS[subscription.protocol].asks and not subscription_state.is_locked(
             subscription
@@ -232,7 +232,7 @@ class SubscriptionOperations:
 
 
 def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> None:
-    """Warn of a subscription to an endpoint that this server cannot push to; SNS's answer has no place for it."""
+    """Warn of a subscription that this server is not set up to push to; SNS's answer has no field for it."""
     protocol = subscription.protocol
     if protocol == "sqs" or operations.is_set_up(protocol):
         return

@@ -1,4 +1,4 @@
-"""Batches: up to ten entries in one call, each with an answer of its own."""
+"""Batches: up to ten entries in one call, each with its own answer."""
 
 from collections.abc import Sequence
 from functools import cache, partial

@@ -15,7 +15,7 @@ def arn_of(name: ResourceName) -> str:
 
 
 def name_in_arn(arn: str) -> ResourceName | None:
-    """The queue an ARN means, or None where it is not a queue's."""
+    """The queue an ARN means, or None if it is not a queue's."""
     try:
         parsed = parse_arn(arn)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Readers of encrypted messages: whoever receives has to have the right to their keys."""
+"""Readers of encrypted messages need permission for their keys."""
 
 import logging
 from collections.abc import Sequence

@@ -132,7 +132,7 @@ def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
 
 
 def _check_deleted(entry: Entry, settled: Settled) -> None:
-    """A message already gone is no error; a FIFO claim that ran out is, whether somebody received anew or not."""
+    """A message that is already deleted is not an error; an expired claim of a FIFO queue is one."""
     if settled.reason in _EXPIRED:
         raise invalid("ReceiptHandle", entry["ReceiptHandle"], "The receipt handle has expired.")
 

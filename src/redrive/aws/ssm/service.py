@@ -16,7 +16,7 @@ from redrive.engine.engine import Engine
 
 
 async def _scopes(_: Engine, call: Call, _operation: str, params: Structure) -> Iterable[ResourceScope]:
-    """A selector (`name:3`) is no part of a name, and `a` and `/a` share an ARN."""
+    """A selector (`name:3`) is not a part of a name, and `a` and `/a` share an ARN."""
     own = f"arn:aws:ssm:{call.region}:{call.account}"
     names = values_of(params, "Name", "Names", "ResourceId")
     scopes = [

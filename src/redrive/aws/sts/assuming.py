@@ -106,7 +106,7 @@ class Assuming:
 
 
 def _packed(session: Session, credentials: Credentials) -> int:
-    """The part of the space for policies and tags that a session takes (%); 0: it has none."""
+    """The percentage of the space for policies and tags that a session uses; 0: it has neither."""
     if not (session.policies or session.policy_arns or session.tags):
         return 0
     return max(1, len(credentials.token) * 100 // TOKEN_CHARS_MAX)
@@ -123,7 +123,7 @@ def shown(credentials: Credentials) -> Structure:
 
 
 def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tags: Mapping[str, str]) -> None:
-    """Refuse whom the role does not trust, or whose own policies do not let assume it."""
+    """Refuse a caller that the role does not trust, or whose own policies do not allow it."""
     keys: dict[str, Values] = {"sts:rolesessionname": params["RoleSessionName"]}
     for name, key in (("ExternalId", "sts:externalid"), ("SourceIdentity", "sts:sourceidentity")):
         if params.get(name):
@@ -148,7 +148,7 @@ def _actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
 
 
 def _source_identity(params: Structure, before: Session | None) -> str:
-    """The identity that the session goes back to: once it was said, it stays."""
+    """The source identity of the session: once set, it cannot change."""
     identity: str = params.get("SourceIdentity") or ""
     inherited = "" if before is None else before.source_identity
     if identity and inherited and identity != inherited:

@@ -17,7 +17,7 @@ class Arn:
     partition: str  # `aws`, `aws-cn`, …
     service: str  # `sns`, `sqs`, …
     region: str  # Empty for global services, such as IAM
-    account: str  # Twelve digits; empty where the service leaves it out
+    account: str  # Twelve digits; empty if the service leaves it out
     resource: str  # All the rest, colons included
 
     @override

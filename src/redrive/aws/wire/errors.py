@@ -11,7 +11,7 @@ class AwsError(Exception):
 
     Attributes:
         code: The error shape's name, what JSON protocols print in `__type`.
-        message: The text for JSON protocols; empty where the real service prints none.
+        message: The text for JSON protocols; empty if the real service prints none.
         query_code: The code query protocols print, and `x-amzn-query-error` carries.
         query_message: The text for query protocols, where it differs from the JSON text.
         status: The HTTP status.

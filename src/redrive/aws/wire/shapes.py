@@ -75,7 +75,7 @@ class Member:
     name: str  # The model's name; for elements, keys and values `member`, `key` and `value`
     shape: Shape  # Shape of the member
     json_name: str
-    # The name in query requests and their XML, or None where the model gives no other name.
+    # The name in query requests and their XML, or None if the model gives no other name.
     query_name: str | None
     flattened: bool  # Whether query protocols leave the surrounding element out
     # Its place in a REST request or answer: `uri`, `querystring`, `header`, `headers`, `statusCode`; empty:

@@ -85,7 +85,7 @@ def check_theirs(call: ArmCall, *resources: ArmId) -> None:
     """Check that the resources a document refers to are the caller's as well.
 
     Raises:
-        AzureError: It is somebody else's.
+        AzureError: It belongs to another account.
     """
     for resource in resources:
         if not call.caller.manages(resource.subscription):

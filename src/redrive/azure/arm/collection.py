@@ -86,7 +86,7 @@ class ArmCollection(ABC, Generic[R]):
         return self._written(call, changed, "Updating", self._spec.patched or HTTPStatus.OK)
 
     async def delete(self, call: ArmCall) -> Response:
-        """Remove a resource with all that is in it; it is no error that there is none."""
+        """Remove a resource with all that is in it; it is not an error that there is none."""
         await self._remove(self._resource(call))
         return empty_answer(HTTPStatus.NO_CONTENT)
 

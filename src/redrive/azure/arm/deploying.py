@@ -271,7 +271,7 @@ class Deploying:
         self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
 
     async def _inner(self, planned: Planned, parameters: Any) -> "Deploying":
-        """A nested deployment, checked, with these parameters where it has a scope of its own."""
+        """A nested deployment, checked, with these parameters where it has its own scope."""
         properties = nested_properties(planned)
         if (link := properties.get("templateLink")) is not None:
             raise DeploymentFailed(planned.id, unread_link(link))

@@ -134,7 +134,7 @@ class DeploymentScope:
         """The number of rounds of a copy loop.
 
         Raises:
-            TemplateError: The count is no number, or too large.
+            TemplateError: The count is not a number, or too large.
         """
         count = self._evaluator.value(loop.get("count"))
         if not isinstance(count, int) or not 0 <= count <= COPIES_MAX:

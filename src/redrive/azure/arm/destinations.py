@@ -56,7 +56,7 @@ class DestinationForm:
 
     @property
     def is_webhook(self) -> bool:
-        """True if somebody may be there who has to agree first."""
+        """True if the endpoint must agree first."""
         return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
 
 

@@ -190,7 +190,7 @@ class EventSubscriptionOperations:
         accepted: documents.AcceptedSubscription,
         resource_id: str,
     ) -> HandshakeRequest | None:
-        """The question that an endpoint was asked; None where none is to be asked.
+        """The question that an endpoint was asked; None if none is to be asked.
 
         An endpoint that agreed once needs no second action by hand when something else is changed.
         """

@@ -38,7 +38,7 @@ class Planned:
     type: str
     names: set[str]  # Names for `dependsOn`, in lower case
     document: Mapping[str, Any]  # As the template has it
-    loop: Loop | None = None  # The round of the copy loop; None: it is no copy
+    loop: Loop | None = None  # The round of the copy loop; None: it is not a copy
     done: bool = False  # Whether it was made, or is only referred to
 
     @property
@@ -75,7 +75,7 @@ class NeededFirst(Exception):  # noqa: N818 - no failure
 
 
 def check_resource(resource: Any) -> None:
-    """Refuse what is no resource of a template.
+    """Refuse what is not a resource of a template.
 
     Raises:
         TemplateError: It lacks a type or a name, or a list in it is none.

@@ -165,7 +165,7 @@ def properties_of(record: Record) -> dict[str, Any]:
 
 
 def location_of(record: Record) -> str:
-    """A resource's location; empty where it has none."""
+    """A resource's location; empty if it has none."""
     location: str = _beside(record).get(_LOCATION, "")
     return location
 

@@ -1,6 +1,6 @@
 """Schemas of documents: each field that is sent has the right form, or is refused by name.
 
-A reader checks one field: it returns the value in the form that is kept, None where the document has none, and raises
+A reader checks one field: it returns the value in the form that is kept, None if the document has none, and raises
 `AzureError` for anything else.
 """
 

@@ -96,7 +96,7 @@ def is_over(subscription: Subscription, now: int) -> bool:
 
 
 def part_at(properties: Document, paths: tuple[Path, ...]) -> tuple[Path, Document]:
-    """The path and the value of the first part that stands at one of some paths; both are empty where none does.
+    """The path and the value of the first part that stands at one of some paths; both are empty if none does.
 
     Raises:
         AzureError: Something on the way is not an object.

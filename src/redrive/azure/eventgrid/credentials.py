@@ -75,7 +75,7 @@ class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says 
 class Guarded:
     """A resource that a request wants to open."""
 
-    account: str  # The Azure subscription, in lower case; empty where the request does not say
+    account: str  # The Azure subscription, in lower case; empty if the request does not say
     keys: Sequence[str]  # The access keys, in base64; none of a resource that does not exist
     path: str  # The path that names it at this server
     name: str  # Its name, which a host of its own would begin with

@@ -1,6 +1,6 @@
 """Delivery of dead letters to their stores: a subscription whose endpoint is a container, and blobs of many letters.
 
-Such a subscription stands beside the event subscription whose letters it gets, under an id of its own
+Such a subscription stands beside the event subscription whose letters it gets, under its own id
 (`names.dead_letter_store`).
 """
 
@@ -127,7 +127,7 @@ _LENGTH: Final = "content-length"
 
 
 def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
-    """The event that a blob of this name at this URL leads to; None where the container is nobody's."""
+    """The event that a blob of this name at this URL leads to; None if the container is nobody's."""
     container = ArmId.parse(fact.subscription.endpoint)
     account = None if container is None else container._replace(parts=container.parts[:2])
     topic = None if account is None else names.topic_name(account)

@@ -92,7 +92,7 @@ def reason_of(failure: str, attempts: int, settings: DeliverySettings) -> str:
 
 
 def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
-    """A letter that says what came of its last attempt, as far as anybody remembers."""
+    """A dead letter with the outcome of its last attempt, if known."""
     if not notes:
         return replace(letter, result=outcomes.ABORTED)
     last = max(notes, key=lambda note: note.number)

@@ -57,7 +57,7 @@ def read_array(content: bytes, schema: str) -> list[Event]:
 
 
 def check_is_object(event: object, schema: str) -> None:
-    """Refuse what is no object.
+    """Refuse what is not an object.
 
     Raises:
         Unacceptable: And where it is a text, why that usually is.

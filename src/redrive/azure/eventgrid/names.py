@@ -103,7 +103,7 @@ def subscription_id(name: str) -> str:
 
 
 def dead_letter_queue(topic: ResourceName, subscription: str) -> ResourceName:
-    """The queue that a subscription's dead letters stand in until somebody sends them back."""
+    """The queue that holds a subscription's dead letters until they are redriven."""
     return topic._replace(name=f"{DEAD_LETTERS}:{topic.name}:{subscription}")
 
 
@@ -155,7 +155,7 @@ class HostNames:
         self._changes = -1
 
     async def find(self, host: str, exists: Callable[[ResourceName], Awaitable[bool]]) -> ResourceName | None:
-        """The resource whose host that is, None where there is none.
+        """The resource whose host that is, None if there is none.
 
         Args:
             host: As it was sent, with the port.

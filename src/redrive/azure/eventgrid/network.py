@@ -42,7 +42,7 @@ class Network:
         return cls(tuple(read_mask(rule[MASK]) for rule in rules)) if rules else OPEN
 
     def admits(self, client_host: str) -> bool:
-        """True if who comes from an IP address may come in; what is no address may not, where there are masks."""
+        """True if who comes from an IP address may come in; what is not an address may not, where there are masks."""
         if self.masks is None:
             return True
         try:

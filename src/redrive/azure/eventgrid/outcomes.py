@@ -40,7 +40,7 @@ PROBATION: Final = "Probation"
 _INVALID_FUNCTION: Final = "InvalidAzureFunctionDestination"
 _NO_SESSION: Final = "SessionQueueNotSupported"
 _SERVICE_BUS: Final = frozenset({"ServiceBusQueue", "ServiceBusTopic"})
-_SESSION: Final = "session"  # a condition of its own is not what it has for a message without one, but words
+_SESSION: Final = "session"  # its own condition is not what it has for a message without one, but words
 
 _DELIVERED: Final = statuses(range(200, 205))
 _NEVER_AGAIN: Final = statuses(400, 403, 413)

@@ -104,7 +104,7 @@ def not_admitted(refusal: NotAdmitted, host: str) -> Unacceptable:
 
 
 def out_of_network(host: str, client_host: str) -> Unacceptable:
-    """Somebody from an address that the topic takes nothing from.
+    """A publisher's address that the topic does not accept.
 
     Args:
         host: What the client called the topic.

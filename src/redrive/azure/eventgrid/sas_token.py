@@ -22,7 +22,7 @@ _SHOWN_CHARS_MAX: Final = 64  # of what a stranger sent; the answer stands in a 
 _NARROW_BLANK: Final = "\u202f"
 
 
-_OWN_HOST: Final = ".eventgrid."  # within the host that a resource has of its own
+_OWN_HOST: Final = ".eventgrid."  # part of the resource's own host
 
 
 class TokenPlace(NamedTuple):

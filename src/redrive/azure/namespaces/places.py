@@ -1,6 +1,6 @@
 """Names of a namespace's topics and queues in the engine.
 
-A namespace is a document of its own; its topics are engine topics `namespaces:n:t`, and an event subscription in queue
+A namespace is its own document; its topics are engine topics `namespaces:n:t`, and an event subscription in queue
 mode is an engine queue `namespaces:n:t:s`, which publications are routed into at once. Their account and region are the
 Azure subscription and resource group, in lower case, as `redrive.azure.eventgrid.names` has it.
 """

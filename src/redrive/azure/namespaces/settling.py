@@ -146,7 +146,7 @@ class NamespaceSettling:
         Args:
             call: Carries the tokens.
             settle: Settles or extends the claims of the valid tokens.
-            counted: The end of the metrics' names; empty where there are none.
+            counted: The end of the metrics' names; empty if there are none.
             first_received_after: Tokens of events that were first received then (ms) or before fail.
         """
         failed: list[dict[str, Any]] = []

@@ -63,7 +63,7 @@ def unauthorized(message: str) -> AzureError:
 
 
 def forbidden(message: str) -> AzureError:
-    """Somebody who may not: 403."""
+    """The caller lacks permission: 403."""
     return AzureError(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
 
 

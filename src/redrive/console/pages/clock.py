@@ -1,4 +1,4 @@
-"""The simulated clock: time passes when somebody presses a button of its bar."""
+"""The simulated clock: time advances by the buttons of its bar."""
 
 from typing import Final
 

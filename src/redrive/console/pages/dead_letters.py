@@ -181,7 +181,7 @@ def source_text(source: Queue | Subscription) -> str:
 
 
 def azure_reason(letter: DeadLetter) -> str:
-    """The reason that Event Grid names for a dead letter of its own; empty for any other."""
+    """The reason that Event Grid names for its own dead letter; empty for any other."""
     subscription, failure = letter.from_subscription, letter.delivery.failure
     if subscription is None or failure is None or not names.is_event_topic(subscription.topic):
         return ""

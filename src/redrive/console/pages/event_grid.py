@@ -247,7 +247,7 @@ def _folder(subscription: Subscription, settings: DeliverySettings) -> str:
 
 
 def _without_secrets(destination: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A destination as anybody may see it: a webhook's URL may carry a key in its query."""
+    """A destination without secrets: a webhook's URL may carry a key in its query."""
     public = dict(destination)
     for name in ("endpointUrl", "endpointBaseUrl"):
         if isinstance(public.get(name), str):

@@ -68,7 +68,7 @@ def _create_command(visit: Visit) -> str:
 
 
 async def one(visit: Visit) -> Page:
-    """A mapping: its figures, its settings, and whether its filter takes a record that somebody typed."""
+    """A mapping: its figures, its settings, and whether its filter accepts a typed record."""
     mapping = await _mapping(visit)
     hour = await _hour(visit, [mapping])
     series = {result: [batch_series(mapping, result)] for result in BATCHES}

@@ -1,4 +1,4 @@
-"""The palette: names and message ids found as somebody types, as a list for the script and as a page without it."""
+"""The palette: names and message ids found while typing, as a list for the script and as a page without it."""
 
 import re
 from collections.abc import Sequence

@@ -48,7 +48,7 @@ def _setting_row(name: str, value: str, source: str) -> dict[str, str]:
 
 
 def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
-    """A node with the settings in which it differs from this one; each has a port of its own where they share a host."""
+    """A node with the settings in which it differs from this one; each has its own port where they share a host."""
     known = {name: value for name, value, _ in own.settings}
     differing = [name for name, value, _ in node.settings if known.get(name) != value]
     return {

@@ -48,7 +48,7 @@ class AwsCredentials:
         self._looked_at: int | None = None
 
     async def current(self) -> ReadOnlyCredentials | None:
-        """The keys to sign with now; None where there are none.
+        """The keys to sign with now; None if there are none.
 
         Raises:
             CredentialsUnavailable: They are said to be somewhere, and cannot be had from there.
@@ -136,7 +136,7 @@ class AwsClient:
 
     Args:
         http: Those connections.
-        where: The value of the settings for an ARN; None where they have none.
+        where: The value of the settings for an ARN; None if they have none.
         credentials: Those of the chain.
     """
 

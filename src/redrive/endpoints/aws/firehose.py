@@ -153,7 +153,7 @@ def _of_entry(entry: dict[str, Any], whole: Verdict) -> Verdict:
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict for all: the only one, or the first that is no success, with each as a part."""
+    """One verdict for all: the only one, or the first that is not a success, with each as a part."""
     if len(verdicts) == 1:
         return verdicts[0]
     shown = next(

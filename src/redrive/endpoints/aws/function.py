@@ -81,9 +81,9 @@ def _knows_no_events(answer: AwsAnswer) -> bool:
 
 
 def _busy(answer: AwsAnswer) -> Verdict | None:
-    """True if it is the answer of a runtime interface emulator that is busy: 400, and an empty body.
+    """The verdict on a busy runtime interface emulator, which answers 400 with an empty body; None for other answers.
 
-    Lambda itself never does without one.
+    Lambda's own errors always have a body.
     """
     if answer.status != HTTPStatus.BAD_REQUEST or answer.code or answer.text not in ("", "Bad Request"):
         return None

@@ -77,9 +77,9 @@ class AwsAnswer(NamedTuple):
 
     status: int
     text: str  # Its body
-    code: str = ""  # The name of its error; empty where it has none
+    code: str = ""  # The name of its error; empty if it has none
     message: str = ""  # Error message
-    request_id: str = ""  # Its name for the request; empty where it has none
+    request_id: str = ""  # Its name for the request; empty if it has none
     function_error: str = ""  # Error kind of a function that failed; empty otherwise
 
 

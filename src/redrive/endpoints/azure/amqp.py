@@ -32,7 +32,7 @@ class AmqpEndpoint(TimedEndpoint):
     Args:
         now: Milliseconds, for durations.
         rng: Makes the names of connections.
-        connection_string: Of the namespace of a resource id; None where the settings name none.
+        connection_string: Of the namespace of a resource id; None if the settings name none.
         ca_file: Certificates in PEM that are trusted besides the system's.
     """
 

@@ -1,7 +1,7 @@
 """One AMQP connection: what Proton makes of it, over the event loop's sockets.
 
 Proton is given the bytes that come and asked for those that go; it opens no socket, starts no thread and needs no TLS
-library, because the event loop has one. Every entity has a session of its own, since some brokers end the session
+library, because the event loop has one. Every entity has its own session, since some brokers end the session
 where others end the link.
 """
 
@@ -68,7 +68,7 @@ class _Entity:
 
     @property
     def under_way(self) -> list[Answer]:
-        """The answers that somebody waits for."""
+        """The awaited answers."""
         return [answer for answer in (*self.waiting, *self.sent.values()) if not answer.done()]
 
 

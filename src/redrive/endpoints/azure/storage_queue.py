@@ -39,7 +39,7 @@ class StorageQueueEndpoint(TimedEndpoint):
 
     Args:
         now: Milliseconds, for durations.
-        connection_string: Of the storage account of a resource id; None where the settings name none.
+        connection_string: Of the storage account of a resource id; None if the settings name none.
         ca_file: Certificates in PEM that are trusted besides the system's.
     """
 

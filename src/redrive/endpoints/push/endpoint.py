@@ -46,7 +46,7 @@ class PushEndpoint(TimedEndpoint):
     sends: `service` (`adm`, `apns`, `apns_sandbox` or `fcm`), `credential`, and where the service wants them `principal`
     and `team`; those whose names begin with `apns-` go to Apple beside the body. They hold secrets.
 
-    An attempt's reason is MISSING where the token is no device's, DENIED where the service does not know the
+    An attempt's reason is MISSING where the token is not a device's, DENIED where the service does not know the
     application by its credentials. An identifier `token` is the device's token from then on.
 
     Args:

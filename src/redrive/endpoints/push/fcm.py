@@ -60,7 +60,7 @@ class Fcm:
         """Post it.
 
         Raises:
-            CredentialsUnusable: The credential is no service account's file.
+            CredentialsUnusable: The credential is not a service account's file.
             Refused: Google gives the account no access token.
         """
         account = _read(push_request.headers["credential"])

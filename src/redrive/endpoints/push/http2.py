@@ -1,6 +1,6 @@
 """One HTTP/2 connection: what h2 makes of it, over the event loop's sockets.
 
-h2 is given the bytes that come and asked for those that go. Every request has a stream of its own; as many are under
+h2 is given the bytes that come and asked for those that go. Every request has its own stream; as many are under
 way as the service allows, and the others wait for their turn.
 """
 

@@ -85,7 +85,7 @@ def denied(text: str, status: int = 0) -> Verdict:
 
 
 def word_in(text: str, member: str) -> str:
-    """A text within an answer's object; empty where there is none."""
+    """A text within an answer's object; empty if there is none."""
     word = _object(text).get(member)
     return word if isinstance(word, str) else ""
 

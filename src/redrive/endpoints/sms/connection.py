@@ -69,7 +69,7 @@ class SmsConnection(KeptConnection):
         return answer
 
     def probe(self) -> None:
-        """Ask for a sign of life; without one it is closed, however often somebody asks meanwhile."""
+        """Probe the connection; without an answer it is closed. Concurrent probes are one."""
         if not self._probing:
             self._probing = True
             self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))

@@ -166,7 +166,7 @@ class SmsEndpoint(TimedEndpoint):
     # ---- the session -------------------------------------------------------------------------------------------
 
     async def _connected(self) -> SmsConnection:
-        """The session; whoever gives up waiting for it leaves it to the others."""
+        """The session, shared by all callers: a cancelled caller does not cancel it."""
         opening = self._opening
         if opening is None or (_is_over(opening) and not self._pause):
             opening = self._opening = asyncio.create_task(self._open())

@@ -1,7 +1,7 @@
 """SMPP 3.4 on the wire: the ten kinds of unit that a sender of text messages writes or reads.
 
 Section numbers are those of "Short Message Peer to Peer Protocol Specification v3.4". Whatever a message centre makes of
-its own (statuses from 0x400, parameters it has no business sending) is read and kept, and is no error.
+its own (statuses from 0x400, parameters it has no business sending) is read and kept, and is not an error.
 """
 
 import struct
@@ -169,7 +169,7 @@ class Delivered(NamedTuple):
 
     source: Address  # Sender
     destination: Address  # Recipient
-    is_text: bool  # It is no receipt
+    is_text: bool  # It is not a receipt
     coding: int  # Data coding of the text
     octets: bytes  # The text, without a header
 

@@ -14,7 +14,7 @@ from redrive.model.attempt import AttemptResult
 
 
 class BindRefused(ConnectionError):  # noqa: N818 - said of a bind
-    """The centre would not have us; a matter of settings, which somebody may mend in time."""
+    """The message centre refused the login: an error of settings, which can be mended in time."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(_text(status, words))

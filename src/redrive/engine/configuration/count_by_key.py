@@ -1,4 +1,4 @@
-"""Tallies: how many documents there are of some sort, without reading them all whenever somebody asks.
+"""Tallies: the number of documents of a kind, without reading them all for each request.
 
 A tally is read once, document by document. From then on it is told which documents changed, on whichever node, and
 reads only these again before it answers: a topic's thousand subscriptions cost 5 ms at first and nothing after.

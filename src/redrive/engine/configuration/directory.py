@@ -89,7 +89,7 @@ class Directory:
         return None if versioned is None else versioned[1]
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
-        """The value, or None where there is none."""
+        """The value, or None if there is none."""
         return (await self.versioned(kind, key))[1]
 
     async def get_stored(self, kind: DocumentKind[T], key: str) -> T | None:
@@ -97,7 +97,7 @@ class Directory:
         return await self.transact(lambda draft: draft.get(kind, key))
 
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
-        """The value with its version; 0 and None where there is none."""
+        """The value with its version; 0 and None if there is none."""
         known = self._known.get((kind.name, key))
         if known is not None:
             return known
@@ -232,7 +232,7 @@ class Directory:
         await self.write([Creation(kind, key, value)])
 
     async def update(self, kind: DocumentKind[T], key: str, change: Callable[[T], T]) -> T:
-        """Replace a value by what `change` makes of it; `change` may be called again when somebody was faster.
+        """Replace a value by what `change` makes of it; `change` may be called again after a concurrent change.
 
         Raises:
             NotFound: It is not there (any more).

@@ -23,7 +23,7 @@ class Reader(Protocol):
         ...
 
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
-        """The value with its version; 0 and None where there is none."""
+        """The value with its version; 0 and None if there is none."""
         ...
 
     async def stored(

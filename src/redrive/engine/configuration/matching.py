@@ -161,7 +161,7 @@ class SubscriptionMatchers:
             self._interests.clear()
 
     def changed(self, key: str) -> None:
-        """This node made or changed a subscription: what the directory remembers of it holds."""
+        """A subscription changed on this node: take its filter from the directory's memory."""
         current: Subscription | None = self._directory.known(self._kind, key)
         interest = self._interests.get(_topic_of(key))
         if current is None or interest is None:

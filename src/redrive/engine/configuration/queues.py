@@ -52,7 +52,7 @@ class Queues:
         return await self._directory.get(QUEUE, name.key)
 
     async def get_stored(self, name: ResourceName) -> Queue | None:
-        """As `get`, of the store: whoever answers "it is there already" does not trust this node's memory."""
+        """As `get`, from the store: an answer "it exists already" must not rest on this node's memory."""
         return await self._directory.get_stored(QUEUE, name.key)
 
     async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Queue]:
@@ -66,7 +66,7 @@ class Queues:
         return [queue for queue in queues if queue is not None]
 
     async def all_after(self, key: str, limit: int) -> list[Queue]:
-        """Queues of anybody, by key."""
+        """Queues of all accounts, by key."""
         return await self._directory.find(QUEUE, "", key, limit)
 
     async def sources_of(self, target: ResourceName) -> list[Queue]:
@@ -169,7 +169,7 @@ class Queues:
     async def label(
         self, name: ResourceName, change: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
-        """Change a queue's tags, which is no change of the queue itself."""
+        """Change a queue's tags, which is not a change of the queue itself."""
         await self._directory.update(
             QUEUE, name.key, lambda queue: replace(queue, tags=dict(change(queue.tags)))
         )

@@ -132,7 +132,7 @@ class Subscriptions:
         return [subscription for subscription in subscriptions if subscription.dead_letter == queue]
 
     async def all_after(self, key: str, limit: int) -> list[Subscription]:
-        """Subscriptions of anybody, by key."""
+        """Subscriptions of all accounts, by key."""
         return await self._directory.find(SUBSCRIPTION, "", key, limit)
 
     async def count(self, topic: ResourceName) -> SubscriptionCounts:

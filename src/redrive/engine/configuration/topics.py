@@ -55,7 +55,7 @@ class Topics:
         return await self._directory.get(TOPIC, name.key)
 
     async def get_stored(self, name: ResourceName) -> Topic | None:
-        """As `get`, of the store: whoever answers "it is there already" does not trust this node's memory."""
+        """As `get`, from the store: an answer "it exists already" must not rest on this node's memory."""
         return await self._directory.get_stored(TOPIC, name.key)
 
     async def of_archive(self, number: int) -> Topic | None:
@@ -78,7 +78,7 @@ class Topics:
         return await self.subscriptions.numbers.topics(account, region)
 
     async def all_after(self, key: str, limit: int | None = None) -> list[Topic]:
-        """Topics of anybody, by key."""
+        """Topics of all accounts, by key."""
         return await self._directory.find(TOPIC, "", key, limit)
 
     async def create(self, new_topic: Topic) -> Topic:

@@ -1,4 +1,4 @@
-"""The engine's memory of subscriptions: one context for each, shared by whoever fans out to it and pushes to it."""
+"""The engine's memory of subscriptions: one context for each, shared by fan-out and push."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Counts of what happened to each queue since this node started: whoever carries a verb out counts it."""
+"""Counts of operations on each queue since this node started."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields

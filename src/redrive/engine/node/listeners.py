@@ -26,7 +26,7 @@ class Listeners:
     """All listeners, by the facts that they listen to.
 
     Attributes:
-        queues: Listeners to what happens in queues, which is no dialect's.
+        queues: Listeners to what happens in queues, which is not a dialect's.
     """
 
     def __init__(self, everywhere: Sequence[Listener] = ()) -> None:

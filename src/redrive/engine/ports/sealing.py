@@ -29,7 +29,7 @@ def is_sealed(delivery: Delivery) -> bool:
 class OpenedDelivery(Delivery):
     """A delivery that is encrypted in the store, decrypted."""
 
-    # The key that it was sealed with, as its facade names it; empty for one that is no caller's.
+    # The key that it was sealed with, as its facade names it; empty for one that is not a caller's.
     key: str = ""
     seal: bytes = b""  # The member `"sealed"` of its headers, as JSON
 

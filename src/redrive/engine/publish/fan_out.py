@@ -187,7 +187,7 @@ class TopicPublisher:
         A topic or a subscription that is gone gets nothing.
 
         Raises:
-            ValueError: A topic is ordered: its sequence numbers are given in a transaction of their own.
+            ValueError: A topic is ordered: its sequence numbers are given in their own transaction.
         """
         routed = [await self._route_follow_up(follow_up, now) for follow_up in follow_ups]
         return RoutedFollowUps([each for each in routed if each is not None], now)

@@ -141,7 +141,7 @@ class SoftTimeout:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: dict[asyncio.Task[Any] | None, asyncio.Future[None]] = {}  # done when it hangs
-        self._begun: asyncio.Future[None] | None = None  # done when somebody begins to wait
+        self._begun: asyncio.Future[None] | None = None  # done when a task begins to wait
 
     @contextlib.contextmanager
     def begin(self) -> "Iterator[asyncio.Future[None]]":

@@ -74,7 +74,7 @@ class QueueNotifier:
         return self._counts_everywhere + self._counts[queue_id % COUNTS]
 
     def anyone(self, queue_id: int) -> bool:
-        """True if somebody waits there."""
+        """True if a receive waits there."""
         return queue_id in self._lines
 
     def watch(self, queue_id: int, watcher: Callable[[], None]) -> None:
@@ -119,7 +119,7 @@ class QueueNotifier:
             self.expect(target.copies.queue_id, now + target.copies.delay_ms)
 
     def next_watched(self) -> int | None:
-        """The moment (ms) at which a queue that somebody consumes for ever is looked into next; None: at none."""
+        """The time (ms) of the next look into a continuously consumed queue; None: there is none."""
         lines = (self._lines[queue_id] for queue_id in self._watchers if queue_id in self._lines)
         return min((line.due_at for line in lines if line.timer is not None), default=None)
 

@@ -155,7 +155,7 @@ class Receiver:
         return claimed
 
     async def end_unasked(self, queue: Queue) -> None:
-        """Dead-letter or drop what is exhausted or expired at the front of a queue that nobody may be receiving from."""
+        """Dead-letter or drop exhausted and expired messages at the front of a queue that may have no receivers."""
         target = await self._queues.dead_letters_to(queue)
         request = ClaimRequest(
             queue_id=queue.id,

@@ -61,7 +61,7 @@ class Canary:
         return fares
 
     async def failure_text(self, sample: Sequence[Sampled]) -> str:
-        """The most common cause among a sample's failed attempts, `: server_error 503`; empty where nobody said any."""
+        """The most common cause among a sample's failed attempts, `: server_error 503`; empty if nobody said any."""
         keys = [(each.queue_id, bytes.fromhex(each.message_id)) for each in sample]
         noted = await self._store.notes_of_each(keys)
         causes = Counter(notes[0].failure for notes in noted.values())

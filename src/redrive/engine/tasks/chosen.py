@@ -26,7 +26,7 @@ _SET_ASIDE_KEPT_MS = 14 * DAY_MS  # as long as a queue may keep messages
 
 
 class ChosenMoves:
-    """Moves single dead letters that somebody selected, up to `BATCH_MAX` in one transaction."""
+    """Moves selected dead letters, up to `BATCH_MAX` in one transaction."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class ChosenMoves:
             return queue
         try:
             return await self._queues.create(Queue(0, name, retention_ms=_SET_ASIDE_KEPT_MS))
-        except AlreadyExists:  # made by somebody else in this moment
+        except AlreadyExists:  # created concurrently
             return await self.aside_of(source)
 
     async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, MoveTarget]:

@@ -100,7 +100,7 @@ class DeadLetters:
     async def _is_target(self, queue: Queue, number: int, sources: Sources) -> bool:
         """True if something sends its dead letters to a queue, or did before it was deleted and they are still there.
 
-        What came after the last source was deleted is no dead letter: the queue has found another use.
+        What came after the last source was deleted is not a dead letter: the queue has found another use.
         """
         if sources.queues or sources.subscriptions or sources.carriers:
             return True

@@ -90,7 +90,7 @@ class LeasedTasks(Generic[Leased]):
         """Begin those of some tasks that are active and nobody works at: after a restart, or when their node died.
 
         Returns:
-            The moment (ms) at which the first lease of the others ends; None where no other node holds any.
+            The moment (ms) at which the first lease of the others ends; None if no other node holds any.
         """
         leases = []
         for task in tasks:

@@ -184,7 +184,7 @@ class Replayer:
             await self._tend(carried)
 
     async def _current(self, replay: Replay) -> Replay | None:
-        """The replay as it is now; None where it was replaced or taken away."""
+        """The replay as it is now; None if it was replaced or taken away."""
         current: Replay | None = await self._documents.get(REPLAY, replay.key)
         return current if current is not None and current.id == replay.id else None
 
@@ -217,7 +217,7 @@ class Replayer:
         return low
 
     async def _batch(self, replay: Replay, terms: ReplayContext) -> Replay | None:
-        """Replay the next publications of the archive; None where there is nothing to go on with now."""
+        """Replay the next publications of the archive; None if there is nothing to go on with now."""
         topic, subscription = terms
         now = self._runtime.clock.now()
         rows = await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)
@@ -272,7 +272,7 @@ class Replayer:
             await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
 
     async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
-        """Write down how far it is; None where it is no more this node's to carry on."""
+        """Write down how far it is; None if it is no more this node's to carry on."""
 
         def carried_on(current: Replay) -> Replay:
             if current.id != replay.id or not current.state.active or not self._tasks.is_ours(current):

@@ -27,7 +27,7 @@ class Elements:
 
     @classmethod
     def of(cls, fields: SubjectFields) -> "Elements | None":
-        """The elements of a message; None where it has no arrays of objects."""
+        """The elements of a message; None if it has no arrays of objects."""
         return None if fields.places is None else cls(fields, fields.places)
 
     def consistent(self, tests: Sequence[KeyTest], budget: Budget) -> bool:

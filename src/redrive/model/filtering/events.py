@@ -161,7 +161,7 @@ class Event:
         self._weights: dict[tuple[str, ...], int] = {}
 
     def found(self, path: tuple[str, ...]) -> object:
-        """The value at the end of a path; None where there is none, as where it is null."""
+        """The value at the end of a path; None if there is none, as where it is null."""
         if path not in self._found:
             self._found[path] = self._look_for(path)
         return self._found[path]

@@ -181,7 +181,7 @@ class Groups:
         self._anchored: dict[str | None, list[_Group]] = {}
 
     def add(self, number: int, clause: Clause) -> None:
-        """Add a clause under a number of its own."""
+        """Add a clause under its own number."""
         keys = clause.required, clause.optional
         group = self._by_keys.get(keys)
         if group is None:

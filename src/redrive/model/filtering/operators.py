@@ -32,7 +32,7 @@ def read_expression(tokens: Tokens) -> Condition | None:
     """Read the match expression whose object has just begun, to its end.
 
     Returns:
-        None for `{"exists":false}`, which is no condition on a value.
+        None for `{"exists":false}`, which is not a condition on a value.
     """
     name = tokens.expect(Kind.NAME, "Match expression name not found").text
     operator = OPERATORS.get(name)

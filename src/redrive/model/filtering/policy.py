@@ -93,7 +93,7 @@ class FilterPolicy:
 
 
 def read_fields(subject: Subject, scope: Scope, paths: Wanted) -> SubjectFields | None:
-    """The fields that a scope shows; None where the body is not a JSON object."""
+    """The fields that a scope shows; None if the body is not a JSON object."""
     return subject.body_fields(paths) if scope is Scope.BODY else subject.attribute_fields(paths.keys)
 
 

@@ -163,7 +163,7 @@ class Subject:
         """The body's leaves at `paths`.
 
         Returns:
-            None where the body is not a JSON object. The path of a leaf joins the names around it with dots, so
+            None if the body is not a JSON object. The path of a leaf joins the names around it with dots, so
             that `{"a":{"b":1}}` and `{"a.b":1}` are the same; arrays do not show in a path.
         """
         document = self.document
@@ -205,7 +205,7 @@ def _number(text: str) -> int | float:
 
 
 def _parse(text: str) -> object:
-    """The JSON document; None where the text is none, as where it is `null`: no filter wants either."""
+    """The JSON document; None if the text is none, as where it is `null`: no filter wants either."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # RecursionError: nested about a thousand deep

@@ -125,7 +125,7 @@ class CallLanes(Generic[Call, Answer]):
         return answers
 
     async def _apart(self, group: list[_Waiting[Call, Answer]]) -> None:
-        """Of several calls one may be the culprit: give each a transaction of its own."""
+        """Of several calls one may be the culprit: give each its own transaction."""
         logger.warning("store.group_undone calls=%d: each is tried alone", len(group))
         for waiting in group:
             try:

@@ -77,7 +77,7 @@ async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
 
 
 class Connections:
-    """At most so many connections, shared by whoever has something to do.
+    """A bounded pool of connections.
 
     Attributes:
         pooled: True if a pooler in session mode gives them; see `pooling`.
@@ -120,7 +120,7 @@ class Connections:
         await self._idle.wait()
 
     async def close(self) -> None:
-        """Refuse whoever comes now, and let those finish who have begun."""
+        """Refuse new callers, and let those that began finish."""
         self._closed = True
         for _ in range(self._number):
             await self._room.acquire()
@@ -130,7 +130,7 @@ class Connections:
             self._room.release()
 
     async def run(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        """Do some work on a connection of its own.
+        """Do some work on its own connection.
 
         Args:
             work: Statements that commit for themselves, or one transaction. It may be called again when the

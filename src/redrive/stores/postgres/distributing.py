@@ -131,7 +131,7 @@ async def layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
 
 
 def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
-    """Keep away from tables that somebody has laid out in another way: what else relies on that is not known here.
+    """Refuse tables that were distributed in another way: other programs may rely on it.
 
     Raises:
         StoreUnavailable: There is such a table.

@@ -32,7 +32,7 @@ EVER: Final = -1  # every claim outlasts this
 
 
 class HeldClaim(NamedTuple):
-    """A claim that somebody says he has."""
+    """A claim that a caller refers to."""
 
     seq: int  # Sequence number of the delivery
     token: int  # The claim's

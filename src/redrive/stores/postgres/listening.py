@@ -1,6 +1,6 @@
 """Notices between nodes: deliveries arrived in a queue, a document changed.
 
-News of deliveries is sent after the commit it tells of, on a connection of its own and a few times a second at most,
+News of deliveries is sent after the commit it tells of, on its own connection and a few times a second at most,
 because transactions with a NOTIFY in them wait for each other's commits, over all of the database. A node that dies
 in between leaves the others to look for themselves when their waits end. Documents are remembered without end, so
 their news must not get lost: it goes with the transaction that changes them, of which there are few.

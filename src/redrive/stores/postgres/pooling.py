@@ -35,7 +35,7 @@ class Pooling(enum.Enum):
 
     @property
     def refusal(self) -> str:
-        """The reason why no server can use this way, and what to do; empty where it can."""
+        """The reason why no server can use this way, and what to do; empty if it can."""
         if self in (Pooling.NONE, Pooling.SESSION):
             return ""
         return (
@@ -83,7 +83,7 @@ async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Poolin
 
 
 async def shortage(another: Connect) -> str:
-    """The complaint that a pooler has too few sessions for a node, beside the caller's own; empty where it has enough."""
+    """The complaint that a pooler has too few sessions for a node, beside the caller's own; empty if it has enough."""
     attempts = (asyncio.wait_for(_with_session(another), _GIVEN_SECONDS) for _ in range(SESSIONS - 1))
     answers = await asyncio.gather(*attempts, return_exceptions=True)
     connections = [answer for answer in answers if isinstance(answer, asyncpg.Connection)]

@@ -125,7 +125,7 @@ def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
 
 
 def _line(transaction: Transaction, request: ClaimRequest, limit: int) -> Sequence[Placed]:
-    """The front of the line: up to `limit` that wait, and as many that came back."""
+    """The front of the queue: up to `limit` waiting deliveries, and as many expired claims."""
     due = (request.queue_id, request.now)
     line: list[Any] = transaction.cursor.execute(_WAITING, (*due, limit)).fetchall()
     waiting = [(Delivery(*row[:-1]), row[-1]) for row in line]

@@ -222,7 +222,7 @@ class GroupCommit:
         self._go_on()
 
     def _fail(self, calls: list[_WriteCall], error: apsw.Error) -> None:
-        """Undo the group. Of several calls one may be the culprit: give each a transaction of its own.
+        """Undo the group. Of several calls one may be the culprit: give each its own transaction.
 
         A single one gets another where room was made for it.
         """

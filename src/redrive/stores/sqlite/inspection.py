@@ -222,7 +222,7 @@ def occupied(after: int, limit: int, cursor: apsw.Cursor) -> list[Occupied]:
     return merge_occupied(first_of(_OLDEST), memories, limit)
 
 
-# A connection that only reads, in a thread of its own.
+# A connection that only reads, in its own thread.
 
 T = TypeVar("T")
 

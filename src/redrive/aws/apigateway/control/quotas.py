@@ -72,7 +72,7 @@ class _Counter:
     plan: UsagePlan  # As the latest request found it
     now: int  # When that came (ms)
     waiting: list[asyncio.Future[bool]] = field(default_factory=list)  # Those that the next write counts
-    # Writes until nobody waits; a task of its own, which no caller's end takes with it.
+    # Writes until nobody waits; its own task, which no caller's end takes with it.
     writing: asyncio.Task[None] | None = None
 
 

@@ -149,7 +149,7 @@ def chosen_id(tags: dict[str, str]) -> str:
     """The id that a caller wants for an API; empty: any.
 
     Raises:
-        AwsError: `BadRequestException`: it is no part of a host's name.
+        AwsError: `BadRequestException`: it is not a part of a host's name.
     """
     chosen = tags.get(CHOSEN_TAG, "")
     fits = len(chosen) <= _CHOSEN_CHARS_MAX and _CHOSEN.issuperset(chosen) and chosen.strip("-") == chosen

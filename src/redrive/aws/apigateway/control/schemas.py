@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-#: Of a compiled pattern; RE2 keeps states of its own for the texts that it has seen, 8 MiB of them by default.
+#: Of a compiled pattern; RE2 keeps its own states for the texts that it has seen, 8 MiB of them by default.
 _PATTERN_BYTES_MAX: Final = 1024 * 1024
 _INVALID: Final = (
     "Invalid model specified: Validation Result: warnings : [], errors : [Invalid model schema specified]"
@@ -83,7 +83,7 @@ def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget
 
 @remembered(256, 16 * 1024, longer_max=8)
 def _read(text: str) -> Mapping[str, Any] | None:
-    """A schema, its patterns compiled and its choices hashed; None: it is no schema."""
+    """A schema, its patterns compiled and its choices hashed; None: it is not a schema."""
     try:
         return _compiled(orjson.loads(text), Budget(_VALUES_MAX), 0)
     except (orjson.JSONDecodeError, _SchemaInvalidError):
@@ -228,7 +228,7 @@ class _Checking:
         self._budget = budget
 
     def check(self, value: Any, schema: Any, path: str, depth: int) -> None:
-        """Raise Unfit where a value does not fit a schema; one that is no object allows everything."""
+        """Raise Unfit where a value does not fit a schema; one that is not an object allows everything."""
         self._budget.spend(_CHECK_STEPS)
         self._budget.spend_chars(len(path))
         if depth > _DEPTH_MAX:

@@ -25,7 +25,7 @@ class InvokeTarget(NamedTuple):
 
 
 def target_of(request: Request) -> InvokeTarget | None:
-    """The target of a request; None where its host or its path only looks like an API's."""
+    """The target of a request; None if its host or its path only looks like an API's."""
     host = request.host
     domain = host.partition(":")[0]
     if request.path.startswith(PATH):

@@ -115,7 +115,7 @@ def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) ->
 
 
 def _route_key(path: str, name: str) -> str:
-    """The key of a route; empty: a member of the path that is no method."""
+    """The key of a route; empty: a member of the path that is not a method."""
     if path.strip("/") == "$default":
         return "$default" if name.endswith("any-method") else ""
     if name in _METHODS:

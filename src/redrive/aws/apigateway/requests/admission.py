@@ -32,7 +32,7 @@ _SHORT: Final = re.compile(r'"execute-api:/')
 
 
 async def signer(authentication: Authentication, request: Request) -> Principal:
-    """Whoever signed a request.
+    """The principal who signed a request.
 
     Raises:
         Refusal: Nobody did, or nobody who is known.

@@ -35,7 +35,7 @@ class ApiAnswer:
     body: bytes = b""
     # Names as they are written; those of what is behind a method in lower case.
     headers: dict[str, str] = field(default_factory=dict)
-    cookies: tuple[str, ...] = ()  # Each a header of its own
+    cookies: tuple[str, ...] = ()  # Each its own header
     failure: str | None = None  # Error text of a function that failed
 
     def header(self, name: str) -> str | None:
@@ -50,7 +50,7 @@ class ApiAnswer:
 
 
 def response_of(answer: ApiAnswer, exchange: Exchange) -> Response:
-    """An answer as the server writes it; what is no header is left out."""
+    """An answer as the server writes it; what is not a header is left out."""
     headers: dict[str, str] = {}
     content_type = JSON
     for name, value in answer.headers.items():

@@ -184,7 +184,7 @@ def text_of(value: Any) -> str:
     """The value of a header: truths and numbers as texts.
 
     Raises:
-        Refusal: It is no scalar.
+        Refusal: It is not a scalar.
     """
     if isinstance(value, str):
         return value
@@ -197,7 +197,7 @@ def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
     """The body that a function gave.
 
     Raises:
-        Refusal: It is no text.
+        Refusal: It is not a text.
     """
     body = answer.get("body")
     if body is None:

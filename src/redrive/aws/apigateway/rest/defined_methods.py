@@ -116,7 +116,7 @@ def _request_models(
 
 
 def _model(schema: Any) -> str:
-    """The name of the model that a schema refers to; empty: it is no reference."""
+    """The name of the model that a schema refers to; empty: it is not a reference."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     return str(reference).rpartition("/")[2] if reference else ""
 

@@ -262,7 +262,7 @@ def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Se
 
 
 def _mocked(mapped: Mapped) -> ApiAnswer:
-    """The answer of an integration that asks nobody: the status that its template says.
+    """The answer of a mock integration: the status in its template.
 
     Raises:
         Refusal: It says none.

@@ -41,7 +41,7 @@ class InvokeTests:
         self._authorizers = authorizers
 
     async def test_invoke_method(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeMethod.html: whoever may edit it may ask it."""
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeMethod.html: for all who may edit the API."""
         if params.get("clientCertificateId"):
             raise unoffered("client certificates")
         api = await self._apis.api(call, params["restApiId"])

@@ -75,7 +75,7 @@ class ApiKeyOperations:
         return as_structure(_standing(key), whole=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
-        if (params.get("limit") or 1) < 0:  # which is no refusal of this list (recorded)
+        if (params.get("limit") or 1) < 0:  # which is not a refusal of this list (recorded)
             return {"items": []}
         keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
         beginning, customer = params.get("nameQuery") or "", params.get("customerId")

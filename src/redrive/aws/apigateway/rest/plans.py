@@ -123,7 +123,7 @@ class UsagePlanOperations:
     async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
         at = api_key(call.account, call.region, params["usagePlanId"])
         plan = await self._documents.get(USAGE_PLAN, at)
-        if plan is None:  # which is no refusal of this list (recorded)
+        if plan is None:  # which is not a refusal of this list (recorded)
             return {"items": []}
         keys: list[ApiKey | None] = []
         for key_id in plan.keys:

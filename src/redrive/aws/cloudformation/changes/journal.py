@@ -78,7 +78,7 @@ def message_of(stack: Stack, event: StackEvent) -> str:
 
 
 class StackTopicEndpoint:
-    """Publishes events of stacks, with the rights of whoever changed the stack (`redrive.engine.ports.Endpoint`)."""
+    """Publishes events of stacks, with the rights of the user who changed the stack (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, services: Services, documents: Documents) -> None:
         self._services = services
@@ -170,7 +170,7 @@ class Journal:
         return self._engine.clock.now()
 
     def _with_own_moment(self, event: StackEvent) -> StackEvent:
-        """An event at a moment of its own: by their moments events are in the order in which they happened."""
+        """An event at its own moment: by their moments events are in the order in which they happened."""
         self._told_at = max(event.at, self._told_at + 1)
         identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._told_at))
         return replace(event, at=self._told_at, id=identity)

@@ -104,7 +104,7 @@ class StackOperations:
             self.activity.add(-1)
 
     async def _count_start(self, operation: StackOperation) -> StackOperation:
-        """Write down that a change is begun once more, before anything of it is done: it may be what ends the server."""
+        """Record another start before doing anything: the change itself may crash the server."""
         return await self._engine.resources.documents.update(
             OPERATION, operation.key, lambda current: replace(current, starts=current.starts + 1)
         )
@@ -200,7 +200,7 @@ class StackOperations:
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing goes on that waits neither for a moment nor for somebody's word."""
+        """True if all remaining work waits for a time or a signal."""
         return self.activity.is_quiet
 
     async def quiet(self) -> None:

@@ -22,7 +22,7 @@ def read_policy(text: str) -> list[Mapping[str, Any]]:
     """The statements of a stack policy.
 
     Raises:
-        AwsError: The text is no policy.
+        AwsError: The text is not a policy.
     """
     try:
         document = json.loads(text)
@@ -103,7 +103,7 @@ async def given_policy(services: Services, call: Call, params: Structure, member
     """The stack policy that a caller gives, as a text or by its address; empty: it gives none.
 
     Raises:
-        AwsError: It gives both, the text is no policy, or it cannot be read.
+        AwsError: It gives both, the text is not a policy, or it cannot be read.
     """
     text: str = params.get(f"{member}Body") or ""
     url = params.get(f"{member}URL")

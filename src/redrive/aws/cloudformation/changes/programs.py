@@ -79,7 +79,7 @@ class Services:
         return offered_types(self.offered)
 
     def ask_for(self, stack: Stack) -> Ask:
-        """Returns what calls operations as the stack's role, or else with the rights of whoever changed it last."""
+        """Returns a caller of operations with the rights of the stack's role, or else of its last user."""
 
         async def ask(service: str, operation: str, *, in_region: str = "", **params: Any) -> Structure:
             if not await self.calls.has(service, operation):
@@ -107,7 +107,7 @@ _IN_HOST: Final = re.compile(r"(.+)\.s3[.-][a-z0-9.-]*amazonaws\.com")
 
 
 async def template_body(services: Services, call: Call, params: Structure) -> str:
-    """The text of the template that a caller gives; empty where none is given.
+    """The text of the template that a caller gives; empty if none is given.
 
     Raises:
         AwsError: It is too long, or is not where the caller says.

@@ -59,7 +59,7 @@ class AttemptRefused(Exception):  # noqa: N818 - an outcome
 
     Attributes:
         reason: As it stands in events.
-        taken: The resource is there, and is somebody else's.
+        taken: The resource exists, and this stack did not create it.
         physical_id: Of what was made before; empty: nothing was.
     """
 

@@ -109,7 +109,7 @@ class Steps(StepParts):
         try:
             resource_state = await self._attempt(kind, kind.create, spec)
         except AttemptRefused as refusal:
-            if refusal.taken:  # somebody else's: nothing was made that could be removed
+            if refusal.taken:  # not this stack's: nothing was created that could be removed
                 after = replace(after, name="")
             events = []
             if refusal.physical_id:

@@ -72,7 +72,7 @@ class Import(Document):
 
 @dataclass(frozen=True, slots=True)
 class Signal(Document):
-    """Somebody's word to a resource that waits: an answer of a custom resource, a signal of a wait condition."""
+    """A signal to a waiting resource: a custom resource's response, or a signal to a wait condition."""
 
     id: str  # Unique of the resource; the same again replaces it
     status: str  # `SUCCESS` or `FAILURE`

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Activity:
-    """Counts the work that goes on by itself, as long as it neither waits for somebody's word nor for a moment."""
+    """Counts work in progress that waits neither for a signal nor for a time."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -156,7 +156,7 @@ class StackChanges:
         """Begin a change to a stack; the policies are the stack's from now on and that of this change alone.
 
         Raises:
-            AwsError: Somebody else began another.
+            AwsError: Another operation began meanwhile.
         """
 
         async def decide(draft: Draft) -> None:
@@ -175,7 +175,7 @@ class StackChanges:
                 updated_at=self._engine.clock.now(),
                 policy=policies[0] or current.policy,
                 policy_during=policies[1],
-                change_set="",  # it was no change set that brought this (recorded)
+                change_set="",  # it was not a change set that brought this (recorded)
             )
             await self._operations.begin_in(draft, begun)
             await self._outdate_change_sets(draft, current)

@@ -65,7 +65,7 @@ def _text(value: Any) -> str:
 
 
 def without_values(change: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A change as it is shown to whoever does not ask for values."""
+    """A change without property values."""
     if "ResourceChange" not in change:
         return change
     resource = {name: value for name, value in change["ResourceChange"].items() if name not in _OF_RESOURCE}

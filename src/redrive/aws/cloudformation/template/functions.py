@@ -287,7 +287,7 @@ def truth(value: Any, scope: EvaluationScope) -> bool:
     """Returns whether a condition holds.
 
     Raises:
-        TemplateInvalid: The value is no condition.
+        TemplateInvalid: The value is not a condition.
     """
     match value:
         case {"Condition": str(name)}:

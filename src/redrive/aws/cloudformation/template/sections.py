@@ -122,7 +122,7 @@ def read_sections(source: Mapping[str, Any]) -> Template:
 
 
 def section(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A section that is an object; empty where the template has none."""
+    """A section that is an object; empty if the template has none."""
     value = source.get(name)
     if value is None:
         return {}

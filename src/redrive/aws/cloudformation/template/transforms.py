@@ -1,7 +1,7 @@
 """Transforms: `AWS::Include`, `AWS::LanguageExtensions` and `AWS::Serverless-2016-10-31`.
 
 Included parts come from buckets, loops are written out before the template is read, and serverless resources are
-translated by a process of its own: importing the translator takes 1.5 s of processor time and 50 MB.
+translated by its own process: importing the translator takes 1.5 s of processor time and 50 MB.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ def bucket_and_key_of(location: str) -> tuple[str, str]:
     """The bucket and the key of a part's address.
 
     Raises:
-        TemplateInvalid: It is no address of an object.
+        TemplateInvalid: It is not an address of an object.
     """
     match = _LOCATION.fullmatch(location)
     if match is None:

@@ -60,7 +60,7 @@ class TypeSchema:
         return typed
 
     def typed_as_far_as_possible(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns properties that a service told, each of its type where it can be."""
+        """Returns a service's properties, coerced to their types as far as possible."""
         reader = _Typing(self.definitions, [])
         known = {name: value for name, value in properties.items() if name in self.properties}
         return {name: reader.typed(value, self.properties[name], "") for name, value in known.items()}

@@ -72,7 +72,7 @@ def _check_action(call: Call, text: str) -> None:
 
 
 def read_arn(text: str) -> Arn | None:
-    """The ARN that a text is; None where it is none."""
+    """The ARN that a text is; None if it is none."""
     try:
         return parse_arn(text)
     except ValueError:

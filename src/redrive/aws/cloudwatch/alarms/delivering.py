@@ -74,7 +74,7 @@ class ActionEndpoint:
         await self._calls.call("lambda", "Invoke", params, caller, name.region)
 
     def _caller(self, service: str, name: ResourceName) -> Principal:
-        """The service that acts; a topic's default policy lets in whoever acts for its owner."""
+        """The service that acts; a topic's default policy admits services that act for its owner."""
         for_owner = service == "cloudwatch" or self._open_functions
         return acting_for(service, name.region, arn_of(name), name.account, for_owner=for_owner)
 

@@ -61,7 +61,7 @@ class AlarmVerdict(NamedTuple):
 
 
 def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:
-    """The state that follows from the points; None where it stays as it is.
+    """The state that follows from the points; None if it stays as it is.
 
     Args:
         rule: The alarm's.

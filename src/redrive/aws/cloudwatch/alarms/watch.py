@@ -21,7 +21,7 @@ _HALF: Final = 50
 class WatchedMetric:
     """One metric that an alarm looks at."""
 
-    id: str  # In expressions; empty where the alarm has none
+    id: str  # In expressions; empty if the alarm has none
     account: str  # Whose
     region: str  # Where
     metric: MetricName  # Which

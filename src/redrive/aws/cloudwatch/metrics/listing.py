@@ -33,7 +33,7 @@ class MetricListing:
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
         try:
             after = _behind(_PAGES.after("ListMetrics", params))
-        except ValueError:  # anybody can make a token
+        except ValueError:  # a forged token
             raise _PAGES.refusal(params["NextToken"]) from None
         await self._reading.settle()
         names = await self._select(call, params, after)

@@ -43,7 +43,7 @@ class Statistic:
         return self.percent is not None or self.trim is not None
 
     def of(self, measured: Measured) -> float | None:
-        """The value of the statistic; None where the period's samples do not tell."""
+        """The value of the statistic; None if the period's samples do not tell."""
         if not self.needs_values:
             return BASIC[self.name](measured.statistics)
         known = _values(measured)
@@ -53,7 +53,7 @@ class Statistic:
 
 
 def statistic(name: str) -> Statistic | None:
-    """The statistic of that name; None where there is none."""
+    """The statistic of that name; None if there is none."""
     if name in BASIC:
         return Statistic(name)
     match = _PERCENTILE.fullmatch(name)

@@ -29,7 +29,7 @@ class Trim:
     percent: bool  # The bounds are percentages of the samples, smallest first; else values
 
     def of(self, values: Sequence[ValueCount]) -> float | None:
-        """The statistic of all values of a period, smallest first; None where nothing is inside."""
+        """The statistic of all values of a period, smallest first; None if nothing is inside."""
         inside = list(self._inside(values))
         samples = sum(count for _, count in inside)
         total = sum(count for *_, count in values)
@@ -69,7 +69,7 @@ def _or(bound: float | None, otherwise: float) -> float:
 
 
 def read_trim(name: str) -> Trim | None:
-    """The trimmed statistic of that name; None where it is the name of none."""
+    """The trimmed statistic of that name; None if it is the name of none."""
     if name == "IQM":
         return Trim("TM", 25, 75, percent=True)
     if (short := _SHORT.fullmatch(name)) is not None:

@@ -1,6 +1,6 @@
 """Backlogs of events: where asynchronous invocations wait, and what their ends lead to.
 
-For each version or alias that is invoked so there is an engine topic of its own, which no caller can name. Its one
+For each version or alias that is invoked so there is its own engine topic, which no caller can name. Its one
 confirmed subscription is the backlog; others, never confirmed, are the backlogs of its dead-letter target and its
 destinations, which only an event's end sends to. All that delivering takes of the function stands in the subscription's
 attributes, so whatever changes a function calls `follow_in` in the same transaction.

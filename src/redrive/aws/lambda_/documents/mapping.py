@@ -28,7 +28,7 @@ class EventSourceMapping(Document):
     # Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
     filters: tuple[str, ...] = ()
     modified_at: int = 0  # ms
-    counted: bool = False  # Whether its messages are counted in metrics of its own
+    counted: bool = False  # Whether its messages are counted in its own metrics
     tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
 
     @property

@@ -25,7 +25,7 @@ class FunctionReference(NamedTuple):
     """A function that a caller named."""
 
     name: ResourceName  # Account, region and name
-    qualifier: str | None = None  # The version or the alias; None where the caller gave none
+    qualifier: str | None = None  # The version or the alias; None if the caller gave none
 
     @property
     def arn(self) -> str:

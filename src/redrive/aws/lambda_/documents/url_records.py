@@ -41,7 +41,7 @@ class UrlTarget(NamedTuple):
 
 
 def target_of(request: Request) -> UrlTarget | None:
-    """The target of a request; None where its host or its path only looks like a function URL's."""
+    """The target of a request; None if its host or its path only looks like a function URL's."""
     host = request.host
     if request.path.startswith(PATH):
         url_id, slash, path = request.path.removeprefix(PATH).partition("/")

@@ -103,7 +103,7 @@ class AliasOperations:
         return _rendered(await self._engine.resources.write(decide))
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteAlias.html; once it is gone, again is no error."""
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteAlias.html; once it is gone, again is not an error."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "DeleteAlias")
         alias = params["Name"]

@@ -125,7 +125,7 @@ def _try(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
 
 
 def _can_be_laid_out(entries: Sequence[zipfile.ZipInfo]) -> bool:
-    """True if every entry has a place of its own: none is outside, too long, or both a file and a folder."""
+    """True if every entry has its own place: none is outside, too long, or both a file and a folder."""
     tree: _Tree = {}
     return all(
         _stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED and _takes_place(entry, tree)

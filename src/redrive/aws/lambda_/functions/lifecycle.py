@@ -283,7 +283,9 @@ class FunctionOperations:
         if reference.qualifier is None:
             await self._delete(reference)
         else:
-            await self._delete_version(reference, reference.qualifier)  # an absent one is no error (recorded)
+            await self._delete_version(
+                reference, reference.qualifier
+            )  # an absent one is not an error (recorded)
         return {"StatusCode": 204}
 
     async def _delete(self, reference: FunctionReference) -> None:

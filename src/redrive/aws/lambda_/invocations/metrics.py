@@ -15,7 +15,7 @@
 Besides, for the console: what became of the batches of each event source mapping (`batch_series`), whether or not its
 owner asks for metrics of it.
 
-Errors are counted as 0 where there is none, so that an alarm on them heals.
+Errors are counted as 0 if there is none, so that an alarm on them heals.
 """
 
 from collections import Counter

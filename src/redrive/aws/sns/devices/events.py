@@ -69,7 +69,7 @@ _FAILURES: Final[Mapping[Reason, tuple[str, str]]] = {
 
 
 def topic_at(arn: str) -> ResourceName | None:
-    """The topic that an event's attribute names; None where it cannot be one: it names no topic, or an ordered one."""
+    """The topic that an event's attribute names; None if it cannot be one: it names no topic, or an ordered one."""
     try:
         parsed = parse_arn(arn)
     except ValueError:
@@ -122,9 +122,7 @@ def failure(fact: Attempted) -> tuple[FollowUp, ...]:
         FailureType=kind,
         MessageId=PublishedMessage.unpack(headers).id,
     )
-    event_id = uuid5(
-        _EVENT, fact.delivery.message_id.hex()
-    ).bytes  # a subscriber's delivery has an id of its own
+    event_id = uuid5(_EVENT, fact.delivery.message_id.hex()).bytes  # a subscriber's delivery has its own id
     return (FollowUp(name, _publication(event_id, name, device.application, FAILED, message, fact.at)),)
 
 

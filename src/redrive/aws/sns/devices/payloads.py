@@ -94,7 +94,7 @@ def for_apple(wish: Wish, bundle: str) -> Notification:
 
     Args:
         wish: The message.
-        bundle: The application's bundle id; empty where its certificate says whose it is.
+        bundle: The application's bundle id; empty if its certificate says whose it is.
 
     Raises:
         Unsendable: It is malformed, or its time is over.

@@ -119,7 +119,7 @@ def application_in(call: Call, arn: str, action: str) -> ApplicationName:
     """The application that an ARN means, for an action the caller may do there.
 
     Raises:
-        AwsError: It is no application's ARN, or another account's.
+        AwsError: It is not an application's ARN, or another account's.
     """
     _, platform, name = _parts(call, arn, action, "PlatformApplicationArn", _APPLICATION_SLASHES)
     return ApplicationName(call.account, call.region, platform, name)
@@ -129,7 +129,7 @@ def device_in(call: Call, arn: str, action: str, parameter: str = "EndpointArn")
     """The device that an ARN means, without its attributes, for an action the caller may do there.
 
     Raises:
-        AwsError: It is no endpoint's ARN, or another account's.
+        AwsError: It is not an endpoint's ARN, or another account's.
     """
     _, platform, name, device_id = _parts(call, arn, action, parameter, _ENDPOINT_SLASHES)
     return Device(ApplicationName(call.account, call.region, platform, name), device_id)
@@ -165,7 +165,7 @@ def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> l
 
 
 def device_at(arn: str) -> Device | None:
-    """The device that an ARN means, without its attributes and whoever asks; None where it is no endpoint's."""
+    """The device of an endpoint ARN, without its attributes and the caller; None for any other text."""
     try:
         parsed = parse_arn(arn)
     except ValueError:

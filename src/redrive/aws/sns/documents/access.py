@@ -62,7 +62,7 @@ def check(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _N
 
 
 def is_unsigned(call: Call) -> bool:
-    """Returns whether the call is unsigned: somebody followed a link out of a message."""
+    """Returns whether the call is unsigned: a link in a message was followed."""
     return call.principal is ANONYMOUS
 
 

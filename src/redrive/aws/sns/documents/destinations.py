@@ -37,7 +37,7 @@ class SnsProtocol:
     raw: bool = False  # It can deliver the message alone
     # Endpoints are those of Amazon's services: they take large messages, and give their requests ids.
     of_service: bool = False
-    own_text: bool = True  # A message may have a text of its own for it; mobile platforms have one each
+    own_text: bool = True  # A message may have its own text for it; mobile platforms have one each
     needs_role: bool = False  # A subscription names the role that messages are handed over by
     # Beginning of the attributes by which a topic asks for a log of deliveries; empty: there is no log.
     feedback: str = ""

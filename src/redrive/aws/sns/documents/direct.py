@@ -1,6 +1,6 @@
 """Destinations that are published to without a topic: a device, or a telephone.
 
-Each gets a topic of its own with one subscription, made at its first message and seen by nobody: what is published to
+Each gets its own topic with one subscription, made at its first message and seen by nobody: what is published to
 it is a delivery like any other, with attempts, retries and a log. Where the server has not been set up to push to
 telephones, or cannot push to devices of a platform, each attempt says so.
 """

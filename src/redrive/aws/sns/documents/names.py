@@ -48,7 +48,7 @@ def topic_in(call: Call, arn: str, parameter: str = "TopicArn") -> ResourceName:
     """The topic that an ARN means; the caller's region must be its own.
 
     Raises:
-        AwsError: `InvalidParameter`: it is no topic's ARN, or another region's.
+        AwsError: `InvalidParameter`: it is not a topic's ARN, or another region's.
     """
     parsed = sns_arn(arn, parameter)
     if parsed.region != call.region or not parsed.resource or ":" in parsed.resource:
@@ -67,7 +67,7 @@ def subscription_in(arn: str) -> SubscriptionName:
     """The subscription that an ARN means, whichever its region: its own messages link to it without one.
 
     Raises:
-        AwsError: `InvalidParameter`: it is no subscription's ARN.
+        AwsError: `InvalidParameter`: it is not a subscription's ARN.
     """
     parsed = sns_arn(arn, "SubscriptionArn")
     topic, _, subscription_id = parsed.resource.partition(":")
@@ -103,7 +103,7 @@ def any_arn(arn: str, parameter: str) -> Arn:
 # Asked for at every delivery, of endpoints that Subscribe has taken: `destinations` bounds their length.
 @lru_cache(maxsize=4096)
 def queue_in(arn: str) -> ResourceName | None:
-    """The queue that an ARN means, or None where it is not a queue's."""
+    """The queue that an ARN means, or None if it is not a queue's."""
     parsed = _parsed(arn, "sqs")
     if parsed is None or not parsed.region or not parsed.account or "/" in arn or ":" in parsed.resource:
         return None

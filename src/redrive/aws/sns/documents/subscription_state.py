@@ -32,7 +32,7 @@ def is_there(subscription: Subscription, now: int) -> bool:
 
 
 def is_leaving(subscription: Subscription, now: int) -> bool:
-    """Returns whether somebody followed its link out, and its endpoint may still object."""
+    """Returns whether it was ended by an unsubscribe link, and its endpoint can still restore it."""
     return _LEAVING in subscription.attributes and not is_over(subscription, now)
 
 

@@ -37,7 +37,7 @@ DISPLAY_NAME_CHARS_MAX: Final = 100
 ARCHIVE_DAYS_MAX: Final = 365
 
 DELIVERY_POLICY: Final = "DeliveryPolicy"
-DATA_PROTECTION_POLICY: Final = "DataProtectionPolicy"  # has operations of its own and is not shown
+DATA_PROTECTION_POLICY: Final = "DataProtectionPolicy"  # has its own operations and is not shown
 DELETED: Final = "SubscriptionsDeleted"  # counted here, and shown
 _ARCHIVED_SINCE: Final = "BeginningArchiveTime"  # kept as milliseconds
 MAXIMUM_SIZE: Final = "MaximumMessageSize"
@@ -129,7 +129,7 @@ def _archive_days(value: str) -> int | None:
 # ---- the table -------------------------------------------------------------------------------------------------
 
 
-#: Kept as a text: SNS shows the attribute only where somebody gave it.
+#: Stored as text: SNS returns the attribute only if it was set.
 _size: Final = ValueReader(lambda value: None if _SIZES.parse(value) is None else value, _SIZES.complaint)
 
 

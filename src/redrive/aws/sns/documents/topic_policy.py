@@ -104,7 +104,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
     """The topic's policy with a statement that lets accounts carry out actions.
 
     Raises:
-        AwsError: `InvalidParameter`: the label is taken, or an account or action is none.
+        AwsError: `InvalidParameter`: the label is taken, or an account or action is invalid.
     """
     policy = orjson.loads(text_of(topic))
     statements = _statements(policy)
@@ -123,7 +123,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
 
 
 def without_permission(topic: Topic, label: str) -> str | None:
-    """The topic's policy without the statement of that label, if it has it; None where nothing is left."""
+    """The topic's policy without the statement of that label, if it has it; None if nothing is left."""
     policy = orjson.loads(text_of(topic))
     left = [statement for statement in _statements(policy) if statement.get("Sid") != label]
     return None if not left else orjson.dumps(policy | {"Statement": left}).decode()

@@ -51,7 +51,7 @@ class NotificationRenderer:
     async def push_request(
         self, subscription: Subscription, delivery: Delivery, *, content_type: str, display_name: str
     ) -> PushRequest:
-        """The push of a delivery to an endpoint that is no queue.
+        """The push of a delivery to an endpoint that is not a queue.
 
         Args:
             subscription: Whose delivery; its protocol decides.
@@ -137,7 +137,7 @@ class NotificationRenderer:
         return orjson.dumps({"Records": [event]}).decode()
 
     def _record(self, published: PublishedMessage, text: str) -> str:
-        """A stream's record: unsigned, and a line of its own in the object that it ends up in."""
+        """A stream's record: unsigned, and its own line in the object that it ends up in."""
         if published.raw:
             return text
         document: dict[str, Any] = {

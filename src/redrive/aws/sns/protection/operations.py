@@ -14,7 +14,7 @@ from redrive.model.topic import Topic
 
 
 def text_of(topic: Topic) -> str:
-    """The policy as it was given; empty where there is none."""
+    """The policy as it was given; empty if there is none."""
     return topic.attributes.get(DATA_PROTECTION_POLICY, "")
 
 

@@ -67,6 +67,6 @@ class ProtectionPolicy:
 
 
 def _account_of(arn: str) -> str:
-    """The account of `arn:aws:iam::123456789012:user/…`; empty where there is none."""
+    """The account of `arn:aws:iam::123456789012:user/…`; empty if there is none."""
     parts = arn.split(":")
     return parts[4] if len(parts) > 4 else ""  # noqa: PLR2004 - the fifth is an ARN's account

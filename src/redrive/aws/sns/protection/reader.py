@@ -198,7 +198,7 @@ def _audit(settings: JsonCursor) -> Audit:
 
 
 def _destination(settings: JsonCursor, name: str) -> str | None:
-    """The log group; empty where there is a destination without one."""
+    """The log group; empty if there is a destination without one."""
     if name not in settings.members:
         return None
     destination = settings.object(name)

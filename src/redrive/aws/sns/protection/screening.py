@@ -143,7 +143,7 @@ class _Texts:
         return own
 
     def without(self, entry: Entry, statements: Sequence[ProtectionStatement]) -> Entry:
-        """The entry without what these mask or cut out; who would get an empty text of its own gets the default."""
+        """The entry without what these mask or cut out; who would get its own empty text gets the default."""
         left = {name: _without(inspection, statements) for name, inspection in self.each.items()}
         if all(left[name] is None for name in left):
             return entry

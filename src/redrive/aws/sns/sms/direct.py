@@ -39,7 +39,7 @@ class DirectTexts:
         """Refuse a telephone that nobody may write to.
 
         Raises:
-            AwsError: `InvalidParameter`: it is no telephone number, or its owner wants no messages.
+            AwsError: `InvalidParameter`: it is not a telephone number, or its owner wants no messages.
         """
         if not destinations.is_phone(number):
             raise invalid(f"PhoneNumber Reason: {number} is not valid to publish to")

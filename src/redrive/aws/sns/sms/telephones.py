@@ -107,7 +107,7 @@ class Telephones:
             await self._gateway.close()
 
     async def heard(self, number: str, text: str) -> None:
-        """A telephone wrote: whoever says STOP gets nothing more of all who have written to it."""
+        """Handle a text from a telephone: after STOP it gets nothing more from any sender."""
         if text.strip(_AROUND).upper() not in STOP_WORDS:
             logger.debug("sms.heard number=%s: not a word that opts out", number)
             return

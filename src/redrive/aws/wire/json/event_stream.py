@@ -1,4 +1,4 @@
-"""Event streams: answers that are a row of events, each a message of its own.
+"""Event streams: answers that are a row of events, each its own message.
 
 A message is its length, the length of its headers and the CRC of both, then headers and payload, then the CRC of all
 (https://smithy.io/2.0/aws/amazon-eventstream.html).

@@ -32,7 +32,7 @@ def as_base64(value: object) -> str:
 
 @cache
 def writer(shape: Shape) -> Writer | None:
-    """Return the function that makes a value of `shape` ready for JSON; None where it is ready as it is."""
+    """Return the function that makes a value of `shape` ready for JSON; None if it is ready as it is."""
     match shape.type:
         case "structure":
             return _structure(shape)

@@ -26,7 +26,7 @@ class RestRoute:
 
 
 def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:
-    """Return the operation of a request and its path's parameters, or None where the service has no such path."""
+    """Return the operation of a request and its path's parameters, or None if the service has no such path."""
     if len(path) > _PATH_CHARS_MAX or query.count("&") >= _QUERY_FIELDS_MAX:
         return None
     for candidate in _routes(service).get(method, ()):

@@ -20,7 +20,7 @@ _TRAILER_SIGNATURE: Final = "x-amz-trailer-signature"
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk, and its signature; empty where it has none."""
+    """One chunk, and its signature; empty if it has none."""
 
     content: bytes
     signature: str
@@ -83,7 +83,7 @@ def _chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
 
 
 def _trailers(rest: bytes) -> Iterator[tuple[str, str]]:
-    """The trailers, each on a line of its own, before an empty line or the end."""
+    """The trailers, each on its own line, before an empty line or the end."""
     at = 0
     for _ in range(_TRAILERS_MAX):
         line = _TRAILER.match(rest, at)

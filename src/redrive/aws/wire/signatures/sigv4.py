@@ -87,7 +87,7 @@ def credential_scope(request: Request) -> CredentialScope | None:
     """Read the credential without verifying anything: for routing, and for `--auth off`.
 
     Returns:
-        None where the request has no readable credential.
+        None if the request has no readable credential.
     """
     authorization = request.headers.get("authorization")
     if authorization is not None:
@@ -112,7 +112,7 @@ def verify(
 
     Args:
         request: As it arrived.
-        secret_of: From an access key id to its secret; None where the key is unknown or switched off.
+        secret_of: From an access key id to its secret; None if the key is unknown or switched off.
         now: Milliseconds since the epoch, UTC.
         region: The only region to accept, if there is one.
         service: The only signing name to accept, where something else chose the route.

@@ -48,7 +48,7 @@ def _shortest(number: float) -> tuple[str, int]:
 
 
 Value: TypeAlias = Any
-"""None, bool, int, float, str, list, dict, or an object with methods of its own."""
+"""None, bool, int, float, str, list, dict, or an object with its own methods."""
 
 _LONG_BITS: Final = 64
 _LONG_END: Final = 1 << 63
@@ -203,7 +203,7 @@ def add(budget: Budget, left: Value, right: Value) -> Value:
 
 
 def calculated(operator: str, left: Value, right: Value) -> Value:
-    """A sum, difference, product, quotient or remainder, as long as Java's longs; null of what is no number."""
+    """A sum, difference, product, quotient or remainder, as long as Java's longs; null of what is not a number."""
     if not (_is_number(left) and _is_number(right)):
         return None
     whole = isinstance(left, int) and isinstance(right, int)
@@ -253,14 +253,14 @@ def compared(operator: str, left: Value, right: Value) -> bool:
 
 
 def member(value: Value, name: str) -> Value:
-    """The property of a value: of a map the value of a key; null where there is none."""
+    """The property of a value: of a map the value of a key; null if there is none."""
     if isinstance(value, dict):
         return value.get(name)
     return value.member(name) if isinstance(value, HostObject) else None
 
 
 def element(value: Value, index: Value) -> Value:
-    """The element at an index, or the value of a key; null where there is none."""
+    """The element at an index, or the value of a key; null if there is none."""
     if isinstance(value, list) and isinstance(index, int):
         return value[index] if 0 <= index < len(value) else None
     if isinstance(value, dict):
@@ -269,7 +269,7 @@ def element(value: Value, index: Value) -> Value:
 
 
 def put(value: Value, index: Value, item: Value) -> None:
-    """Put an element in its place, or a value under its key; nothing where there is no such place."""
+    """Put an element in its place, or a value under its key; nothing if there is no such place."""
     if isinstance(value, dict):
         value[key_of(index)] = item
     elif isinstance(value, list) and isinstance(index, int) and 0 <= index < len(value):
