@@ -194,6 +194,55 @@ def test_a_search_stops_when_it_is_told_to(
     assert "0 found among" in screen.text("#search")
 
 
+def test_messages_of_a_queue_are_searched_as_one_types_and_read_beside_the_list(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    queue = sns.sqs.queue()
+    bodies = [f'{{"order": {each}, "city": "{"Oslo" if each % 4 else "Bergen"}"}}' for each in range(40)]
+    for first in range(0, 40, 10):
+        queue.send_batch(*entries(*bodies[first : first + 10]))
+    screen.size(1280)
+    screen.open(f"{server.url}/_redrive/console/{sns.account}/{sns.region}/queues/{queue.name}/messages")
+    screen.find("#facets a[href*=Bergen]")
+    screen.find("#q").send_keys("body.city:Bergen")
+    screen.wait_for("10 found among 40 messages looked at.", "#search")
+    assert len(screen.all("#letters tr")) == 10
+    assert screen.url.endswith("q=body.city%3ABergen")
+    screen.fill("#q", "size:x")
+    screen.wait_for("is not an amount", "#q-refused")
+    screen.open(screen.url.partition("?")[0])
+    screen.click("#letters tr:nth-child(3) td.full")
+    screen.wait_for('"order": 2,', "#preview")
+    assert "Bergen" not in screen.text("#preview")
+    screen.keys("n", "n")
+    screen.wait_for('"order": 4,', "#preview")
+    screen.keys("b")
+    screen.wait_for('"order": 3,', "#preview")
+    opened = screen.url
+    screen.open(opened)
+    screen.wait_for('"order": 3,', "#preview")
+    screen.click("#preview [data-act=shut]")
+    assert "open=" not in screen.url
+    assert queue.counts() == (40, 0, 0)
+    received = queue.receive(AttributeNames=["ApproximateReceiveCount"])
+    assert {each["Attributes"]["ApproximateReceiveCount"] for each in received} == {"1"}
+
+
+def test_a_value_that_dead_letters_share_is_searched_by_one_click(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    screen.size(1280)
+    screen.open(f"{server.url}/_redrive/console/{sns.account}/{sns.region}/dead-letters/{dead.name}")
+    screen.leaving(lambda: screen.click("#facets a[href*='status%3A400']"))
+    assert len(screen.all("#letters [data-row]")) == BAD
+    assert f"Redrive the {BAD} found…" in screen.text(".actions")
+    screen.keys("n")
+    screen.wait_for("Client error 400", "#preview")
+    screen.leaving(lambda: screen.keys("e"))
+    assert "Edit" in screen.text("h1")
+
+
 def fill(queue: Queue) -> None:
     """Send more than a slice of a search looks at."""
     for start in range(0, MANY, 10):

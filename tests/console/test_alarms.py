@@ -138,3 +138,19 @@ PLAIN = {
 )
 def test_a_condition_is_told_in_words(alarm: dict[str, object], words: str) -> None:
     assert condition(alarm) == words
+
+
+async def test_a_row_says_of_what_how_much_now_and_who_is_told() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        queue = await services.call("sqs", "GetQueueUrl", QueueName="orders")
+        for number in range(20):
+            await services.call("sqs", "SendMessage", QueueUrl=queue["QueueUrl"], MessageBody=str(number))
+        await visitor.server.time.advance(600_000)  # type: ignore[union-attr]  # simulated
+        every = await page(visitor, f"{ROOM}/alarms")
+        assert "Messages visible is more than 10 for 2 of 3 times 1 min" in every
+        assert f'<a class="mono" href="{ROOM}/queues/orders">orders</a>' in every
+        assert '<td data-label="Now" class="num"><b>20</b></td>' in every
+        assert "Messages visible in the last 30 min: 20 at most" in every
+        assert f'href="{ROOM}/topics/told"' in every

@@ -116,13 +116,14 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
         + urlencode({"topic": topic.name.name, "subscription": subscription.id}),
         *(
             f"{at_dead}{path}"
-            for path in ("", "?cause=all", "?cause=all&q=x", "/search?q=x", "/plan?what=all")
+            for path in ("", "?cause=all", "?cause=all&q=x", "/search?q=x", "/facets", "/plan?what=all")
         ),
         f"{at_dead}/download?format=csv",
         f"{at_dead}/{seq}",
         f"{at_dead}/{seq}/edit",
         _path(at_dead, "tasks", task.id),
-        *(f"{at_queue}{path}" for path in ("", "/messages", f"/messages/{waiting.seq}", "/send", "/import")),
+        *(f"{at_queue}{path}" for path in ("", "/messages", "/messages/search?q=x", "/messages/facets")),
+        *(f"{at_queue}{path}" for path in (f"/messages/{waiting.seq}", "/send", "/import")),
         _path(ROOM, "messages", evil),
         f"{ROOM}/messages/00000000-0000-0000-0000-000000000000",
         *(f"{at_topic}{path}" for path in ("", "?body=x", "/publish")),

@@ -87,3 +87,22 @@ async def test_a_message_leads_to_its_rows_in_the_log_of_its_topic() -> None:
         rows = (await visitor.get(link.replace("&amp;", "&"))).body.decode()
         assert "SUCCESS" in rows
         assert published.headers["Location"].split("/")[-1].split("?")[0] in rows
+
+
+async def test_levels_are_counted_by_time_and_an_id_leads_to_its_trace() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        request = "6f1c2a9e-41d7-4be0-9c2f-0d9be671c04f"
+        services.log("ERROR of a kind", '{"level": "warning", "msg": "slow"}', "no Error in words", group="g")
+        await visitor.server.time.advance(600_000)  # type: ignore[union-attr]  # simulated
+        services.log(f"START RequestId: {request}", group="g")
+        shown = await page(visitor, name="g")
+        assert "4 events, of them" not in shown
+        assert "Events by time: 4, of them 1 errors and 1 warnings" in shown
+        (first, second) = re.findall(r'<a href="([^"]+)" aria-label="[^"]+Z: (?:1|3) events?', shown)
+        one = (await visitor.get(first.replace("&amp;", "&"))).body.decode()
+        assert "ERROR of a kind" in one
+        assert request not in one
+        assert request in (await visitor.get(second.replace("&amp;", "&"))).body.decode()
+        assert f'href="{ROOM}/messages/{request}"' in shown
+        assert shown.count('class="l-error"') == shown.count('class="l-warn"') == 1

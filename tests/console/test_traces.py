@@ -36,3 +36,17 @@ async def test_a_trace_shows_who_got_nothing_and_who_else_subscribes() -> None:
         gone = (await visitor.get(f"{ROOM}/messages/absent?topic=Rentals")).body.decode()
         assert "leaves nothing behind" in gone
         assert "Other subscribers" in gone
+
+
+async def test_the_start_leads_to_what_this_node_saw_last() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        assert "Nothing has failed" in (await visitor.get(f"{ROOM}/messages")).body.decode()
+        world.engine.operations.inject_fault(world.subscription.endpoint, 503)
+        moved = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": '{"order": 7001}'})
+        assert visitor.server.time is not None
+        await visitor.server.time.advance(90_000)
+        page = (await visitor.get(f"{ROOM}/messages?again")).body.decode()
+        link = moved.headers["Location"].partition("?")[0]
+        assert f'href="{link}"' in page
+        assert "Dead-lettered" in page

@@ -1,6 +1,7 @@
 """Saved views: pages with their choices, kept by name for everybody who sees the account."""
 
 import re
+from urllib.parse import quote
 
 from redrive.console.views import VIEWS_MAX
 from tests.console.services import make_services, service_pages
@@ -77,3 +78,22 @@ async def test_lists_and_searches_can_be_saved_and_no_form_plan_or_deletion() ->
             "/logs/group",
             "/logs/streams",
         }
+
+
+async def test_a_starred_view_is_in_the_navigation_and_keeps_its_page_under_another_name() -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        form = await page(visitor, f"{VIEWS}?to={quote(SEARCH)}")
+        assert 'value="Dead letters · orders-dead · cause all · body.order:7001"' in form
+        await visitor.post(VIEWS, {"to": SEARCH, "name": "Order 7001", "star": "yes"})
+        shown = await page(visitor, f"{ROOM}/queues")
+        assert f'href="{ROOT}{SEARCH.replace("&", "&amp;")}"' in shown
+        assert "Dead letters · orders-dead" in (listed := await page(visitor, VIEWS))
+        assert "body.order:7001</code>" in listed
+        await visitor.post(VIEWS, {"former": "Order 7001", "name": "The lost order"})
+        renamed = await page(visitor, f"{ROOM}/queues?again")
+        assert "The lost order</span>" in renamed
+        assert "Order 7001</span>" not in renamed
+        await visitor.post(VIEWS, {"do": "unstar", "name": "The lost order"})
+        assert "The lost order</span>" not in await page(visitor, f"{ROOM}/queues?unstarred")
+        assert "The lost order" in await page(visitor, f"{VIEWS}?still")

@@ -1,5 +1,6 @@
 """The search language: which deliveries a text finds, and which texts are refused."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Delivery
-from redrive.model.search import TERMS, TERMS_MAX, SearchInvalidError, published_id, read_search
+from redrive.model.search import (
+    TERMS,
+    TERMS_MAX,
+    SearchInvalidError,
+    published_id,
+    read_search,
+    searchable_values,
+)
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -133,3 +141,25 @@ def test_any_text_is_read_or_refused_and_any_delivery_looked_at(
     except SearchInvalidError:
         return
     assert holds(replace(LETTER, body=body, headers=headers)) in (True, False)
+
+
+def test_what_a_message_has_finds_it() -> None:
+    values = list(searchable_values(LETTER))
+    assert ("body.order", "7001") in values
+    assert ("body.paid", "true") in values
+    assert ("attr.kind", "rental.new") in values
+    assert ("status", "503") in values
+    for name, value in values:
+        assert read_search(f'{name}:"{value}"' if name[0] == "b" else f"{name}:{value}", NOW)(LETTER), name
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=6), st.one_of(st.text(max_size=6), st.integers(), st.booleans(), st.none())
+    )
+)
+def test_every_value_that_a_body_offers_finds_it(members: dict[str, object]) -> None:
+    letter = replace(LETTER, body=json.dumps(members, ensure_ascii=False))
+    for name, value in searchable_values(letter):
+        if name.startswith("body."):
+            assert read_search(f'{name}:"{value}"', NOW)(letter), (name, value)

@@ -16,6 +16,7 @@ from redrive.console.nodes import Nodes
 from redrive.console.remembered import Remembered
 from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
+from redrive.console.views import SAVED_VIEWS, starred
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.operations import TASK
 from redrive.runtime.machine import SystemClock, monotonic
@@ -61,6 +62,7 @@ def console_pages(
         stacks=Remembered(documents, STACK, stack_in_trouble),
         redrives=Remembered(documents, TASK, lambda task: task.state.active),
         functions=Remembered(documents, FUNCTION),
+        starred_views=Remembered(documents, SAVED_VIEWS, lambda views: bool(starred(views))),
         web=core.web,
         monotonic=monotonic,
         audit=core.audit,

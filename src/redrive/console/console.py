@@ -14,6 +14,7 @@ from redrive.console.installation import ConsoleOptions, Installation
 from redrive.console.rendering import PageRenderer
 from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.static import StaticFiles
+from redrive.console.views import SavedView, starred
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
@@ -28,7 +29,13 @@ _MEMO_SHARE_MS: Final = 500  # for each second until a page asks again: fifty wh
 _MEMO_PAGES_MAX: Final = 256
 _HOST_SHOWN_MAX: Final = 100
 #: Of a live part, which stands in a page that has the navigation.
-_NOTHING_AROUND: Final[Mapping[str, Any]] = {"nav_scope": None, "groups": [], "scopes": [], "save_view": ""}
+_NOTHING_AROUND: Final[Mapping[str, Any]] = {
+    "nav_scope": None,
+    "groups": [],
+    "scopes": [],
+    "starred": [],
+    "save_view": "",
+}
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "X-Redrive-Part"}
 
 
@@ -171,6 +178,7 @@ class Console:
             "nav_scope": scope,
             "groups": navigation.linked(visit, scope, _came_from(visit), counts),
             "scopes": await navigation.scope_choices(visit, scope) if known else [],
+            "starred": await _starred(visit, scope) if known and scope is not None else [],
             "save_view": _save_view(visit) if route is not None and route.savable else "",
         }
 
@@ -236,6 +244,13 @@ class Console:
 
     def _scheme(self, request: Request) -> str:
         return urlsplit(self._options.public_url).scheme or request.scheme
+
+
+async def _starred(visit: Visit, scope: ResourceName) -> Sequence[SavedView]:
+    """The saved views of a scope that the navigation leads to."""
+    lists = await visit.installation.starred_views.all()
+    beginning = f"/{scope.account}/{scope.region}/"
+    return starred([view for views in lists for view in views if view.path.startswith(beginning)])
 
 
 def _scope_of(request: Request) -> Mapping[str, str]:

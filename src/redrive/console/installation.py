@@ -15,6 +15,7 @@ from redrive.console.doctor import Doctor
 from redrive.console.nodes import Nodes
 from redrive.console.remembered import Remembered
 from redrive.console.tail import Tail
+from redrive.console.views import SavedView
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.model.task import MoveTask
@@ -59,6 +60,8 @@ class Installation:
     stacks: Remembered[Stack]  # Those that failed or were rolled back, of all accounts
     functions: Remembered[FunctionRecord]  # Functions of all accounts
     redrives: Remembered[MoveTask]  # The tasks that have not ended, of all accounts
+    # Lists of saved views that have one for the navigation, of all accounts.
+    starred_views: Remembered[Sequence[SavedView]]
     web: Web  # Makes requests to endpoints, within what the settings allow
     monotonic: Callable[[], float]  # Seconds that only grow
     audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes

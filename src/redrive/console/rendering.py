@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from redrive.console import time_chart, words
+from redrive.console import json_text, time_chart, words
 from redrive.model.durations import show_duration
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def _environment(icons: str) -> "Environment":
     ):
         environment.filters[name] = getattr(words, name)
     environment.globals["icon"] = functools.partial(_icon, icons)
+    environment.filters["members"] = json_text.members
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = time_chart.figure
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too

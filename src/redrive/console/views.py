@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from redrive.engine.ports import DocumentKind
 
 VIEWS_MAX: Final = 100  # of an account's region: one document holds them, 200 KiB at most
+STARRED_MAX: Final = 7  # that the navigation has room for
 NAME_CHARS_MAX: Final = 80
 PATH_CHARS_MAX: Final = 2000
 
@@ -17,6 +18,7 @@ class SavedView(NamedTuple):
     path: str  # Below the console's own, with its query
     by: str  # Access key of its creator; empty without authentication
     at: int  # When (ms)
+    starred: bool = False  # Whether the navigation leads to it
 
 
 def _write(views: Sequence[SavedView]) -> Mapping[str, Any]:
@@ -29,6 +31,11 @@ def _read(document: Mapping[str, Any]) -> tuple[SavedView, ...]:
 
 #: By account and region; in order of their names.
 SAVED_VIEWS: Final[DocumentKind[Sequence[SavedView]]] = DocumentKind("console_views", _write, _read)
+
+
+def starred(views: Sequence[SavedView]) -> Sequence[SavedView]:
+    """Those that the navigation leads to."""
+    return [view for view in views if view.starred][:STARRED_MAX]
 
 
 def with_view(views: Sequence[SavedView], added: SavedView) -> Sequence[SavedView]:

@@ -8,7 +8,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -21,6 +21,7 @@ TERMS_MAX: Final = 10
 ID_CHARS_MIN: Final = 8  # of an id, so many from its beginning are enough
 _TERM: Final = re.compile(r'-?(?:[\w.-]+:)?(?:"[^"]*"|\S+)')
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
+_MEMBER: Final = re.compile(r"[\w-]+", re.ASCII)
 _AMOUNT: Final = re.compile(r"([<>]?)(\d{1,15}(?:\.\d{1,6})?)(k|m)?", re.IGNORECASE)
 _RANGE: Final = re.compile(r"(-?\d{1,15}(?:\.\d+)?)\.\.(-?\d{1,15}(?:\.\d+)?)")
 _NUMBER: Final = re.compile(r"([<>])(-?\d{1,15}(?:\.\d+)?)")
@@ -71,11 +72,39 @@ def conjunction(text: str, read_term: Callable[[str], Callable[[T], bool]]) -> C
     Raises:
         SearchInvalidError: There are too many terms, or what `read_term` raises.
     """
-    terms = _TERM.findall(text)
+    terms = terms_of(text)
     if len(terms) > TERMS_MAX:
         raise SearchInvalidError(f"A search has at most {TERMS_MAX} terms.")
     predicates = [_signed(term, read_term) for term in terms]
     return lambda value: all(holds(value) for holds in predicates)
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of a search, each as it was typed."""
+    return _TERM.findall(text)
+
+
+def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
+    """The terms that find a message by what it has: `body.currency` and `EUR`, `attr.kind` and `new`, `attempts` and `4`.
+
+    Of a body those are the plain values that its object holds itself; what a term cannot name is left out.
+    """
+    document = _object(delivery.body) if delivery.body.startswith("{") else {}
+    for name, value in document.items():
+        yield from _searchable("body", name, value)
+    attributes = _headers(delivery).get("attributes")
+    for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
+        for value in _scalars(attribute)[-1:]:
+            yield from _searchable("attr", name, value)
+    yield "attempts", str(delivery.attempts)
+    if status := (delivery.failure or "").partition(" ")[2]:
+        yield "status", status
+
+
+def _searchable(part: str, name: str, value: object) -> Iterator[tuple[str, str]]:
+    text = _text(value)
+    if text is not None and '"' not in text and _MEMBER.fullmatch(name):
+        yield f"{part}.{name}", text
 
 
 def published_id(delivery: Delivery) -> str:
@@ -235,8 +264,13 @@ def _scalars(attribute: object) -> list[object]:
 
 
 def _headers(delivery: Delivery) -> Mapping[str, Any]:
+    return _object(delivery.headers or b"{}")
+
+
+def _object(text: str | bytes) -> Mapping[str, Any]:
+    """The members of a JSON object; of anything else none."""
     try:
-        document = json.loads(delivery.headers or b"{}")
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

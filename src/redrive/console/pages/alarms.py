@@ -1,11 +1,16 @@
 """Alarms: listed by state, one with its line and threshold, its history, and what it does."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.console import links
+from redrive.console.pages.metrics import metric_words, statistic_value, summed
+from redrive.console.picture import Curve, sparkline
 from redrive.console.time_chart import TimeChart, figure, time_chart
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.console.words import span
+from redrive.model.metric import MINUTE_MS, PointQuery
 
 STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
 KINDS: Final = ("MetricAlarm", "CompositeAlarm")
@@ -19,6 +24,15 @@ _COMPARISONS: Final = {
     "LessThanThreshold": "<",
     "LessThanOrEqualToThreshold": "≤",
 }
+_COMPARED: Final = {
+    ">": "is more than",
+    "≥": "is at least",
+    "<": "is less than",
+    "≤": "is at most",
+}
+_TREND_MS: Final = 30 * MINUTE_MS
+_AGE: Final = "ApproximateAgeOfOldestMessage"
+_THINGS: Final = {"QueueName": "queues", "TopicName": "topics", "FunctionName": "functions"}
 _ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
 
 
@@ -44,8 +58,9 @@ async def listed(visit: Visit) -> Page:
         if answer.get("NextToken"):
             more = visit.link("alarms", state=value, after=answer["NextToken"])
             break
+    trends = await _trends(visit, [row["alarm"] for row in rows])
     values = {
-        "rows": rows,
+        "rows": [{**row, "trend": trends.get(row["alarm"]["AlarmName"])} for row in rows],
         "state": state,
         "states": [
             ("", visit.link("alarms")),
@@ -153,6 +168,22 @@ def condition(alarm: Mapping[str, Any]) -> str:
     return f"{_measured(alarm)} {sign} {figure(alarm['Threshold'])} for {of} of {each}"
 
 
+def condition_words(alarm: Mapping[str, Any]) -> str:
+    """The condition of an alarm as one says it: `Messages visible is more than 10 for 1 min`."""
+    if "AlarmRule" in alarm or not alarm.get("MetricName"):
+        return condition(alarm)
+    is_age = alarm["MetricName"] == _AGE
+    measured = "Oldest message" if is_age else metric_words(alarm["MetricName"])
+    sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
+    limit = span(int(1000 * alarm["Threshold"])) if is_age else figure(alarm["Threshold"])
+    periods, period_ms = alarm["EvaluationPeriods"], 1000 * alarm["Period"]
+    enough = alarm.get("DatapointsToAlarm", periods)
+    times = (
+        f"{enough} of {periods} times {span(period_ms)}" if enough != periods else span(periods * period_ms)
+    )
+    return f"{measured} {_COMPARED.get(sign, sign)} {limit} for {times}"
+
+
 def _measured(alarm: Mapping[str, Any]) -> str:
     if alarm.get("Metrics"):
         query = _answered(alarm["Metrics"])
@@ -182,8 +213,13 @@ def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "alarm": alarm,
         "condition": condition(alarm),
-        "of": ", ".join(str(each["Value"]) for each in alarm.get("Dimensions", ())),
-        "tells": [target.name for target in _actions(visit, alarm, "ALARM")],
+        "words": condition_words(alarm),
+        "of": [
+            (str(each["Value"]), visit.link(room, str(each["Value"])) if room else "")
+            for each in alarm.get("Dimensions", ())
+            for room in [_THINGS.get(each["Name"], "")]
+        ],
+        "tells": _actions(visit, alarm, "ALARM"),
         "link": visit.link("alarms", "alarm", name=alarm["AlarmName"]),
     }
 
@@ -195,6 +231,43 @@ def actions_of(visit: Visit, alarm: Mapping[str, Any]) -> list[tuple[str, Sequen
 
 def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.Target]:
     return [links.target(visit, arn) for arn in alarm.get(_ACTIONS[state], ())]
+
+
+class Trend(NamedTuple):
+    """What an alarm watches."""
+
+    now: str  # The latest value, as text
+    curve: Curve | None  # The last half hour; None: there is nothing but zeros
+
+
+async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str, Trend]:
+    """What alarms on single metrics watch, by their names: one read for all of them."""
+    scope, begin = visit.scope, max(0, (visit.now - _TREND_MS) // MINUTE_MS * MINUTE_MS)
+    simple = {each["AlarmName"]: each for each in alarms if each.get("MetricName") and each.get("Statistic")}
+    series = {name: series_of(scope.account, scope.region, _metric(alarm)) for name, alarm in simple.items()}
+    wanted = [each for own in series.values() for each in own]
+    query = PointQuery(wanted, begin, visit.now + 1, MINUTE_MS)
+    points = await visit.installation.telemetry.find_points_each(query) if wanted else {}
+    trends = {}
+    for name, alarm in simple.items():
+        minutes = summed(bucket for each in series[name] for bucket in points.get(each.id, ()))
+        if minutes:
+            values = {at: statistic_value(each, alarm["Statistic"]) for at, each in minutes.items()}
+            trends[name] = _trend(values, begin, visit.now, alarm["MetricName"])
+    return trends
+
+
+def _trend(values: Mapping[int, float], begin: int, now: int, metric: str) -> Trend:
+    latest = values[max(values)]
+    words = f"{metric_words(metric)} in the last 30 min: {figure(max(values.values()))} at most"
+    line = [values.get(at, 0.0) for at in range(begin, now, MINUTE_MS)]
+    text = span(int(1000 * latest)) if metric == _AGE else figure(latest)
+    return Trend(text, sparkline(line, words) if any(line) else None)
+
+
+def _metric(alarm: Mapping[str, Any]) -> MetricName:
+    dimensions = sorted((each["Name"], each["Value"]) for each in alarm.get("Dimensions", ()))
+    return MetricName(alarm["Namespace"], alarm["MetricName"], tuple(dimensions))
 
 
 # ---- the line --------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Dead letters: the queues that have them, and the workbench of one queue."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -12,13 +11,13 @@ from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.console.arrivals import last_days
 from redrive.console.commands import aws_command
-from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit, searched
+from redrive.console.message_list import Choice, Look, facets, look
+from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
-from redrive.engine.ports import Cause, CauseCount, LookRequest
+from redrive.engine.ports import Cause, CauseCount
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.search import TERMS, Predicate, SearchInvalidError
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
@@ -26,7 +25,6 @@ CAUSES_OPEN: Final = 8  # of them are shown at once: the messages stand beneath
 CAUSES_OF_MAX: Final = 3  # queues of a list: 8 ms each
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 _UNREADABLE: Final = 400
-SLICE: Final = 2000  # dead letters that one request of a search looks at: under 20 ms
 
 
 async def listed(visit: Visit) -> Page:
@@ -86,12 +84,12 @@ async def workbench(visit: Visit) -> Page:
     operations = visit.engine.operations
     groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
-    look = await _look(visit, queue, None if chosen is None else chosen.cause)
+    found = await _look(visit, queue, None if chosen is None else chosen.cause)
     most = CAUSES_MAX if visit.asked("causes") == "all" else CAUSES_OPEN
     frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
     ends = await operations.ends(queue, [*frequent, *oldest])
-    letters = await operations.letters_of([*ends, *look.page])
+    letters = await operations.letters_of([*ends, *found.page])
     causes = await operations.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrive_tasks(queue.name)
@@ -116,21 +114,33 @@ async def workbench(visit: Visit) -> Page:
         "oldest": min((letter.delivery.sent_at for letter in letters[: len(ends)]), default=0),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
         "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
-        **look.values,
+        **found.values,
     }
-    status = _UNREADABLE if look.values["refused"] else 200
-    return Page("workbench.html", values, status, live_seconds=0 if look.values["q"] else 10)
+    status = _UNREADABLE if found.values["refused"] else 200
+    return Page("workbench.html", values, status, live_seconds=0 if found.values["q"] else 10)
 
 
 async def search_slice(visit: Visit) -> Page:
     """The next slice of a search: what the workbench asks for by itself until it is stopped."""
     queue = await visit.queue()
-    cause = visit.asked("cause", "all")
-    key = None if cause == "all" else read_cause(cause)
-    look = await _look(visit, queue, key)
-    letters = await visit.engine.operations.letters_of(look.page)
+    key = _asked_cause(visit)
+    found = await _look(visit, queue, key)
+    letters = await visit.engine.operations.letters_of(found.page)
     rows = [_row(visit, letter) for letter in letters]
-    return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look.values})
+    return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **found.values})
+
+
+async def common_values(visit: Visit) -> Page:
+    """What the newest dead letters of a cause have in common, as terms of the search."""
+    queue, key = await visit.queue(), _asked_cause(visit)
+    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.asked("cause")}
+    return Page("facets.html", await facets(visit, Choice(queue, here, chosen, newest=True, cause=key)))
+
+
+def _asked_cause(visit: Visit) -> Cause | None:
+    """The cause that a link names; None: all of them."""
+    cause = visit.asked("cause")
+    return None if cause in ("", "all") else read_cause(cause)
 
 
 def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | None:
@@ -139,10 +149,7 @@ def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | Non
     Raises:
         Unusable: What names it is written otherwise.
     """
-    cause = visit.asked("cause")
-    if cause in ("", "all"):
-        return None
-    key = read_cause(cause)
+    key = _asked_cause(visit)
     return next((group for group in groups if group.cause == key), None)
 
 
@@ -212,74 +219,35 @@ def _died_at(letter: DeadLetter) -> int:
     return letter.notes[-1].at if letter.notes else letter.delivery.sent_at
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A page of dead letters, or what a slice of a search found."""
-
-    page: Sequence[Delivery]  # At most a page of deliveries
-    values: Mapping[str, Any]  # Values for the template
-
-
-async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
-    newest = visit.asked("order", "newest") == "newest"
-    after = visit.number("after")
-    text = visit.asked("q").strip()
-    holds, refused = _read(visit, text)
-    looks = SLICE if text and not refused else PAGE_ROWS + 1
-    before = (after or None) if newest else None
-    request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=key)
-    deliveries = await visit.engine.operations.peek_page(request)
-    hits = [delivery for delivery in deliveries if holds(delivery)] if text and not refused else deliveries
-    page = hits[:PAGE_ROWS]
-    more = len(deliveries) == looks or len(hits) > PAGE_ROWS
-    last = (page if len(hits) > PAGE_ROWS else deliveries)[-1].seq if deliveries else 0
-    looked = visit.number("looked") + (
-        sum(_passed(each, last, newest=newest) for each in deliveries) if text else 0
+async def _look(visit: Visit, queue: Queue, key: Cause | None) -> Look:
+    """The messages of a cause, or of all of them, newest first unless the address says otherwise."""
+    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.asked("cause")}
+    found = await look(
+        visit,
+        Choice(
+            queue, here, chosen, newest=visit.asked("order", "newest") == "newest", cause=key, usual="newest"
+        ),
     )
-    filters = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
-    here = ("dead-letters", queue.name.name)
-    of_cause = {**filters, "cause": "all" if key is None else cause_id(key)}
-    grows = newest and not after
+    of_cause = {"cause": "all" if key is None else cause_id(key), "q": found.values["q"]}
+    order = found.values["order"]
+    grows = order == "newest" and not visit.number("after")
+    seen = found.page[0].seq if found.page else 0
     values = {
-        "newer": _newer(visit, hits) if grows else 0,
+        "newer": _newer(visit, found.page) if grows else 0,
         "page_rows": PAGE_ROWS,
-        "newest_first": visit.link(*here, **filters),
-        "live_from": visit.link(*here, **of_cause, seen=page[0].seq if page else 0) if grows else visit.here,
-        "q": text,
-        "refused": refused,
-        "terms": TERMS,
-        "more": bool(more),
-        "newest": newest,
-        "looked": looked,
-        "next": visit.link(*here, **filters, after=last, looked=looked or None) if more else "",
-        "slice": visit.link(*here, "search", **of_cause, after=last, looked=looked) if more and text else "",
-        "first": visit.link(*here, **filters) if after else "",
+        "newest_first": visit.link(*here, **chosen, q=found.values["q"], order=order),
+        "live_from": visit.link(*here, **of_cause, order=order, seen=seen) if grows else visit.here,
         "download": [
-            (kind, visit.link(*here, "download", **{**of_cause, "order": ""}, format=kind))
-            for kind in ("jsonl", "csv")
+            (kind, visit.link(*here, "download", **of_cause, format=kind)) for kind in ("jsonl", "csv")
         ],
-        "turned": visit.link(*here, **{**filters, "order": "oldest" if newest else "newest"}),
     }
-    return _Look(page, values)
-
-
-def _read(visit: Visit, text: str) -> tuple[Predicate, str]:
-    """The predicate of a search, or why it is refused: then nothing is searched, and the page stays as it was."""
-    try:
-        return searched(visit, text), ""
-    except SearchInvalidError as error:
-        return (lambda _: True), str(error)
+    return Look(found.page, {**found.values, **values})
 
 
 def _newer(visit: Visit, deliveries: Sequence[Delivery]) -> int:
     """The number of dead letters that came since the page was shown whose live part asks."""
     seen = visit.number("seen")
     return sum(delivery.seq > seen for delivery in deliveries) if visit.asked("seen") else 0
-
-
-def _passed(delivery: Delivery, last: int, *, newest: bool) -> bool:
-    """True for what the next slice does not look at again."""
-    return delivery.seq >= last if newest else delivery.seq <= last
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from typing import Any, Final
 
 from redrive.aws.wire.errors import AwsError
@@ -11,6 +12,7 @@ from redrive.console.visit import Missing, Page, Unusable, Visit
 
 _KINDS: Final = {"wait": "RequestResponse", "event": "Event"}
 _REFUSED: Final = 400
+_REQUEST: Final = re.compile(r"RequestId: ([\w-]{36})")
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
@@ -33,6 +35,7 @@ async def invoke(visit: Visit) -> Page:
     }
     if kind == "RequestResponse":
         params["LogType"] = "Tail"
+    begun = visit.engine.clock.now()
     try:
         answer = await visit.call("lambda", "Invoke", params)
     except AwsError as error:
@@ -40,7 +43,9 @@ async def invoke(visit: Visit) -> Page:
     if kind == "Event":
         return await _page(visit, {**typed, "accepted": True}, did="An event is handed in")
     did = "It failed" if answer.get("FunctionError") else "It succeeded"
-    return await _page(visit, {**typed, "answer": _answer(visit, answer)}, did=did)
+    return await _page(
+        visit, {**typed, "answer": _answer(visit, answer, visit.engine.clock.now() - begun)}, did=did
+    )
 
 
 async def _page(visit: Visit, typed: dict[str, Any], status: int = 200, did: str = "") -> Page:
@@ -57,14 +62,18 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200, did: str
     return Page("invoke.html", values, status, did=did)
 
 
-def _answer(visit: Visit, answer: Any) -> dict[str, Any]:
+def _answer(visit: Visit, answer: Any, took_ms: int) -> dict[str, Any]:
     payload = bytes(answer.get("Payload") or b"").decode("utf-8", "replace")
     visible = visit.bodies_shown
+    log = _log(answer.get("LogResult", ""))
+    request = _REQUEST.search(log)
     return {
+        "took_ms": took_ms,
+        "request_id": "" if request is None else request[1],
         "failed": answer.get("FunctionError", ""),
         "version": answer.get("ExecutedVersion", ""),
         "payload": (json_text.pretty(payload) or payload) if visible else None,
-        "log": _log(answer.get("LogResult", "")) if visible else None,
+        "log": log if visible else None,
     }
 
 

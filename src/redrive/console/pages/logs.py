@@ -1,20 +1,28 @@
 """Logs: groups, their streams, and the events of a group by pattern and time."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
+from redrive.console.hour import LISTED_MS, last_hour
+from redrive.console.picture import Curve
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
+from redrive.console.words import many, moment
 from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
+from redrive.model.queue import DAY_MS
 
 LOOKED_AT: Final = 400  # events for one page of those that match: four looks
 _STREAMS_MAX: Final = 1000
+_INCOMING: Final = "IncomingLogEvents"
 _MESSAGE_CHARS: Final = 10_000  # of an event that may have a million
 _MINUTE_MS: Final = 60_000
 #: How far back a page looks, by the words of its form.
@@ -24,6 +32,17 @@ LAST: Final[Mapping[str, int]] = {
     "6 h": 360 * _MINUTE_MS,
     "24 h": 1440 * _MINUTE_MS,
 }
+
+
+_BARS_OF: Final = 1000  # events that one look counts by level: 5 ms
+_BARS_MAX: Final = 60
+_BAR_HEIGHT: Final = 40
+_STEPS_MS: Final = tuple(each * _MINUTE_MS for each in (1, 5, 15, 60, 360, 1440, 10_080, 525_600))
+_JSON_LEVEL: Final = re.compile(r'"(?:level|severity|lvl)"\s*:\s*"(\w+)"', re.IGNORECASE)
+_WRITTEN_LEVEL: Final = re.compile(r"\b(?:(FATAL|CRITICAL|ERROR|Traceback)|WARN(?:ING)?)\b")
+_LEVEL_CHARS: Final = 300  # from the beginning of an event, where its level stands
+_ERRORS: Final = ("fatal", "critical", "error")
+_UUID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +62,11 @@ async def listed(visit: Visit) -> Page:
     if after:
         params["nextToken"] = after
     answer = await visit.call("logs", "DescribeLogGroups", params)
+    hour = await _lines_of_last_hour(visit, [group["logGroupName"] for group in answer["logGroups"]])
     rows = [
         {
             "group": group,
+            "lines": hour[group["logGroupName"]],
             "link": visit.link("logs", "group", name=group["logGroupName"]),
             "streams": visit.link("logs", "streams", name=group["logGroupName"]),
         }
@@ -59,6 +80,26 @@ async def listed(visit: Visit) -> Page:
         "next": visit.link("logs", pattern=pattern, after=more) if more else "",
     }
     return Page("logs.html", values, live_seconds=10)
+
+
+async def _lines_of_last_hour(visit: Visit, names: Sequence[str]) -> Mapping[str, tuple[int, Curve | None]]:
+    """How many events came into each group in the last hour, with their curve: one read for all groups."""
+    scope = visit.scope
+    series = {
+        name: series_of(
+            scope.account, scope.region, MetricName("AWS/Logs", _INCOMING, (("LogGroupName", name),))
+        )
+        for name in names
+    }
+    wanted = [each for own in series.values() for each in own]
+    hour = await last_hour(visit.installation.telemetry, wanted, visit.now, LISTED_MS)
+    return {
+        name: (
+            round(sum(hour.total(each) for each in own)),
+            hour.sparkline("Events in the last hour", *own, sums=True),
+        )
+        for name, own in series.items()
+    }
 
 
 async def streams(visit: Visit) -> Page:
@@ -102,6 +143,7 @@ async def events(visit: Visit) -> Page:
         account=group.name.account,
         steps=lambda event: match_steps(pattern, read.regexes, event.message),
     )
+    bars = await _bars(visit, query) if not (visit.live_alone or visit.asked("after")) else None
     names = {each.id: each.name for each in known}
     params = {
         "name": name,
@@ -113,6 +155,7 @@ async def events(visit: Visit) -> Page:
     values = {
         "params": params,
         "lasts": list(LAST),
+        "bars": bars,
         "readable": visit.bodies_shown,
         "rows": [_row(visit, event, names) for event in lines],
         "first": visit.link("logs", "group", **params) if after else "",
@@ -158,13 +201,95 @@ def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -
 
 def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
     message = event.message[:_MESSAGE_CHARS].rstrip("\n") if visit.bodies_shown else None
+    found = None if message is None else _UUID.search(message)
     return {
         "at": event.at,
         "stream": names.get(event.stream_id, ""),
         "message": message,
         "pretty": None if message is None else json_text.pretty(message),
+        "level": "" if message is None else level_of(message),
+        "trace": "" if found is None else visit.link("messages", found[0]),
+        "today": event.at // DAY_MS == visit.now // DAY_MS,
         "cut": len(event.message) > _MESSAGE_CHARS,
     }
+
+
+# ---- levels ----------------------------------------------------------------------------------------------------
+
+
+def level_of(message: str) -> str:
+    """`error` or `warn`, as an event says of itself where it begins; empty: it is neither."""
+    begin = message[:_LEVEL_CHARS]
+    if (named := _JSON_LEVEL.search(begin)) is not None:
+        level = named[1].lower()
+        return "error" if level in _ERRORS else "warn" if level.startswith("warn") else ""
+    written = _WRITTEN_LEVEL.search(begin)
+    return "" if written is None else "error" if written[1] else "warn"
+
+
+class Bar(NamedTuple):
+    """The events of some minutes."""
+
+    x: float  # Where it stands (percent)
+    width: float  # How wide it is (percent)
+    parts: Sequence[
+        tuple[str, int, int]
+    ]  # Of errors, of warnings and of all else: its place from the top and its height
+    words: str  # What it counts
+    link: str  # To these events
+
+
+class Bars(NamedTuple):
+    """The newest events of a time by level."""
+
+    bars: Sequence[Bar]  # In order of time; those of no event are left out
+    number: int  # How many events there are
+    capped: bool  # Whether there are more before them
+    errors: int  # How many of them are such
+    warnings: int  # How many of them are such
+    since: int  # The time that they are drawn over (ms)
+    until: int  # The time that they are drawn over (ms)
+
+
+async def _bars(visit: Visit, query: LogQuery) -> Bars | None:
+    """The newest events of a query by minutes and level; None: there are none, or they may not be read."""
+    if not visit.bodies_shown:
+        return None
+    page = await visit.installation.telemetry.find_events(replace(query, limit=_BARS_OF))
+    if not page:
+        return None
+    until = min(query.until, max(visit.now, page[0].at) + 1)
+    since = query.since or page[-1].at
+    step = next((each for each in _STEPS_MS if (until - since) / each <= _BARS_MAX), _STEPS_MS[-1])
+    since = since // step * step
+    counts: dict[int, Counter[str]] = {}
+    for event in page:
+        counts.setdefault((event.at - since) // step, Counter())[level_of(event.message)] += 1
+    most = max(each.total() for each in counts.values())
+    slots = max(1, -(-(until - since) // step))
+    bars = [
+        _bar(visit, since + step * slot, step, (100 * slot / slots, 100 / slots), each, most)
+        for slot, each in sorted(counts.items())
+    ]
+    levels = sum(counts.values(), Counter[str]())
+    return Bars(
+        bars, len(page), len(page) == _BARS_OF, levels["error"], levels["warn"], since, since + step * slots
+    )
+
+
+def _bar(
+    visit: Visit, at: int, step: int, place: tuple[float, float], counts: Counter[str], most: int
+) -> Bar:
+    parts, top = [], _BAR_HEIGHT
+    for level in ("error", "warn", ""):
+        if height := -(-counts[level] * _BAR_HEIGHT // most):
+            top -= height
+            parts.append((level, max(0, top), height))
+    fields = {name: visit.asked(name) for name in ("name", "stream", "pattern")}
+    link = visit.link("logs", "group", **fields, since=moment(at)[:19], until=moment(at + step)[:19])
+    total, errors = counts.total(), counts["error"]
+    words = f"{moment(at)[11:16]}Z: {total:,} {many(total, 'event')}, {errors:,} {many(errors, 'error')}"
+    return Bar(round(place[0], 2), round(place[1], 2), parts, words, link)
 
 
 # ---- time and place --------------------------------------------------------------------------------------------

@@ -4,51 +4,69 @@ from typing import Any, Final
 
 from redrive.aws.sns.notifications.delivery_log import FAILURES, log_group
 from redrive.console import json_text
+from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.pages.letters import attributes_of
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit, whole
+from redrive.console.visit import Missing, Page, Visit, whole
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
 OWED_SHOWN: Final = 10  # of a subscription, those that arrived first
-_LOOKED_AT: Final = 1000  # of a queue, for a page of one view
+_COUNTED_MAX: Final = 10_000  # of each kind: 3 ms
+_UNREADABLE: Final = 400
 
 
 async def listed(visit: Visit) -> Page:
     """Messages of a queue in order of arrival: nothing is received, and nothing is counted as received."""
     queue = await visit.queue()
-    view = visit.asked("view", "all")
-    view = view if view in VIEWS else "all"
-    newest = visit.asked("order") == "newest"
-    after = visit.number("after")
-    looks = PAGE_ROWS + 1 if view == "all" else _LOOKED_AT
-    if newest:
-        request = LookRequest(queue.id, looks, before_seq=after or None, newest_first=True)
-    else:
-        request = LookRequest(queue.id, looks, after_seq=after)
-    deliveries = await visit.engine.operations.peek_page(request)
-    fitting = [delivery for delivery in deliveries if view in ("all", state_of(delivery, visit.now))]
-    page = fitting[:PAGE_ROWS]
-    more = len(fitting) > PAGE_ROWS or len(deliveries) == looks
-    last = page[-1].seq if len(fitting) > PAGE_ROWS else deliveries[-1].seq if deliveries else 0
-    filters = {"view": view, "order": "newest" if newest else None}
-    here = ("queues", queue.name.name, "messages")
+    found = await look(visit, _choice(visit, queue))
+    view, here = _view(visit), ("queues", queue.name.name, "messages")
+    kept = {"q": found.values["q"], "order": "newest" if found.values["newest"] else ""}
     values = {
-        "queue": queue,
+        **_rows(visit, queue, found),
+        "counts": await visit.engine.messages.count(queue, _COUNTED_MAX),
+        "at_most": _COUNTED_MAX,
         "view": view,
-        "newest": newest,
-        "views": [(name, visit.link(*here, view=name, order=filters["order"])) for name in VIEWS],
-        "turned": visit.link(*here, view=view, order=None if newest else "newest"),
-        "rows": [_row(visit, delivery) for delivery in page],
-        "next": visit.link(*here, **filters, after=last) if more else "",
-        "first": visit.link(*here, **filters) if after else "",
+        "views": [(name, visit.link(*here, view="" if name == VIEWS[0] else name, **kept)) for name in VIEWS],
         "back": visit.link("queues", queue.name.name),
         "send": visit.link("queues", queue.name.name, "send"),
     }
-    return Page("messages.html", values, live_seconds=2)
+    status = _UNREADABLE if found.values["refused"] else 200
+    return Page("messages.html", values, status, live_seconds=0 if found.values["q"] else 2)
+
+
+async def search_slice(visit: Visit) -> Page:
+    """The next slice of a search: what the list asks for by itself until it is stopped."""
+    queue = await visit.queue()
+    return Page("message_slice.html", _rows(visit, queue, await look(visit, _choice(visit, queue))))
+
+
+async def common_values(visit: Visit) -> Page:
+    """What the newest messages of the queue have in common, as terms of the search."""
+    return Page("facets.html", await facets(visit, _choice(visit, await visit.queue())))
+
+
+def _choice(visit: Visit, queue: Queue) -> Choice:
+    view, now = _view(visit), visit.now
+    fits = None if view == VIEWS[0] else lambda delivery: state_of(delivery, now) == view
+    chosen = {"view": "" if view == VIEWS[0] else view}
+    newest = visit.asked("order") == "newest"
+    return Choice(
+        queue, ("queues", queue.name.name, "messages"), chosen, newest=newest, fits=fits, usual="oldest"
+    )
+
+
+def _view(visit: Visit) -> str:
+    view = visit.asked("view")
+    return view if view in VIEWS else VIEWS[0]
+
+
+def _rows(visit: Visit, queue: Queue, found: Look) -> dict[str, Any]:
+    return {"queue": queue, "rows": [_row(visit, each) for each in found.page], **found.values}
 
 
 def state_of(delivery: Delivery, now: int) -> str:

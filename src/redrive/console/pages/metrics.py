@@ -135,9 +135,9 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     charts = []
     for metric in metrics:
         statistic = _choice(visit) or _usual(metric)
-        summed = _summed(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
+        by_moment = summed(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
         points: list[Point] = [
-            (at, _value(statistics, statistic)) for at, statistics in sorted(summed.items())
+            (at, statistic_value(statistics, statistic)) for at, statistics in sorted(by_moment.items())
         ]
         if statistic in ("Sum", "SampleCount"):
             points = with_zeros(points, begin, visit.now, period_ms)
@@ -151,7 +151,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
                     period_ms,
                     unit=_UNITS.get(unit_of(metric) or "", ""),
                 ),
-                "points": bool(summed),
+                "points": bool(by_moment),
                 "unit": unit_of(metric) or "",
                 "alarm": _alarm(visit, metric),
                 "command": _command(visit, metric, statistic, period_ms),
@@ -160,7 +160,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     return charts
 
 
-def _summed(buckets: Iterator[PeriodStatistics]) -> Mapping[int, Statistics]:
+def summed(buckets: Iterator[PeriodStatistics]) -> Mapping[int, Statistics]:
     """The statistics by moment: a metric may be several series."""
     summed: dict[int, Statistics] = {}
     for bucket in buckets:
@@ -175,7 +175,8 @@ def _usual(metric: MetricName) -> str:
     return "Average" if metric.name.endswith(_MEANS) else "Sum"
 
 
-def _value(statistics: Statistics, statistic: str) -> float:
+def statistic_value(statistics: Statistics, statistic: str) -> float:
+    """One of CloudWatch's simple statistics."""
     if statistic == "Average":
         return statistics.total / statistics.samples if statistics.samples else 0.0
     values = {"Sum": statistics.total, "Minimum": statistics.least, "Maximum": statistics.greatest}

@@ -21,9 +21,9 @@ async def page(visit: Visit) -> Page:
     chosen = visit.asked("only", "all")
     chosen = chosen if chosen in _CHOICES else "all"
     part = visit.asked("of").strip()
-    fitting = [line for line in _of(visit) if _fits(line, chosen, part)]
+    fitting = [line for line in in_scope(visit) if _fits(line, chosen, part)]
     values = {
-        "rows": [_row(visit, line) for line in fitting[:SHOWN_MAX]],
+        "rows": [row_of(visit, line) for line in fitting[:SHOWN_MAX]],
         "more": max(0, len(fitting) - SHOWN_MAX),
         "most": LINES_MAX,
         "only": chosen,
@@ -34,7 +34,8 @@ async def page(visit: Visit) -> Page:
     return Page("tail.html", values, live_seconds=1)
 
 
-def _of(visit: Visit) -> Iterator[Line]:
+def in_scope(visit: Visit) -> Iterator[Line]:
+    """The lines of the page's account and region, latest first."""
     scope = visit.scope
     for line in visit.installation.tail.lines():
         if line.resource.account == scope.account and line.resource.region == scope.region:
@@ -52,7 +53,8 @@ def _fits(line: Line, chosen: str, part: str) -> bool:
     return part in line.resource.name or part in to or part == line.message_id
 
 
-def _row(visit: Visit, line: Line) -> dict[str, Any]:
+def row_of(visit: Visit, line: Line) -> dict[str, Any]:
+    """A line with its colour and links."""
     subscription = line.subscription
     if subscription is None:
         rooms = "topics" if line.what == "published" else "queues"

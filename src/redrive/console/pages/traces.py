@@ -1,8 +1,10 @@
 """Traces: the subscribers of one publication, with the attempts of each on one axis of time."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.console import json_text
+from redrive.console.pages import tail
 from redrive.console.pages.letters import attributes_of
 from redrive.console.pages.messages import delivery_logs, state_of
 from redrive.console.trace_axis import STEPS_FROM_MS, Axis
@@ -12,6 +14,7 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 
 SUBSCRIBERS_MAX: Final = 50
+_LATEST_MAX: Final = 20
 _DEAD: Final = "dead"
 #: The order of rows, and the state of each with its colour and word.
 _STATES: Final = {
@@ -27,7 +30,19 @@ async def search(visit: Visit) -> Page | Redirect:
     message_id = visit.asked("id").strip()
     if message_id:
         return Redirect(visit.link("messages", message_id[:100]))
-    return Page("trace_start.html", {"form": visit.link("messages")})
+    values = {"form": visit.link("messages"), "rows": _latest(visit), "tail": visit.link("tail")}
+    return Page("trace_start.html", values, live_seconds=5)
+
+
+def _latest(visit: Visit) -> list[Mapping[str, Any]]:
+    """The messages that this node knows something of, the latest first, each with its last line."""
+    by_message: dict[str, Mapping[str, Any]] = {}
+    for line in tail.in_scope(visit):
+        if line.message_id and line.message_id not in by_message:
+            by_message[line.message_id] = tail.row_of(visit, line)
+        if len(by_message) == _LATEST_MAX:
+            break
+    return list(by_message.values())
 
 
 async def one(visit: Visit) -> Page:

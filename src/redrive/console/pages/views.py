@@ -1,18 +1,23 @@
-"""Saved views: listed, saved under a name, and removed."""
+"""Saved views: listed, saved under a name, starred, renamed and removed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
+from redrive.console import navigation
 from redrive.console.views import (
     NAME_CHARS_MAX,
     PATH_CHARS_MAX,
     SAVED_VIEWS,
+    STARRED_MAX,
     VIEWS_MAX,
     SavedView,
+    starred,
     with_view,
     without_view,
 )
 from redrive.console.visit import Page, Redirect, Visit
+from redrive.model.search import terms_of
 
 _REFUSED = 400
 
@@ -23,22 +28,60 @@ async def listed(visit: Visit) -> Page:
 
 
 async def change(visit: Visit) -> Page | Redirect:
-    """Save a view, or remove one."""
-    name, path = visit.asked("name").strip(), visit.asked("to")
-    documents, key = visit.engine.resources.documents, _key(visit)
-    if visit.asked("do") == "remove":
-        paths = [view.path for view in await _views(visit) if view.name == name]
-        await documents.update_or_create(SAVED_VIEWS, key, (), lambda views: without_view(views, name))
-        undo = (f"/{key}/views", {"to": paths, "name": [name]}) if paths else None
-        sentence = f"The view {name[:NAME_CHARS_MAX]} is removed"
-        return Redirect(visit.link("views"), sentence=sentence, undo=undo)
-    refused = _refused(visit, name, path, await _views(visit))
+    """Save a view, give it another name or a star, or remove it."""
+    name, wish = visit.asked("name").strip(), visit.asked("do")
+    if wish == "remove":
+        return await _remove(visit, name)
+    if wish in ("star", "unstar"):
+        return await _star(visit, name, starred=wish == "star")
+    former = visit.asked("former")
+    views = await _views(visit)
+    known = next((view for view in views if view.name == former), None)
+    path = visit.asked("to") if known is None else known.path
+    refused = _refused(visit, name, path, views)
     if refused:
         return await _page(visit, refused, _REFUSED)
-    view = SavedView(name, path, visit.session.key_id, visit.now)
-    await documents.update_or_create(SAVED_VIEWS, key, (view,), lambda views: with_view(views, view))
-    undo = (f"/{key}/views", {"do": ["remove"], "name": [name]})
-    return Redirect(visit.link("views"), sentence=f"Saved as {name}", undo=undo)
+    if known is not None:
+        view = known._replace(name=name)
+        await _change(visit, lambda views: with_view(without_view(views, former), view))
+        undo = {"name": [former], "former": [name]}
+        return Redirect(visit.link("views"), sentence=f"Renamed to {name}", undo=(_form(visit), undo))
+    view = SavedView(name, path, visit.session.key_id, visit.now, bool(visit.asked("star")))
+    await _change(visit, lambda views: with_view(views, view), (view,))
+    undo = {"do": ["remove"], "name": [name]}
+    return Redirect(visit.link("views"), sentence=f"Saved as {name}", undo=(_form(visit), undo))
+
+
+async def _remove(visit: Visit, name: str) -> Redirect:
+    views = [view for view in await _views(visit) if view.name == name]
+    await _change(visit, lambda views: without_view(views, name))
+    star = ["yes"] if views and views[0].starred else []
+    undo = (_form(visit), {"to": [views[0].path], "name": [name], "star": star}) if views else None
+    sentence = f"The view {name[:NAME_CHARS_MAX]} is removed"
+    return Redirect(visit.link("views"), sentence=sentence, undo=undo)
+
+
+async def _star(visit: Visit, name: str, *, starred: bool) -> Redirect:
+    def changed(views: Sequence[SavedView]) -> Sequence[SavedView]:
+        return tuple(view._replace(starred=starred) if view.name == name else view for view in views)
+
+    await _change(visit, changed)
+    place = "in the navigation now" if starred else "not in the navigation any more"
+    undo = {"do": ["unstar" if starred else "star"], "name": [name]}
+    sentence = f"{name[:NAME_CHARS_MAX]} is {place}"
+    return Redirect(visit.link("views"), sentence=sentence, undo=(_form(visit), undo))
+
+
+async def _change(
+    visit: Visit,
+    change: Callable[[Sequence[SavedView]], Sequence[SavedView]],
+    first: Sequence[SavedView] = (),
+) -> None:
+    await visit.engine.resources.documents.update_or_create(SAVED_VIEWS, _key(visit), first, change)
+
+
+def _form(visit: Visit) -> str:
+    return f"/{_key(visit)}/views"
 
 
 def _refused(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> str:
@@ -53,18 +96,38 @@ def _refused(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> 
 
 
 async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
+    views = await _views(visit)
     rows: list[dict[str, Any]] = [
-        {"view": view, "link": f"{visit.base}{view.path}"} for view in await _views(visit)
+        {"view": view, "link": f"{visit.base}{view.path}", "page": page_words(view.path)} for view in views
     ]
+    to = visit.asked("to")[:PATH_CHARS_MAX]
+    label, chips = page_words(to)[1:] if to else ("", [])
     values = {
         "rows": rows,
         "notice": notice,
-        "to": visit.asked("to")[:PATH_CHARS_MAX],
-        "name": visit.asked("name"),
+        "to": to,
+        "page": (label, chips),
+        "name": visit.asked("name") or " · ".join([label, *chips])[:NAME_CHARS_MAX],
+        "room_for_stars": len(starred(views)) < STARRED_MAX,
         "name_chars_max": NAME_CHARS_MAX,
         "action": visit.link("views"),
     }
     return Page("views.html", values, status)
+
+
+def page_words(path: str) -> tuple[str, str, list[str]]:
+    """The symbol of a saved page, its name, and what was chosen on it, a text each."""
+    address, _, query = path.partition("?")
+    parts = [unquote(part) for part in address.split("/")[3:]]
+    room = next((room for room in navigation.ROOMS if parts and room.path == parts[0]), None)
+    names = [room.label if room else "Page", *parts[1:]]
+    chips: list[str] = []
+    for name, value in parse_qsl(query):
+        if name == "name":
+            names.append(value)
+        elif value:
+            chips += terms_of(value) if name == "q" else [f"{name} {value}"]
+    return room.icon if room else "save", " · ".join(names), chips
 
 
 async def _views(visit: Visit) -> Sequence[SavedView]:

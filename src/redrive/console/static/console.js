@@ -8,7 +8,7 @@ const kept = {
 };
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
-// ---- time: pages name moments, so that one that has not changed is not sent again; words are made here, by the server's clock
+// ---- time: pages name moments, and words are made here, by the server's clock, so that what has not changed is not sent again
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 let serverAt = Number(shell.now), heardAt = performance.now();
 const serverNow = () => serverAt + (shell.clock === "system" ? performance.now() - heardAt : 0);
@@ -61,7 +61,7 @@ function heardTime(value) {
 tellTimes();
 setInterval(() => { if (!paused && !document.hidden) tellTimes(); }, SECOND);
 
-// ---- live parts: each asks again with the tag of what it shows, while somebody looks; 304 changes nothing
+// ---- live parts: each asks again with the tag of what it shows, while somebody looks
 let paused = kept.get("paused") === "yes", failures = 0;
 const tags = new Map(), due = new Map();
 const isBusy = (part) => part.contains(document.activeElement) && document.activeElement.matches("input:not([type=checkbox], [type=radio]), select, textarea");
@@ -89,7 +89,7 @@ async function refresh(part) {
   follow(); attention(); tellTimes(); markRefused();
 }
 
-// Morphing keeps what people hold: focus, ticks, open folds, scrolling. Children with an id are matched by it, others by place.
+// Morphing keeps focus, ticks, open folds and scrolling. Children with an id are matched by it, others by place.
 function morph(old, fresh) {
   const byId = new Map($$(":scope > [id]", old).map((each) => [each.id, each]));
   let at = old.firstChild;
@@ -99,7 +99,7 @@ function morph(old, fresh) {
     if (same !== at) old.insertBefore(same, at); else at = at.nextSibling;
     if (same.nodeType !== 1) { if (same.data !== next.data) same.data = next.data; continue; }
     if (same.isEqualNode(next)) continue;
-    const own = (name) => name === "open" || name === "aria-selected" || name === "class" && same.classList.contains("cursor");
+    const own = (name) => name === "open" || name === "data-open" || name === "aria-selected" || name === "class" && same.classList.contains("cursor");
     for (const { name } of [...same.attributes]) if (!next.hasAttribute(name) && !own(name)) same.removeAttribute(name);
     for (const { name, value } of next.attributes) if (same.getAttribute(name) !== value && !own(name)) same.setAttribute(name, value);
     if (!same.matches("input, textarea, select")) morph(same, next);
@@ -147,7 +147,7 @@ newer?.firstElementChild.addEventListener("click", async () => {
 function tick(now) {
   if (document.hidden || $("dialog[open]")) return;
   for (const part of $$("[data-every]")) {
-    if (now < (due.get(part) ?? 0) || isBusy(part)) continue;
+    if (now < (due.get(part) ?? 0) || isBusy(part) || (search && !search.hidden && part.contains(letters()))) continue;
     const first = !due.has(part);
     due.set(part, now + 1000 * (failures ? Math.min(30, 2 ** failures) : Number(part.dataset.every)));
     if (first) continue;
@@ -156,6 +156,7 @@ function tick(now) {
   }
 }
 setInterval(() => tick(Date.now()), 250);
+for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove());
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   for (const part of due.keys()) due.set(part, 0);
@@ -195,7 +196,10 @@ const act = {
   keys() { kept.set("keys", kept.get("keys") === "off" ? "on" : "off"); showKeys(); },
   zone() { kept.set("zone", zone ? "local" : "utc"); location.reload(); },
 };
-function showKeys() { for (const each of $$("[data-act=keys]")) { each.setAttribute("aria-pressed", String(kept.get("keys") !== "off")); each.textContent = kept.get("keys") === "off" ? "Shortcuts are off" : "Shortcuts are on"; } }
+function showKeys() {
+  const off = kept.get("keys") === "off";
+  for (const each of $$("[data-act=keys]")) { each.setAttribute("aria-pressed", String(!off)); each.textContent = `Shortcuts are ${off ? "off" : "on"}`; }
+}
 showKeys();
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act], [data-copy], [data-copies]");
@@ -211,7 +215,7 @@ function say(text) {
   setTimeout(() => toast.remove(), 2500);
 }
 
-// Where a browser has no clipboard for us (plain HTTP), the text is copied by way of a field.
+// Over plain HTTP there is no clipboard: the text is copied by way of a field.
 async function copy(text, button) {
   try { await navigator.clipboard.writeText(text); } catch {
     const field = Object.assign(document.createElement("textarea"), { value: text });
@@ -223,7 +227,7 @@ async function copy(text, button) {
   if (button?.dataset.copies) button.textContent = "Copied"; else say("Copied.");
 }
 
-// ---- the palette: names and ids from the server as one types, pages and actions of this page
+// ---- the palette: names and ids from the server as one types, and pages
 const palette = $("#palette");
 let turn = 0;
 function openPalette(text) {
@@ -265,7 +269,7 @@ palette?.addEventListener("keydown", (event) => {
 });
 for (const name of ["click", "input"]) $(".find input")?.addEventListener(name, (event) => { const text = event.target.value; event.target.value = ""; openPalette(text); });
 
-// ---- rows: j k Enter x X a Esc; a selection takes the primary action over, for its button and for its key alike
+// ---- rows: j k Enter x X a Esc; a selection takes the primary action over
 const rows = () => $$("[data-row]").filter((each) => each.offsetParent !== null);
 let cursor = null, anchor = -1;
 function moveTo(step) {
@@ -306,7 +310,7 @@ document.addEventListener("change", (event) => {
 });
 follow();
 
-// ---- forms that a live part answers while one types: 150 ms after the last key
+// ---- forms answered while one types: 150 ms after the last key
 function markRefused() {
   const refused = $("#refused")?.dataset.field;
   for (const field of $("form[data-live]")?.elements ?? []) {
@@ -314,12 +318,13 @@ function markRefused() {
     else field.removeAttribute("aria-invalid");
   }
 }
-for (const form of $$("form[data-live]")) {
+for (const form of $$("form[data-live], form[data-search]")) {
   let soon = 0;
   form.addEventListener("input", ({ target }) => {
     if (!target.validity.valid) target.setAttribute("aria-invalid", "true");
     clearTimeout(soon);
     soon = setTimeout(() => {
+      if (form.dataset.search) return searchFor(form);
       const url = `${form.getAttribute("action") || location.pathname}?${new URLSearchParams(new FormData(form))}`;
       live.dataset.fragment = url;
       history.replaceState(null, "", url);
@@ -336,24 +341,28 @@ for (const form of $$("form[data-keeps]")) {
   form.addEventListener("submit", () => kept.set(name, JSON.stringify(fields.map((each) => each.value))));
 }
 
-// ---- a search goes on by itself, slice by slice, until a page is found or somebody stops it
-const search = $("#search"), FOUND_MAX = 50;
-let searching = Boolean(search?.dataset.next);
-async function searchOn() {
-  const progress = $("progress", search), letters = $("#letters");
-  let next = search.dataset.next, looked = Number(search.dataset.looked), found = Number(search.dataset.found);
-  progress.parentElement.hidden = false;
-  while (searching && next && found < FOUND_MAX) {
+// ---- a search goes on, slice by slice, until a page is found, it is stopped, or another is typed
+const search = $("#search"), query = $("#q"), letters = () => $("#letters"), FOUND_MAX = 50;
+let searchTurn = 0, stopped = false;
+async function searchOn(next, looked, found) {
+  const own = ++searchTurn, progress = $("progress", search), status = $("[role=status]", search);
+  stopped = false;
+  search.hidden = progress.parentElement.hidden = false;
+  while (!stopped && next && found < FOUND_MAX) {
     const part = $("#slice", parsed(await (await asked(next)).text()));
-    if (found === 0 && Number(part.dataset.found)) letters.replaceChildren();
-    letters.append(...$$("tr[data-row]", part));
+    if (own !== searchTurn) return;
+    const refused = part.dataset.refused || "", note = $("#q-refused");
+    if (note) { note.hidden = !refused; note.textContent = refused; query.toggleAttribute("aria-invalid", Boolean(refused)); }
+    if (refused) { search.hidden = true; return; }
+    if (!found) letters().replaceChildren();
+    letters().append(...$$("tr[data-row]", part));
     found += Number(part.dataset.found);
     looked = Number(part.dataset.looked);
     next = part.dataset.next;
     progress.max = Math.max(progress.max, looked);
     progress.value = looked;
-    const more = next ? (searching ? "; looking on" : "; stopped") : "";
-    $("[role=status]", search).textContent = `${found} found among ${looked.toLocaleString("en")} messages looked at${more}.`;
+    status.textContent = `${found} found among ${looked.toLocaleString("en")} messages looked at${next ? (stopped ? "; stopped" : "; looking on") : ""}.`;
+    tellTimes();
   }
   progress.parentElement.hidden = true;
   const onward = $("#next");
@@ -365,9 +374,20 @@ async function searchOn() {
   bar.dataset.none = `${next ? "At least " : ""}${found} found`;
   follow();
 }
-$("#search-stop")?.addEventListener("click", () => { searching = false; });
-if (searching) searchOn().catch(failed);
-const terms = $("#terms"), query = $("#q");
+$("#search-stop")?.addEventListener("click", () => { stopped = true; });
+if (search?.dataset.next) searchOn(search.dataset.next, Number(search.dataset.looked), Number(search.dataset.found)).catch(failed);
+function searchFor(form) {
+  const text = query.value.trim(), own = $("#pick-q"), facets = $("#facets");
+  if (!text) return location.assign(form.dataset.clear);
+  const from = new URL(form.dataset.search, location), here = new URL(form.dataset.clear, location);
+  for (const each of [from, here]) each.searchParams.set("q", text);
+  history.replaceState(null, "", here);
+  if (own) { own.disabled = false; own.value = text; }
+  $("[value=except]")?.remove();
+  searchOn(from, 0, 0).catch(failed);
+  if (facets) { facets.dataset.fragment = `${here.pathname}/facets${here.search}`; refresh(facets).catch(failed); }
+}
+const terms = $("#terms");
 if (terms && query) {
   const last = () => query.value.split(/\s+/).pop();
   const suggest = () => {
@@ -385,7 +405,44 @@ if (terms && query) {
   });
 }
 
-// ---- signing in by a link: its token is behind the #, which no log has
+// ---- the preview: a row is read beside the list, where there is room
+const preview = $("#preview");
+async function peek(row) {
+  const link = row && $("th a", row);
+  if (!link) return;
+  unmark();
+  row.setAttribute("data-open", "");
+  const text = await (await asked(link.href)).text();
+  if (!row.hasAttribute("data-open")) return;
+  preview.replaceChildren(...parsed(text).body.childNodes);
+  preview.hidden = false;
+  row.scrollIntoView({ block: "nearest" });
+  keepOpen(link.textContent);
+  tellTimes();
+}
+const unmark = () => { for (const each of $$("[data-open]")) each.removeAttribute("data-open"); };
+function keepOpen(name) {
+  const url = new URL(location);
+  url.searchParams.delete("open");
+  if (name) url.searchParams.set("open", name);
+  history.replaceState(null, "", url);
+}
+function walk(step) {
+  const all = rows().filter((each) => letters()?.contains(each));
+  const at = all.findIndex((each) => each.hasAttribute("data-open"));
+  peek(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + step))]).catch(failed);
+}
+const canPeek = () => preview && innerWidth >= 1024;
+act.before = () => walk(-1);
+act.after = () => walk(1);
+act.shut = () => { preview.hidden = true; unmark(); keepOpen(""); };
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("#letters [data-row]");
+  if (row && canPeek() && !event.target.closest("a, input, button")) peek(row).catch(failed);
+});
+if (canPeek()) peek($(`#letter-${CSS.escape(new URL(location).searchParams.get("open"))}`)).catch(failed);
+
+// ---- signing in by a link
 const login = $("#login");
 if (login && location.hash.length > 1) {
   login.elements.token.value = location.hash.slice(1);
@@ -394,7 +451,7 @@ if (login && location.hash.length > 1) {
   login.submit();
 }
 
-// ---- keys: letters only, off while one types, all of them listed under "?"; whatever a key does is a link or a button too
+// ---- keys: letters only, off while one types; whatever a key does is a link or a button too
 let leader = 0;
 const press = (key) => $(`[data-key="${CSS.escape(key)}"]:not(:disabled)`)?.click();
 const does = {
@@ -406,6 +463,8 @@ const does = {
   x() { anchor = rows().indexOf(cursor); $("input[type=checkbox]", document.activeElement?.closest("[data-row]") || cursor || root)?.click(); },
   X() { pick(Math.max(0, anchor), rows().indexOf(cursor), true); },
   a() { pick(0, Infinity, true); },
+  n() { if (canPeek()) walk(1); else press("n"); },
+  b() { if (canPeek()) walk(-1); else press("b"); },
   u() { if ($('[data-key="u"]')) press("u"); else $$(".crumbs a").pop()?.click(); },
 };
 document.addEventListener("keydown", (event) => {
