@@ -355,22 +355,14 @@ _PARTICIPLES: Final = frozenset(
 )
 #: How many uses of them as names each package may have; none in those that are not here.
 PARTICIPLES_MAX: Final = {
-    "aws": 140,
-    "azure": 30,
-    "console": 158,
-    "endpoints": 25,
-    "model": 8,
-    "functions": 8,
-    "stores": 5,
-    "access": 12,
-    "cli": 5,
-    "telemetry": 5,
-    "provisioning": 5,
-    "workers": 5,
-    "server": 10,
-    "composition": 5,
-    "engine": 5,
-    "settings": 5,
+    "aws": 28,
+    "access": 4,
+    "azure": 3,
+    "model": 3,
+    "endpoints": 2,
+    "cli": 1,
+    "console": 1,
+    "server": 1,
 }
 
 

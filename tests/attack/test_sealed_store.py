@@ -117,7 +117,7 @@ async def test_the_old_text_is_overwritten_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [("access_key", "OTHER"), ("other_kind", "AKIA")])
 def test_a_sealed_document_cannot_be_put_elsewhere(place: tuple[str, str]) -> None:
     sealed = seal(FIRST).sealed("access_key", "AKIA", SECRET)
-    with pytest.raises(StoreUnavailable, match="was changed by somebody who does not have its key"):
+    with pytest.raises(StoreUnavailable, match="was changed without its key"):
         seal(FIRST).opened(Resource(*place, 1, sealed))
 
 

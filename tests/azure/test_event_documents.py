@@ -372,7 +372,7 @@ def test_a_document_accepted_once_is_accepted_again_as_it_is_shown(given: dict[s
     except AzureError:
         return
     made = engine_subscription(topic(), "x/billing", taken)
-    shown = FORM.shown(made, TOPIC.text, None, NOW)
+    shown = FORM.to_document(made, TOPIC.text, None, NOW)
     again = FORM.accepted(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
     assert again == taken
 

@@ -73,7 +73,7 @@ def check_subscription(properties: dict[str, Any]) -> None:
     except AzureError:
         return
     made = engine_subscription(topic(), TOPIC.child("eventSubscriptions", "billing").text, taken)
-    shown = FORM.shown(made, TOPIC.text, TOPIC, 0)["properties"]
+    shown = FORM.to_document(made, TOPIC.text, TOPIC, 0)["properties"]
     assert accepted(shown, dict(taken.properties)) == taken
     if taken.destination is None:
         assert engine_queue(made, topic()).serves == made.key

@@ -11,8 +11,8 @@ from tests.console.world import ROOM, Visitor, visiting
 ALARM = f"{ROOM}/alarms/alarm"
 
 
-async def page(visitor: Visitor, path: str, **asked: str) -> str:
-    return (await visitor.get(f"{path}?{urlencode(asked)}")).body.decode()
+async def page(visitor: Visitor, path: str, **parameter: str) -> str:
+    return (await visitor.get(f"{path}?{urlencode(parameter)}")).body.decode()
 
 
 async def test_alarms_are_listed_those_in_alarm_first_and_by_state() -> None:

@@ -9,8 +9,8 @@ from tests.console.world import ROOM, Visitor, visiting
 EVENTS = f"{ROOM}/logs/group"
 
 
-async def page(visitor: Visitor, **asked: str) -> str:
-    response = await visitor.get(f"{EVENTS}?{urlencode(asked)}")
+async def page(visitor: Visitor, **parameter: str) -> str:
+    response = await visitor.get(f"{EVENTS}?{urlencode(parameter)}")
     return response.body.decode()
 
 

@@ -65,24 +65,24 @@ async def test_a_subscription_that_asks_again_draws_no_schedule_and_looks_for_no
         await make_world(visitor)
         await subscribed(visitor)
         paths = [f"{ROOM}/topics/Rentals/6f1c", PAGE]
-        asked: list[str] = []
+        parameter: list[str] = []
 
         def draw(schedule: RetrySchedule) -> tuple[Chart | None, str]:
-            asked.append("schedule")
+            parameter.append("schedule")
             return drawn(schedule)
 
         async def look(*_: object) -> None:
-            asked.append("blobs")
+            parameter.append("blobs")
 
         monkeypatch.setattr(topics, "drawn", draw)
         monkeypatch.setattr(event_grid, "drawn", draw)
         monkeypatch.setattr(BlobContainers, "newest", look)
         for path in paths:
             assert "Healthy" in await _live(visitor, path)
-        assert asked == []
+        assert parameter == []
         for path in paths:
             assert "Retries</h2>" in (await visitor.get(path)).body.decode()
-        assert sorted(asked) == ["blobs", "schedule", "schedule"]
+        assert sorted(parameter) == ["blobs", "schedule", "schedule"]
 
 
 async def _asks(visitor: Visitor, path: str) -> str:

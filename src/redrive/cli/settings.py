@@ -85,12 +85,12 @@ def _config(parsed: argparse.Namespace) -> int:
     _, origins = settings_of(parsed)
     if parsed.json:
         settings = [
-            {"name": origin.name, "value": origin.shown, "source": origin.source} for origin in origins
+            {"name": origin.name, "value": origin.masked, "source": origin.source} for origin in origins
         ]
         print_json({"settings": settings})
         return 0
     for origin in origins:
-        print(f"{origin.name:12} {origin.shown:32} {origin.source}")
+        print(f"{origin.name:12} {origin.masked:32} {origin.source}")
     return 0
 
 
@@ -134,8 +134,8 @@ def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:
 
 def _is_secret_of_file(origin: Origin) -> bool:
     """True if the settings file has a password, or declares keys perhaps."""
-    masked = isinstance(origin.value, str) and origin.shown != origin.value
-    return "file (" in origin.source and (masked or origin.name == "resources")
+    is_masked = isinstance(origin.value, str) and origin.masked != origin.value
+    return "file (" in origin.source and (is_masked or origin.name == "resources")
 
 
 def _of_machine(settings: Settings, config: Path | None) -> Iterator[Finding]:

@@ -90,7 +90,7 @@ def _nodes(core: Core) -> Nodes:
     """This node with its settings, and those that share its store."""
     now = SystemClock().now()
     settings = [
-        (origin.name, origin.shown, origin.source) for origin in core.origins or origins_of(core.settings)
+        (origin.name, origin.masked, origin.source) for origin in core.origins or origins_of(core.settings)
     ]
     own = Node(core.runtime.node, __version__, now, now, settings)
     shared = not core.settings.store.startswith("sqlite:")  # such a store belongs to one process

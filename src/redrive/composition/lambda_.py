@@ -168,7 +168,9 @@ def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
 
     async def show(queue: Queue, delivery: Delivery) -> Structure:
         handle = handles.write(delivery, delivery.available_at - queue.lease_ms)
-        return showing.shown(queue, delivery, ATTRIBUTES, ("All",), handle, await showing.sources([delivery]))
+        return showing.to_structure(
+            queue, delivery, ATTRIBUTES, ("All",), handle, await showing.sources([delivery])
+        )
 
     return show
 

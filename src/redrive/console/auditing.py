@@ -54,7 +54,7 @@ async def note(visit: Visit, action: str, answered: Page | Redirect, address: st
 
 def _on(visit: Visit) -> str:
     names = [visit.args[name] for name in _OF_PATH if visit.args.get(name)]
-    return "/".join(names or [visit.asked(name)[:200] for name in _NAMED if visit.asked(name)][:2])
+    return "/".join(names or [visit.parameter(name)[:200] for name in _NAMED if visit.parameter(name)][:2])
 
 
 def read_terms(text: str, now: int) -> Predicate:

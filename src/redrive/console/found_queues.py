@@ -31,11 +31,11 @@ class QueuesOfPage(NamedTuple):
 
 async def find_queues(visit: Visit) -> QueuesOfPage:
     """The queues that an address asks for: from the fullest on, or by name."""
-    sort, prefix = visit.asked("sort"), visit.asked("prefix")
+    sort, prefix = visit.parameter("sort"), visit.parameter("prefix")
     levels = _levels(visit, prefix)
-    if visit.asked("after") or sort not in _ORDERS:
-        skipped = {level.name for level in levels} if visit.asked("empty") else set()
-        return await _by_name(visit, skipped, PAGE_ROWS, visit.asked("after"))
+    if visit.parameter("after") or sort not in _ORDERS:
+        skipped = {level.name for level in levels} if visit.parameter("empty") else set()
+        return await _by_name(visit, skipped, PAGE_ROWS, visit.parameter("after"))
     begin = visit.number("from")
     ordered = sorted(levels, key=lambda level: (-_ORDERS[sort](level), level.name))
     chosen = [level.name for level in ordered[begin : begin + PAGE_ROWS]]
@@ -59,7 +59,7 @@ def _levels(visit: Visit, prefix: str) -> list[Level]:
 
 async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after: str) -> QueuesOfPage:
     """So many queues by name, but for those that other pages have."""
-    owner, prefix = visit.scope, visit.asked("prefix")
+    owner, prefix = visit.scope, visit.parameter("prefix")
     limit = number + min(len(skipped), _SKIPPED_MAX) + 1
     page = await visit.engine.resources.queues.find(
         owner._replace(name=prefix), owner._replace(name=after).key if after else "", limit
@@ -70,6 +70,6 @@ async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after:
         return QueuesOfPage(queues, "", bool(after))
     last = queues[-1] if len(others) > number and queues else page[-1]
     behind = after if number == 0 else last.name.name
-    empty = "yes" if skipped or visit.asked("empty") else ""
-    link = visit.link("queues", prefix=prefix, sort=visit.asked("sort"), after=behind or " ", empty=empty)
+    empty = "yes" if skipped or visit.parameter("empty") else ""
+    link = visit.link("queues", prefix=prefix, sort=visit.parameter("sort"), after=behind or " ", empty=empty)
     return QueuesOfPage(queues, link, bool(after))

@@ -92,15 +92,15 @@ class Lab:
 
 def lab_of(visit: Visit) -> Lab:
     """The lab as a visit asks for it."""
-    kind = visit.asked("plan", POLICY)
+    kind = visit.parameter("plan", POLICY)
     kind = kind if kind in PLANS else POLICY
-    failure = visit.asked("fails", "503")
+    failure = visit.parameter("fails", "503")
     plan, refused, outage_ms, attempt_ms = None, "", 0, 0
     fields = tuple(_fields(visit, kind))
     try:
         outage_ms, attempt_ms = _span(visit, "outage", "40 min"), _span(visit, "attempt", "0 s")
         plan = _plan(visit, kind, fields)
-        if visit.asked("policy").strip() and isinstance(plan, PolicyPlan):
+        if visit.parameter("policy").strip() and isinstance(plan, PolicyPlan):
             fields = tuple(_of_policy(plan.policy))
     except (DeliveryPolicyInvalid, Unusable) as error:
         refused = str(error)
@@ -123,14 +123,14 @@ def typed_from(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
 
 def _at_fault(visit: Visit, fields: tuple[Field, ...], refused: str) -> str:
     """The field that a refusal names; a pasted policy is one field."""
-    if visit.asked("policy").strip():
+    if visit.parameter("policy").strip():
         return "policy"
     names = (*(field.name for field in fields), *_SPANS)
     return next((name for name in names if re.search(rf"\b{name}\b", refused)), "")
 
 
 def _span(visit: Visit, name: str, default: str) -> int:
-    text = visit.asked(name, default)[:40].strip() or default
+    text = visit.parameter(name, default)[:40].strip() or default
     try:
         span_ms = read_duration(text)
     except ValueError as error:
@@ -142,11 +142,11 @@ def _span(visit: Visit, name: str, default: str) -> int:
 
 def _fields(visit: Visit, kind: str) -> list[Field]:
     fields = [
-        Field(name, visit.asked(name, str(default)), least, most)
+        Field(name, visit.parameter(name, str(default)), least, most)
         for name, default, least, most in _LIMITS.get(kind, ())
     ]
     if kind == POLICY:
-        fields.append(Field(_CURVE, visit.asked(_CURVE, str(_DEFAULTS[_CURVE])), choices=_CURVES))
+        fields.append(Field(_CURVE, visit.parameter(_CURVE, str(_DEFAULTS[_CURVE])), choices=_CURVES))
     return fields
 
 
@@ -157,7 +157,7 @@ def _of_policy(policy: RetryPolicy) -> list[Field]:
 
 
 def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> RetryPlan:
-    pasted = visit.asked("policy").strip()
+    pasted = visit.parameter("policy").strip()
     if kind == POLICY and pasted:
         if len(pasted) > _TEXT_CHARS_MAX:
             raise Unusable("The policy is too long.")

@@ -45,7 +45,7 @@ class Look:
 async def look(visit: Visit, choice: Choice) -> Look:
     """The page that an address asks for; of a search, or of a part of the queue, what one slice has."""
     after, newest = visit.number("after"), choice.newest
-    text = visit.asked("q").strip()
+    text = visit.parameter("q").strip()
     holds, refused = _read(visit, text)
     narrows = bool(text and not refused) or choice.fits is not None
     looks = SLICE if narrows else PAGE_ROWS + 1
@@ -113,10 +113,10 @@ async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
     """What the newest messages of a choice have in common, for a page beside its list."""
     request = LookRequest(choice.queue.id, FACETS_OF, newest_first=True, cause=choice.cause)
     deliveries = await visit.engine.operations.peek_page(request) if visit.bodies_shown else []
-    text = visit.asked("q").strip()
+    text = visit.parameter("q").strip()
     holds, refused = _read(visit, text)
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]
-    query = {**choice.chosen, "order": visit.asked("order")}
+    query = {**choice.chosen, "order": visit.parameter("order")}
 
     def row(name: str, value: str, number: int) -> tuple[str, int, str, bool]:
         term = f"{name}:{value}" if _PLAIN.fullmatch(value) else f'{name}:"{value}"'

@@ -167,7 +167,7 @@ def scope_in_address(visit: Visit) -> ResourceName | None:
     """The scope that the address of a page names, if the visitor sees it."""
     if "account" in visit.args:
         return visit.scope
-    scope = read_scope(visit.asked("at"))
+    scope = read_scope(visit.parameter("at"))
     return scope if scope is not None and visit.session.sees(scope.account) else None
 
 

@@ -30,7 +30,7 @@ def sort_rows(
         parts: Of the page's own link.
         query: What the heads' links keep.
     """
-    key = visit.asked("sort")
+    key = visit.parameter("sort")
     column, turned = key.removeprefix("-"), key.startswith("-")
     if column not in columns:
         column = ""
@@ -66,7 +66,7 @@ def sorted_page(
     """The page that an address asks for of rows that are all known: sorted first, and cut then (`sort_rows`)."""
     ordered, heads = sort_rows(visit, rows, columns, *parts, **query)
     begin = visit.number(_FIRST)
-    own_query = {**query, "sort": visit.asked("sort")}
+    own_query = {**query, "sort": visit.parameter("sort")}
     end = begin + PAGE_ROWS
     return SortedPage(
         ordered[begin:end],

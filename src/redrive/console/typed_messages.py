@@ -113,10 +113,10 @@ def typed_body(visit: Visit) -> str:
     Raises:
         Unusable: There is none, or it is no JSON though the form says that it is.
     """
-    body = visit.asked("body").replace("\r\n", "\n")
+    body = visit.parameter("body").replace("\r\n", "\n")
     if not body:
         raise Unusable("A message has a body.")
-    if visit.asked("format") == "json":
+    if visit.parameter("format") == "json":
         try:
             json_text.check(body)
         except json_text.NotJsonError as error:

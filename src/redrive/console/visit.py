@@ -79,7 +79,7 @@ class Visit:
         """The account and region that the path names."""
         return ResourceName(self.args["account"], self.args["region"], "")
 
-    def asked(self, name: str, default: str = "") -> str:
+    def parameter(self, name: str, default: str = "") -> str:
         """A parameter of the query, or of the form before it."""
         values = self.form.get(name) or self.query.get(name)
         return values[-1] if values else default
@@ -90,7 +90,7 @@ class Visit:
         Raises:
             Unusable: The text is not a number.
         """
-        text = self.asked(name)
+        text = self.parameter(name)
         return whole(text) if text else default
 
     def numbers(self, name: str, most: int) -> list[int]:
@@ -118,7 +118,7 @@ class Visit:
         """A link to a page of no scope, which keeps the scope that the visitor came from (see `navigation`)."""
         present = {
             name: value
-            for name, value in {**query, "at": self.asked("at")}.items()
+            for name, value in {**query, "at": self.parameter("at")}.items()
             if value not in (None, "")
         }
         path = "/".join((self.base, *(quote(part, safe="") for part in parts)))

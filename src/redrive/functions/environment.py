@@ -19,7 +19,15 @@ from redrive.functions.isolation import Owner
 from redrive.functions.launch import LaunchChannel, Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
 from redrive.functions.peers import Address, holds, peer_of
-from redrive.functions.processes import family, gone, kill_all, kill_family, kill_user, memory_of, resident_kb
+from redrive.functions.processes import (
+    family,
+    kill_all,
+    kill_family,
+    kill_user,
+    memory_of,
+    resident_kb,
+    wait_for_end,
+)
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
 from redrive.functions.setting import Setting
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
@@ -313,7 +321,7 @@ class Environment:
         self.kill()
         descendants = await asyncio.to_thread(self._kill_all)
         own = [] if self._exit is None else [self._exit]
-        await asyncio.gather(*own, *(gone(process) for process in descendants))
+        await asyncio.gather(*own, *(wait_for_end(process) for process in descendants))
         self._output.close()
 
     def _kill_all(self) -> list[int]:

@@ -98,7 +98,7 @@ def _carrying(name: str) -> Iterator[tuple[int, str]]:
                 yield from ((process, each[len(prefix) :].decode(errors="replace")) for each in values[:1])
 
 
-async def gone(process: int) -> None:
+async def wait_for_end(process: int) -> None:
     """Return when the process is gone whose descriptor that is, and close it."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()

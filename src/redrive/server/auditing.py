@@ -38,9 +38,9 @@ def audit_of(trail: AuditTrail, clock: Clock) -> Audit:
         on = "/".join(
             str(wish[name]) for name in ("queue", "topic", "id") if wish.get(name) not in (None, "")
         )
-        told = {name: value for name, value in wish.items() if name not in _NOT_TOLD}
-        told |= {name: answer[name] for name in _TOLD_OF_ANSWER if isinstance(answer.get(name), str | int)}
-        what = ", ".join(f"{name} {_text(value)}" for name, value in told.items())
+        fields = {name: value for name, value in wish.items() if name not in _NOT_TOLD}
+        fields |= {name: answer[name] for name in _TOLD_OF_ANSWER if isinstance(answer.get(name), str | int)}
+        what = ", ".join(f"{name} {_text(value)}" for name, value in fields.items())
         action = _ACTIONS.get(request.path, request.path)
         await trail.record(
             owner, AuditEntry(clock.now(), who, action, on, what, "control", request.client_host)

@@ -20,7 +20,7 @@ class Origin:
     name: str  # The setting
     value: str | int | bool
     source: str  # `flag`, `environment (VARIABLE)`, `file (PATH)` or `default`
-    shown: str  # The value for terminals and logs, without passwords
+    masked: str  # The value for terminals and logs, without passwords
 
 
 def variable_of(setting: str) -> str:
@@ -50,7 +50,7 @@ def read_settings(
         if field.name == "resources" and declares:
             value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
             source = f"file ({file})" if source == "default" else f"{source} and file ({file})"
-        origins.append(Origin(field.name, value, source, row_of(field).shown(value)))
+        origins.append(Origin(field.name, value, source, row_of(field).masked(value)))
     return Settings(**values), origins
 
 
@@ -60,7 +60,7 @@ def origins_of(settings: Settings) -> list[Origin]:
     for field in fields(Settings):
         value = getattr(settings, field.name)
         source = "default" if value == field.default else "program"
-        origins.append(Origin(field.name, value, source, row_of(field).shown(value)))
+        origins.append(Origin(field.name, value, source, row_of(field).masked(value)))
     return origins
 
 

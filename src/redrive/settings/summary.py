@@ -23,7 +23,7 @@ def summary(settings: Settings, addresses: Sequence[str], account: str) -> Mappi
     parts = dict(_parts(settings))
     return {
         "version": redrive.__version__,
-        "store": _ROWS["store"].shown(settings.store),
+        "store": _ROWS["store"].masked(settings.store),
         "listening": list(addresses),
         "auth": settings.auth,
         "account": account if settings.auth == "off" else "by key",

@@ -40,7 +40,7 @@ class SettingRow:
     check: Callable[[Any], object] | None = None
     mask: Callable[[str], str] | None = None  # Masks secrets in a value
 
-    def shown(self, value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, of any type
+    def masked(self, value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, of any type
         """A value as a terminal or a log may show it."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return text if self.mask is None else self.mask(text)

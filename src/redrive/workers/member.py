@@ -125,8 +125,10 @@ class SupervisedWorker:
                     self.metrics = message["text"]
                     if (read := self._read.get(message.get("number", -1))) is not None:
                         read.set()
-                case asked:
-                    task = asyncio.create_task(self._reply(asked, message), name="redrive-supervisor-answer")
+                case request:
+                    task = asyncio.create_task(
+                        self._reply(request, message), name="redrive-supervisor-answer"
+                    )
                     self._answering.add(task)
                     task.add_done_callback(self._answering.discard)
         for read in self._read.values():

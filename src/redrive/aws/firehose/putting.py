@@ -43,7 +43,7 @@ class PutRecordOperations:
         self._metrics = metrics
 
     async def put_record(self, call: Call, params: Structure) -> Structure:
-        stream = await self._streams.named(call, params)
+        stream = await self._streams.existing_stream(call, params)
         if self._fails(stream):
             raise slow_down()
         (record_id,) = await self._put(call, stream, [params["Record"]["Data"]])
@@ -56,7 +56,7 @@ class PutRecordOperations:
         All records of a call enter the store in one transaction, so all are taken; where a fault is injected for the
         stream, every second one is not, or the only one.
         """
-        stream = await self._streams.named(call, params)
+        stream = await self._streams.existing_stream(call, params)
         records = [record["Data"] for record in params["Records"]]
         size = sum(map(len, records))
         if size > BATCH_BYTES_MAX:

@@ -90,7 +90,7 @@ class DeliveryStreamOperations:
         return {"DeliveryStreamARN": delivery_stream.arn}
 
     async def describe_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         after = params.get("ExclusiveStartDestinationId")
         destinations = [] if after == DESTINATION else [_shown_destination(stream)]
         description: dict[str, Any] = {
@@ -126,7 +126,7 @@ class DeliveryStreamOperations:
         await self._roles.check(call, role)
 
     async def update_destination(self, call: Call, params: Structure) -> Structure:
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         if params["DestinationId"] != DESTINATION:
             raise invalid(f"Destination Id {params['DestinationId']} not found")
 
@@ -153,7 +153,7 @@ class DeliveryStreamOperations:
 
     async def delete_delivery_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_DeleteDeliveryStream.html; records go with it."""
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         queues = self._engine.resources.queues
 
         async def decide(draft: Draft) -> None:
@@ -171,17 +171,17 @@ class DeliveryStreamOperations:
 
     async def tag_delivery_stream(self, call: Call, params: Structure) -> Structure:
         tags = TAGS.read(params["Tags"])
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         await self.change(stream, lambda current: replace(current, tags=TAGS.added(current.tags, tags)))
         return {}
 
     async def untag_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        keys, stream = params["TagKeys"], await self.named(call, params)
+        keys, stream = params["TagKeys"], await self.existing_stream(call, params)
         await self.change(stream, lambda current: replace(current, tags=TAGS.without(current.tags, keys)))
         return {}
 
     async def list_tags_for_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         limit, after = params.get("Limit") or TAGS.most, params.get("ExclusiveStartTagKey") or ""
         listed = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
         return {"Tags": listed[:limit], "HasMoreTags": len(listed) > limit}
@@ -198,7 +198,7 @@ class DeliveryStreamOperations:
 
     async def _encrypt(self, call: Call, params: Structure, key: Mapping[str, str]) -> None:
         """Let records that come from now on be sealed by a key, or by none."""
-        stream = await self.named(call, params)
+        stream = await self.existing_stream(call, params)
         await _check_key(self._calls, call, key)
         queues = self._engine.resources.queues
 
@@ -214,7 +214,7 @@ class DeliveryStreamOperations:
 
     # ---- finding -----------------------------------------------------------------------------------------
 
-    async def named(self, call: Call, params: Structure) -> DeliveryStream:
+    async def existing_stream(self, call: Call, params: Structure) -> DeliveryStream:
         """The stream that a call names.
 
         Raises:

@@ -160,7 +160,7 @@ def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = 
         **_as_structure("InstanceProfile", profile),
         "Roles": [shown_role(role, whole=False) for role in roles],
     }
-    return {**members, "Tags": TAGS.shown(profile.tags)} if whole and profile.tags else members
+    return {**members, "Tags": TAGS.as_list(profile.tags)} if whole and profile.tags else members
 
 
 def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
@@ -176,7 +176,7 @@ def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True)
     if whole and policy.description:
         members["Description"] = policy.description
     if whole and policy.tags:
-        members["Tags"] = TAGS.shown(policy.tags)
+        members["Tags"] = TAGS.as_list(policy.tags)
     return members
 
 
@@ -198,5 +198,5 @@ def _more(holder: PolicyHolder) -> Structure:
             "PermissionsBoundaryArn": holder.boundary,
         }
     if holder.tags:
-        more["Tags"] = TAGS.shown(holder.tags)
+        more["Tags"] = TAGS.as_list(holder.tags)
     return more

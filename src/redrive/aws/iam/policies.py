@@ -42,7 +42,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         policy = await self._read(call, params)
         answer = shown_policy(policy, await self._attachments(call, policy))
-        return {"Policy": {**answer, "Tags": TAGS.shown(policy.tags)}}  # empty, too (recorded)
+        return {"Policy": {**answer, "Tags": TAGS.as_list(policy.tags)}}  # empty, too (recorded)
 
     async def list_policies(self, call: Call, params: Structure) -> Structure:
         scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")

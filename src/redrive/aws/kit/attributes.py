@@ -95,7 +95,7 @@ class ResourceAttribute(Generic[R]):
     # Makes its text in place of field and default; None as the text: it is not shown.
     show: Callable[[R], str | None] | None = None
 
-    def shown(self, resource: R) -> str | None:
+    def value_text(self, resource: R) -> str | None:
         """The value for callers, as text; None if it is not returned."""
         if not self.applies(resource):
             return None
@@ -160,16 +160,16 @@ class AttributeTable(Generic[R]):
         fields: dict[str, Any] = {attribute.field: value}
         return replace(resource, **fields)
 
-    def shown(self, resource: R) -> dict[str, str]:
+    def values_of(self, resource: R) -> dict[str, str]:
         """The texts of all attributes that are shown."""
-        texts = {name: attribute.shown(resource) for name, attribute in self._attributes.items()}
+        texts = {name: attribute.value_text(resource) for name, attribute in self._attributes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
     def difference(self, existing: R, other: R, names: Iterable[str]) -> str | None:
         """The first of the given attributes that differs between two resources."""
         for name in names:
             attribute = self._attributes.get(name)
-            if attribute is not None and attribute.shown(existing) != attribute.shown(other):
+            if attribute is not None and attribute.value_text(existing) != attribute.value_text(other):
                 return name
         return None
 

@@ -105,7 +105,7 @@ class Tagging:
         removed = {self._same(key) for key in keys}
         return {key: value for key, value in before.items() if self._same(key) not in removed}
 
-    def shown(self, tags: Tags) -> Any:
+    def as_list(self, tags: Tags) -> Any:
         """Tags, as answers have them."""
         if not self.pair:
             return dict(tags)
@@ -131,9 +131,9 @@ class Tagging:
         async def show(call: Call, params: Structure) -> Structure:
             tags = await resources.tags(TagRequest(call, params, self.list))
             if self.pages is None:
-                return {self.listed: self.shown(tags)} if tags or not self.omitted else {}
+                return {self.listed: self.as_list(tags)} if tags or not self.omitted else {}
             page, answer = self.pages.cut(self.list, params, sorted(tags.items()), lambda tag: tag[0])
-            return {self.listed: self.shown(dict(page)), **answer}
+            return {self.listed: self.as_list(dict(page)), **answer}
 
         return {self.add: add, self.remove: remove, self.list: show}
 

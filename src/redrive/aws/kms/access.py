@@ -71,7 +71,7 @@ class KeyAccess:
 
     # ---- finding ----------------------------------------------------------------------------------------
 
-    async def named(self, call: CallScope, key_id: str) -> KmsKey:
+    async def find_key(self, call: CallScope, key_id: str) -> KmsKey:
         """The key of an id, an alias, or the ARN of either.
 
         Raises:
@@ -104,7 +104,7 @@ class KeyAccess:
         Raises:
             AwsError: There is none, or the caller may not.
         """
-        key = await self.named(call, key_id)
+        key = await self.find_key(call, key_id)
         if key.name.account != call.account:
             raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
         # Another node may have changed its state.
@@ -137,7 +137,7 @@ class KeyAccess:
         Raises:
             AwsError: There is none, the caller may not, or the key's state does not allow it.
         """
-        key = await self.named(call, key_id)
+        key = await self.find_key(call, key_id)
         await self.check(call, key, operation, context)
         check_enabled(key, call.now)
         return key

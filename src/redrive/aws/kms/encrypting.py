@@ -126,7 +126,7 @@ class Encrypting:
         if algorithm not in (None, SYMMETRIC):
             return await self._privately_decrypted(call, operation, key_id, blob, algorithm)
         parsed = ciphertext.parse(blob)
-        target_key = None if key_id is None else await self._access.named(call, key_id)
+        target_key = None if key_id is None else await self._access.find_key(call, key_id)
         if target_key is not None and (target_key.id, target_key.name.account) != (
             parsed.key_id,
             parsed.account,

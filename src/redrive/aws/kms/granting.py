@@ -46,7 +46,7 @@ class Granting:
         self._rng = runtime.rng
 
     async def create_grant(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
         new_grant = self._new_grant(call, key, params)
@@ -93,7 +93,7 @@ class Granting:
         )
 
     async def list_grants(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "ListGrants")
         grantee = params.get("GranteePrincipal") or params.get("GranteeServicePrincipal")
         chosen = [
@@ -126,7 +126,7 @@ class Granting:
         if refusal is not None:
             raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
         if not may:
-            await self._access.check(call, await self._access.named(call, arn), "RetireGrant")
+            await self._access.check(call, await self._access.find_key(call, arn), "RetireGrant")
         await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
@@ -139,11 +139,11 @@ class Granting:
             raise error("InvalidGrantTokenException", "Grant token is not valid")
         if not params.get("KeyId") or not params.get("GrantId"):
             raise not_valid("A GrantToken, or a KeyId and a GrantId, is required.")
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         return await self._of(key, params["GrantId"])
 
     async def revoke_grant(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "RevokeGrant")
         grant = await self._of(key, params["GrantId"])
         if params.get("DryRun"):

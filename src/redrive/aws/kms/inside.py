@@ -50,7 +50,7 @@ class InsideUse:
             AwsError: There is no such key, or it cannot be used.
         """
         at = _At(account, region, self._clock.now())
-        key = await self._access.named(at, key_id)
+        key = await self._access.find_key(at, key_id)
         check_enabled(key, at.now)
         if not key.symmetric:
             raise wrong_usage(key, "GenerateDataKey")

@@ -59,7 +59,7 @@ class Keys:
         return {"KeyMetadata": metadata(key, call.now)}
 
     async def describe_key(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "DescribeKey")
         return {"KeyMetadata": metadata(key, call.now)}
 

@@ -53,7 +53,7 @@ class Rotation:
         return {}
 
     async def get_key_rotation_status(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.named(call, params["KeyId"])
+        key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "GetKeyRotationStatus")
         _check_symmetric(key)
         is_on = key.rotation_days is not None and key.deletion_at is None

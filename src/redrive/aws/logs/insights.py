@@ -44,7 +44,7 @@ class Query:
 
     each: Sequence[Step]  # Steps that look at one row at a time: they run while events are read
     whole: Sequence[Step]  # Steps that need all rows
-    shown: Sequence[str]  # Columns of the result, in order
+    columns: Sequence[str]  # Columns of the result, in order
     limit: int | None  # The number of rows that the query asks for; None: it does not say
     aggregated: bool  # Its rows are no events any more
     names: frozenset[str]  # The fields that it names
@@ -65,7 +65,7 @@ class Query:
         if not self.aggregated and not self.whole:
             rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
         answer = functools.reduce(lambda remaining, step: step(remaining), self.whole, rows)
-        columns = self.shown if self.aggregated else [*self.shown, _POINTER]
+        columns = self.columns if self.aggregated else [*self.columns, _POINTER]
         return (_as_cells(row, columns) for row in answer[: self.limit or limit or ROWS_MAX])
 
 

@@ -52,7 +52,7 @@ class BucketSettings:
         bucket = await self._access.bucket(call, params, "GetBucketTagging")
         if not bucket.tags:
             raise _absent("NoSuchTagSet", "The TagSet does not exist", bucket)
-        return {"TagSet": BUCKET_TAGS.shown(bucket.tags)}
+        return {"TagSet": BUCKET_TAGS.as_list(bucket.tags)}
 
     async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketTagging")

@@ -45,7 +45,7 @@ class CopySources:
         """
         name, key = _read_source(params["CopySource"])
         owner = params.get("ExpectedSourceBucketOwner")
-        bucket = await self._access.named(call, name, "GetObject", key, owner)
+        bucket = await self._access.bucket_by_name(call, name, "GetObject", key, owner)
         source = await self._objects.get(bucket, key)
         conditions = {
             condition: params.get(f"CopySource{condition}")

@@ -40,7 +40,7 @@ class _ListRequest:
         end = key.find(self.delimiter, len(self.prefix)) if self.delimiter else -1
         return "" if end < 0 else key[: end + len(self.delimiter)]
 
-    def shown(self, text: str) -> str:
+    def display(self, text: str) -> str:
         """A key as the caller reads it."""
         return quote(text, safe="/-_.~*") if self.encodes else text
 
@@ -63,15 +63,15 @@ class ObjectListing:
             **answer,
             "KeyCount": count,
             "ContinuationToken": token,
-            "StartAfter": None if start is None else request.shown(start),
+            "StartAfter": None if start is None else request.display(start),
             **PAGES.ending("ListObjectsV2", last if answer["IsTruncated"] else ""),
         }
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
         request = _request(params, params.get("Marker") or "")
         answer, last = await self._listed(call, params, request, fetch_owner=True)
-        following = request.shown(last) if answer["IsTruncated"] and request.delimiter else None
-        return {**answer, "Marker": request.shown(request.after), "NextMarker": following}
+        following = request.display(last) if answer["IsTruncated"] and request.delimiter else None
+        return {**answer, "Marker": request.display(request.after), "NextMarker": following}
 
     async def list_multipart_uploads(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html; in order of the keys."""
@@ -97,19 +97,19 @@ class ObjectListing:
         next_key = "" if last is None else request.group(last.key) or last.key
         return {
             "Bucket": bucket.name,
-            "KeyMarker": request.shown(request.after),
+            "KeyMarker": request.display(request.after),
             "UploadIdMarker": marker,
-            "NextKeyMarker": request.shown(next_key) if is_truncated else None,
+            "NextKeyMarker": request.display(next_key) if is_truncated else None,
             "NextUploadIdMarker": last.id
             if is_truncated and last is not None and last.key == next_key
             else None,
-            "Prefix": request.shown(request.prefix),
-            "Delimiter": request.shown(request.delimiter) if request.delimiter else None,
+            "Prefix": request.display(request.prefix),
+            "Delimiter": request.display(request.delimiter) if request.delimiter else None,
             "MaxUploads": request.limit,
             "EncodingType": "url" if request.encodes else None,
             "IsTruncated": is_truncated,
             "Uploads": [_upload(each, request, bucket) for each in uploads],
-            "CommonPrefixes": [{"Prefix": request.shown(group)} for group in groups],
+            "CommonPrefixes": [{"Prefix": request.display(group)} for group in groups],
         }
 
     async def _uploads(self, bucket: Bucket, request: _ListRequest, marker: str) -> list[Upload]:
@@ -138,13 +138,13 @@ class ObjectListing:
                 break
             last = key
             if entry is None:
-                groups.append({"Prefix": request.shown(key)})
+                groups.append({"Prefix": request.display(key)})
             else:
                 contents.append(_entry(entry, request, bucket if fetch_owner else None))
         answer = {
             "Name": bucket.name,
-            "Prefix": request.shown(request.prefix),
-            "Delimiter": request.shown(request.delimiter) if request.delimiter else None,
+            "Prefix": request.display(request.prefix),
+            "Delimiter": request.display(request.delimiter) if request.delimiter else None,
             "MaxKeys": request.limit,
             "EncodingType": "url" if request.encodes else None,
             "IsTruncated": is_truncated,
@@ -196,7 +196,7 @@ def _request(params: Structure, after: str) -> _ListRequest:
 
 def _entry(object_record: ObjectRecord, request: _ListRequest, owned: Bucket | None) -> Structure:
     entry: Structure = {
-        "Key": request.shown(object_record.key),
+        "Key": request.display(object_record.key),
         "LastModified": object_record.modified_at,
         "ETag": f'"{object_record.etag}"',
         "Size": object_record.size,
@@ -213,7 +213,7 @@ def _entry(object_record: ObjectRecord, request: _ListRequest, owned: Bucket | N
 def _upload(upload: Upload, request: _ListRequest, bucket: Bucket) -> Structure:
     owner = {"ID": bucket.account, "DisplayName": bucket.account}
     item: Structure = {
-        "Key": request.shown(upload.key),
+        "Key": request.display(upload.key),
         "UploadId": upload.id,
         "Initiated": upload.begun_at,
         "StorageClass": "STANDARD",

@@ -345,7 +345,7 @@ class ObjectTags:
     async def get_object_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "GetObjectTagging", params["Key"])
         document = await self._objects.get(bucket, params["Key"])
-        return {"TagSet": BUCKET_TAGS.shown(document.tags)}
+        return {"TagSet": BUCKET_TAGS.as_list(document.tags)}
 
     async def put_object_tagging(self, call: Call, params: Structure) -> Structure:
         return await self._set(call, params, "Put", object_tags(params))

@@ -127,7 +127,7 @@ class PublishOperations:
     async def _publication(self, call: Call, topic: Topic, entry: Entry, texts: message.Texts) -> Publication:
         """The publication of an entry; a topic without a policy is not screened."""
         if DATA_PROTECTION_POLICY not in topic.attributes:
-            return _made(call, topic, entry, texts, self._engine.runtime.message_id())
+            return _publication(call, topic, entry, texts, self._engine.runtime.message_id())
         if _bytes_of(entry) > bytes_max(topic):
             raise invalid("Message too long")  # not looked at, nor written down
 
@@ -137,12 +137,14 @@ class PublishOperations:
                 if admitted_entry is entry
                 else message.texts(admitted_entry["Message"], admitted_entry.get("MessageStructure"))
             )
-            return _made(call, topic, admitted_entry, left, message_id)
+            return _publication(call, topic, admitted_entry, left, message_id)
 
         return await self._screening.publication(call, topic, entry, make)
 
 
-def _made(call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes) -> Publication:
+def _publication(
+    call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes
+) -> Publication:
     text, others = texts
     carried = message.carried(entry.get("MessageAttributes"))
     envelope = PublishedMessage(

@@ -193,7 +193,7 @@ class SubscriptionOperations:
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         topic, subscription = await self._read(call, params, "GetSubscriptionAttributes")
         status = await replays.status(self._engine.operations, subscription)
-        return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
+        return {"Attributes": subscription_attributes.attribute_texts(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         topic, subscription = await self._read(call, params, "SetSubscriptionAttributes")

@@ -76,7 +76,7 @@ class TopicOperations:
         confirmed = (await subscriptions.count(topic.name)).confirmed
         unconfirmed = await subscriptions.unconfirmed(topic.name)
         pending = sum(subscription_state.is_there(subscription, call.now) for subscription in unconfirmed)
-        return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
+        return {"Attributes": topic_attributes.attribute_texts(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")

@@ -41,9 +41,9 @@ class QueueAccess:
         Raises:
             AwsError: There is no such queue, or the caller may not.
         """
-        return self.named(call, self.urls.read(call, url), action)
+        return self.existing_queue(call, self.urls.read(call, url), action)
 
-    async def named(self, call: Call, name: ResourceName, action: str) -> Queue:
+    async def existing_queue(self, call: Call, name: ResourceName, action: str) -> Queue:
         """The queue of a name.
 
         Raises:

@@ -288,7 +288,7 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
 # ---- what callers see ------------------------------------------------------------------------------------------
 
 
-def shown(queue: Queue, names_asked_for: Iterable[str], counts: Counts | None) -> dict[str, str]:
+def attribute_texts(queue: Queue, names_asked_for: Iterable[str], counts: Counts | None) -> dict[str, str]:
     """The attributes that GetQueueAttributes answers.
 
     Args:
@@ -299,7 +299,7 @@ def shown(queue: Queue, names_asked_for: Iterable[str], counts: Counts | None) -
     Raises:
         AwsError: An attribute is unknown.
     """
-    everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.shown(queue)
+    everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.values_of(queue)
     chosen: dict[str, str] = {}
     for name in names_asked_for:
         if name == "All":
@@ -312,7 +312,7 @@ def shown(queue: Queue, names_asked_for: Iterable[str], counts: Counts | None) -
 
 
 def needs_counts(names_asked_for: Iterable[str]) -> bool:
-    """Returns whether `shown` needs to know how many messages there are."""
+    """Returns whether `attribute_texts` needs to know how many messages there are."""
     return any(name == "All" or name in COUNTED for name in names_asked_for)
 
 

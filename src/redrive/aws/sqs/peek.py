@@ -104,7 +104,7 @@ class Peek:
 
     async def _as_structure(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
         sources = await self._showing.sources([delivery])
-        message = self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
+        message = self._showing.to_structure(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
         message["Attributes"] = {
             "ApproximateFirstReceiveTimestamp": "0",  # unless there was one
             **message["Attributes"],

@@ -124,7 +124,7 @@ class QueueOperations:
     async def get_queue_url(self, call: Call, params: Structure) -> Structure:
         owner = params.get("QueueOwnerAWSAccountId") or call.account
         name = ResourceName(owner, call.region, params["QueueName"])
-        queue = await self._access.named(call, name, "GetQueueUrl")
+        queue = await self._access.existing_queue(call, name, "GetQueueUrl")
         return {"QueueUrl": self._access.urls.write(call, queue.name)}
 
     async def list_queues(self, call: Call, params: Structure) -> Structure:
@@ -157,7 +157,7 @@ class QueueOperations:
         counts = None
         if attributes.needs_counts(names_asked_for):
             counts = await self._engine.messages.count(queue)
-        values = attributes.shown(queue, names_asked_for, counts)
+        values = attributes.attribute_texts(queue, names_asked_for, counts)
         return {"Attributes": values} if values else {}
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:

@@ -128,7 +128,7 @@ class Receiving:
         )
         return {
             "Messages": [
-                showing.shown(
+                showing.to_structure(
                     queue,
                     delivery,
                     attributes,
@@ -155,7 +155,7 @@ class Showing:
         origin_names = {origin: await self._queues.name_of(origin) for origin in origins}
         return {origin: names.arn_of(name) for origin, name in origin_names.items() if name is not None}
 
-    def shown(
+    def to_structure(
         self,
         queue: Queue,
         delivery: Delivery,

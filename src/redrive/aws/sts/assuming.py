@@ -50,7 +50,7 @@ class Assuming:
         )
         credentials = self._begun(session, _seconds(params, role, before))
         answer: Structure = {
-            "Credentials": shown(credentials),
+            "Credentials": credentials_structure(credentials),
             "AssumedRoleUser": {
                 "AssumedRoleId": f"{session.unique_id}:{session.name}",
                 "Arn": f"arn:aws:sts::{session.account}:assumed-role/{arn.rpartition('/')[2]}/{session.name}",
@@ -83,7 +83,7 @@ class Assuming:
         user_id = f"{call.account}:{session.federated}"
         arn = f"arn:aws:sts::{call.account}:federated-user/{session.federated}"
         return {
-            "Credentials": shown(credentials),
+            "Credentials": credentials_structure(credentials),
             "FederatedUser": {"FederatedUserId": user_id, "Arn": arn},
             "PackedPolicySize": _packed(session, credentials),
         }
@@ -112,7 +112,7 @@ def _packed(session: Session, credentials: Credentials) -> int:
     return max(1, len(credentials.token) * 100 // TOKEN_CHARS_MAX)
 
 
-def shown(credentials: Credentials) -> Structure:
+def credentials_structure(credentials: Credentials) -> Structure:
     """Credentials, as answers have them."""
     return {
         "AccessKeyId": credentials.access_key_id,

@@ -6,7 +6,7 @@ from redrive.access.identities import USER_KEY
 from redrive.access.session_tokens import Session, account_in
 from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Call
-from redrive.aws.sts.assuming import shown
+from redrive.aws.sts.assuming import credentials_structure
 from redrive.aws.sts.errors import denied, error, invalid
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.shapes import Structure
@@ -44,7 +44,7 @@ class Identifying:
             session = Session(account=call.account, user=user, unique_id=call.principal.keys["aws:userid"])
         else:
             seconds = min(seconds, _ROOT_SECONDS_MAX)
-        return {"Credentials": shown(self._sessions.begin(session, seconds))}
+        return {"Credentials": credentials_structure(self._sessions.begin(session, seconds))}
 
     async def get_access_key_info(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         access_key_id = params["AccessKeyId"]

@@ -326,7 +326,7 @@ class Deploying:
                 outputs[name] = {"type": _titled(str(output.get("type", "string"))), **value}
         return outputs
 
-    def shown(self, state: str) -> dict[str, Any]:
+    def to_document(self, state: str) -> dict[str, Any]:
         """The deployment's properties as they are shown; secrets are not."""
         parameters = {}
         for name, about in self._scope.declared.items():

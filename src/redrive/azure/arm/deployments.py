@@ -74,16 +74,16 @@ class ArmDeploymentOperations:
         failure = None
         try:
             await deploying.check()
-            accepted = deploying.shown("Accepted")
+            accepted = deploying.to_document("Accepted")
             await deploying.carry_out()
             outputs = await deploying.outputs()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
         except DeploymentFailed as fault:
             failure = fault.error
-            ended = {**deploying.shown("Failed"), "error": failure}
+            ended = {**deploying.to_document("Failed"), "error": failure}
         else:
-            ended = {**deploying.shown("Succeeded"), "outputs": outputs}
+            ended = {**deploying.to_document("Succeeded"), "outputs": outputs}
         document = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
         await self._documents.update_or_create(DEPLOYMENT, _key(call), document, lambda _: document)
         name = call.params["deployment"]
@@ -143,7 +143,7 @@ class ArmDeploymentOperations:
             await deploying.check()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
-        return json_answer({"id": call.request.path, "properties": deploying.shown("Succeeded")})
+        return json_answer({"id": call.request.path, "properties": deploying.to_document("Succeeded")})
 
     async def what_if(self, call: ArmCall) -> Response:
         """Tell what a deployment would change."""

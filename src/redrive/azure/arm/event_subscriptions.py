@@ -147,7 +147,7 @@ class EventSubscriptionOperations:
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
         accepted = scope.form.accepted(properties, before, topic, self._resolve, call.now)
-        await self._check_theirs(call, documents.named(accepted.properties))
+        await self._check_theirs(call, documents.referenced_resources(accepted.properties))
         await self._check_local(call, accepted.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
         question = await self._question(call, topic, existing, accepted, resource_id)
@@ -294,7 +294,7 @@ class EventSubscriptionOperations:
         return properties
 
     def _body(self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription) -> dict[str, Any]:
-        return scope.form.shown(subscription, topic.attributes[settings.ID], scope.nested_in, call.now)
+        return scope.form.to_document(subscription, topic.attributes[settings.ID], scope.nested_in, call.now)
 
 
 def listed_name(subscription: Subscription, now: int) -> str | None:

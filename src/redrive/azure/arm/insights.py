@@ -76,11 +76,11 @@ NAMESPACE_METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "DroppedEventCount": _COUNT,
 }
 _AGGREGATIONS: Final[Mapping[str, Callable[[Statistics], float]]] = {
-    "total": lambda kept: kept.total,
-    "count": lambda kept: kept.samples,
-    "average": lambda kept: kept.average,
-    "minimum": lambda kept: kept.least,
-    "maximum": lambda kept: kept.greatest,
+    "total": lambda statistics: statistics.total,
+    "count": lambda statistics: statistics.samples,
+    "average": lambda statistics: statistics.average,
+    "minimum": lambda statistics: statistics.least,
+    "maximum": lambda statistics: statistics.greatest,
 }
 _CONDITION: Final = re.compile(r"\s*(\w+)\s+eq\s+'([^']*)'\s*", re.IGNORECASE)
 _EVERY: Final = "*"

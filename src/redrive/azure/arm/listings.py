@@ -126,7 +126,7 @@ class ListingOperations:
 
 def _body(subscription: Subscription, now: int) -> Mapping[str, Any]:
     topic_id = subscription.attributes[settings.ID].partition(f"/{EXTENSION}")[0]
-    return SubscriptionForm().shown(subscription, topic_id, None, now)
+    return SubscriptionForm().to_document(subscription, topic_id, None, now)
 
 
 def _is_elsewhere(topic: Topic, location: str) -> bool:

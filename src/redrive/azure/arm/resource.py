@@ -201,7 +201,7 @@ def _beside(record: Record) -> dict[str, Any]:
 
 
 def _with(spec: ArmResourceSpec, record: R, beside: Document, properties: Document) -> R:
-    written = {settings.PROPERTIES: schema.kept(properties)}
+    written = {settings.PROPERTIES: schema.stored_text(properties)}
     if spec.beside is not None:
-        written[BESIDE] = schema.kept(beside)
+        written[BESIDE] = schema.stored_text(beside)
     return replace(record, attributes={**record.attributes, **written})

@@ -176,7 +176,7 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
     return remaining
 
 
-def kept(document: Document) -> str:
+def stored_text(document: Document) -> str:
     """The JSON of a document as it is kept.
 
     Raises:

@@ -121,7 +121,7 @@ def destination_of(properties: Document) -> Document:
     return part_at(properties, _destinations(properties))[1]
 
 
-def named(properties: Document) -> list[ArmId]:
+def referenced_resources(properties: Document) -> list[ArmId]:
     """The resources that a destination and a dead-letter destination name."""
     parts = (destination_of(properties), part_at(properties, _dead_letters(properties))[1])
     return [resource for resource in map(resource_of, parts) if resource is not None]
@@ -160,7 +160,7 @@ def engine_subscription(
     has_dead_letters = any(part_at(accepted.properties, _dead_letters(accepted.properties)))
     attributes = {
         settings.ID: resource_id,
-        settings.PROPERTIES: schema.kept(accepted.properties),
+        settings.PROPERTIES: schema.stored_text(accepted.properties),
         settings.STATE: state,
     }
     if state == AWAITING:

@@ -143,7 +143,7 @@ class SubscriptionForm:
         """
         return f"{topic.attributes[ID]}/{EXTENSION}/{name}"
 
-    def shown(
+    def to_document(
         self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
     ) -> dict[str, Any]:
         """An event subscription as the resource manager shows it.
@@ -240,11 +240,11 @@ class NamespaceForm(SubscriptionForm):
         return source.child("eventSubscriptions", name).text if existing is None else existing.attributes[ID]
 
     @override
-    def shown(
+    def to_document(
         self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
     ) -> dict[str, Any]:
-        """See `SubscriptionForm.shown`: it has the id that it was made with, and does not name its topic."""
-        document = super().shown(subscription, topic_id, nested_in, now)
+        """See `SubscriptionForm.to_document`: it has the id that it was made with, and does not name its topic."""
+        document = super().to_document(subscription, topic_id, nested_in, now)
         del document["properties"]["topic"]
         return {**document, "id": subscription.attributes[ID]}
 

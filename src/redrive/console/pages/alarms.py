@@ -38,7 +38,7 @@ _ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DAT
 
 async def listed(visit: Visit) -> Page:
     """Alarms, those that are in alarm first; or those in one state."""
-    state, after = visit.asked("state"), visit.asked("after")
+    state, after = visit.parameter("state"), visit.parameter("after")
     rows: list[dict[str, Any]] = []
     more = ""
     for value in [state] if state in STATES else STATES:
@@ -98,7 +98,7 @@ async def one(visit: Visit) -> Page:
 
 async def change(visit: Visit) -> Redirect:
     """Switch the actions of an alarm on or off."""
-    name, enabled = visit.asked("name"), visit.asked("do") == "enable"
+    name, enabled = visit.parameter("name"), visit.parameter("do") == "enable"
     await found_alarm(visit)
     operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
     await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
@@ -123,10 +123,10 @@ async def state_form(visit: Visit) -> Page:
 
 async def set_state(visit: Visit) -> Redirect:
     """Set the state of an alarm, until it is evaluated next."""
-    name, state = visit.asked("name"), visit.asked("state")
+    name, state = visit.parameter("name"), visit.parameter("state")
     if state not in STATES:
         raise Unusable(f"A state is one of {', '.join(STATES)}.")
-    reason = visit.asked("reason").strip() or "Set from the console"
+    reason = visit.parameter("reason").strip() or "Set from the console"
     await visit.call(
         "cloudwatch", "SetAlarmState", {"AlarmName": name, "StateValue": state, "StateReason": reason}
     )
@@ -140,7 +140,7 @@ async def found_alarm(visit: Visit) -> Mapping[str, Any]:
     Raises:
         Missing: There is none.
     """
-    name = visit.asked("name")
+    name = visit.parameter("name")
     answer = (
         await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name], "AlarmTypes": list(KINDS)})
         if name

@@ -23,7 +23,7 @@ _CLIENT, _SERVER = CLASSES.values()
 
 async def listed(visit: Visit) -> Page:
     """The routes of all APIs, those that fail first."""
-    api_id, text = visit.asked("api"), visit.asked("filter").strip()
+    api_id, text = visit.parameter("api"), visit.parameter("filter").strip()
     apis = await apis_of(visit.engine.resources.documents, visit.scope)
     routes = [
         route
@@ -100,7 +100,9 @@ async def one(visit: Visit) -> Page:
 async def try_it(visit: Visit) -> Page:
     """Ask a REST API's method as it is edited now, without a deployment: what it calls is really called."""
     route = await _route(visit)
-    typed = {name: visit.asked(name).replace("\r\n", "\n") for name in ("path", "headers", "body", "method")}
+    typed = {
+        name: visit.parameter(name).replace("\r\n", "\n") for name in ("path", "headers", "body", "method")
+    }
     if not route.is_rest:
         return await _page(
             visit, route, {**typed, "notice": "API Gateway tests methods of REST APIs alone."}, _REFUSED
@@ -129,7 +131,7 @@ def _headers(text: str) -> list[tuple[str, str]]:
 
 
 async def _route(visit: Visit) -> ApiRoute:
-    key, api_id = visit.asked("key"), visit.args["api"]
+    key, api_id = visit.parameter("key"), visit.args["api"]
     for api in await apis_of(visit.engine.resources.documents, visit.scope):
         for route in routes_of(api) if api.id == api_id else ():
             if route.key == key:

@@ -18,7 +18,7 @@ _REFUSED: Final = 422
 
 async def listed(visit: Visit) -> Page:
     """The entries of an account and region that a search is for, latest first, of a thousand that are looked at."""
-    text = visit.asked("q").strip()
+    text = visit.parameter("q").strip()
     refusal, holds = _search(text, visit.now)
     entries = await visit.installation.audit.entries(visit.scope, LOOKED_AT, _before(visit))
     missing = gaps(entries)
@@ -35,7 +35,7 @@ async def listed(visit: Visit) -> Page:
         "kept_days": KEPT_DAYS,
         "form": visit.link("audit"),
         "download": visit.link("audit", "download", q=text),
-        "first": visit.link("audit", q=text) if visit.asked("before") else "",
+        "first": visit.link("audit", q=text) if visit.parameter("before") else "",
         "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.position)),
     }
     is_half_typed = refusal and visit.live_alone  # the list follows while one types, and says what is missing
@@ -51,7 +51,7 @@ def _search(text: str, now: int) -> tuple[str, Predicate | None]:
 
 
 def _before(visit: Visit) -> tuple[int, int] | None:
-    at, dot, seq = visit.asked("before").partition(".")
+    at, dot, seq = visit.parameter("before").partition(".")
     return (whole(at), whole(seq)) if dot else None
 
 
@@ -83,7 +83,7 @@ async def download(visit: Visit) -> File:
     Raises:
         Unusable: The search cannot be read.
     """
-    refusal, holds = _search(visit.asked("q"), visit.now)
+    refusal, holds = _search(visit.parameter("q"), visit.now)
     if holds is None:
         raise Unusable(refusal)
     entries = await visit.installation.audit.entries(visit.scope, DOWNLOADED_MAX)

@@ -15,7 +15,7 @@ async def move(visit: Visit) -> Redirect:
     if hands is None:
         raise Missing("This server's clock is the system's, which cannot be moved.")
     before = visit.engine.clock.now()
-    if visit.asked("by") == _NEXT:
+    if visit.parameter("by") == _NEXT:
         try:
             attempts = await hands.to_next_attempt()
         except NothingDue:
@@ -36,6 +36,6 @@ async def move(visit: Visit) -> Redirect:
 
 def _back(visit: Visit) -> str:
     """The page of the console that the form names."""
-    back = visit.asked("back")
+    back = visit.parameter("back")
     is_ours = back.startswith(f"{visit.base}/") and "\\" not in back and back.isprintable()
     return back if is_ours else f"{visit.base}/"

@@ -85,7 +85,7 @@ async def workbench(visit: Visit) -> Page:
     groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
     found = await _look(visit, queue, None if chosen is None else chosen.cause)
-    most = CAUSES_MAX if visit.asked("causes") == "all" else CAUSES_OPEN
+    most = CAUSES_MAX if visit.parameter("causes") == "all" else CAUSES_OPEN
     frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
     ends = await operations.ends(queue, [*frequent, *oldest])
@@ -101,7 +101,11 @@ async def workbench(visit: Visit) -> Page:
         "at_most": COUNTED_MAX,
         "cause_number": len(groups),
         "every_cause": visit.link(
-            "dead-letters", queue.name.name, cause=visit.asked("cause"), q=visit.asked("q"), causes="all"
+            "dead-letters",
+            queue.name.name,
+            cause=visit.parameter("cause"),
+            q=visit.parameter("q"),
+            causes="all",
         ),
         "causes": [_cause_row(visit, cause, chosen=cause.count is chosen) for cause in causes],
         "others": 0
@@ -133,13 +137,13 @@ async def search_slice(visit: Visit) -> Page:
 async def common_values(visit: Visit) -> Page:
     """What the newest dead letters of a cause have in common, as terms of the search."""
     queue, key = await visit.queue(), _asked_cause(visit)
-    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.asked("cause")}
+    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.parameter("cause")}
     return Page("facets.html", await facets(visit, Choice(queue, here, chosen, newest=True, cause=key)))
 
 
 def _asked_cause(visit: Visit) -> Cause | None:
     """The cause that a link names; None: all of them."""
-    cause = visit.asked("cause")
+    cause = visit.parameter("cause")
     return None if cause in ("", "all") else read_cause(cause)
 
 
@@ -221,11 +225,16 @@ def _died_at(letter: DeadLetter) -> int:
 
 async def _look(visit: Visit, queue: Queue, key: Cause | None) -> Look:
     """The messages of a cause, or of all of them, newest first unless the address says otherwise."""
-    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.asked("cause")}
+    here, chosen = ("dead-letters", queue.name.name), {"cause": visit.parameter("cause")}
     found = await look(
         visit,
         Choice(
-            queue, here, chosen, newest=visit.asked("order", "newest") == "newest", cause=key, usual="newest"
+            queue,
+            here,
+            chosen,
+            newest=visit.parameter("order", "newest") == "newest",
+            cause=key,
+            usual="newest",
         ),
     )
     of_cause = {"cause": "all" if key is None else cause_id(key), "q": found.values["q"]}
@@ -247,7 +256,7 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> Look:
 def _newer(visit: Visit, deliveries: Sequence[Delivery]) -> int:
     """The number of dead letters that came since the page was shown whose live part asks."""
     seen = visit.number("seen")
-    return sum(delivery.seq > seen for delivery in deliveries) if visit.asked("seen") else 0
+    return sum(delivery.seq > seen for delivery in deliveries) if visit.parameter("seen") else 0
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
@@ -260,6 +269,6 @@ def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
         "body": visit.body_of(delivery),
         "in_flight": delivery.token is not None and delivery.available_at > visit.now,
         "link": visit.link(
-            "dead-letters", visit.args["queue"], str(delivery.seq), cause=visit.asked("cause")
+            "dead-letters", visit.args["queue"], str(delivery.seq), cause=visit.parameter("cause")
         ),
     }

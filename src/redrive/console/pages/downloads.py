@@ -30,7 +30,7 @@ async def download(visit: Visit) -> File:
     queue = await visit.queue()
     if not visit.bodies_shown:
         raise Unusable("Bodies are hidden here, so they cannot be downloaded.")
-    kind = visit.asked("format", "jsonl")
+    kind = visit.parameter("format", "jsonl")
     if kind not in _WRITERS:
         raise Unusable("There are two formats: jsonl and csv.")
     rows = [_row(visit, letter) for letter in await _chosen(visit, queue.id)]
@@ -40,9 +40,9 @@ async def download(visit: Visit) -> File:
 
 async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     """The dead letters of the cause and the search that the link names."""
-    cause = visit.asked("cause", "all")
+    cause = visit.parameter("cause", "all")
     key = None if cause == "all" else read_cause(cause)
-    holds = searched(visit, visit.asked("q").strip())
+    holds = searched(visit, visit.parameter("q").strip())
     result: list[DeadLetter] = []
     before: int | None = None
     looked = length = 0

@@ -17,10 +17,10 @@ _STATES: Final = ("trouble", "all")
 async def listed(visit: Visit) -> Page:
     """The endpoints of an account's region that are not simply served, or all of them."""
     scope = visit.scope
-    state = visit.asked("state", "trouble")
+    state = visit.parameter("state", "trouble")
     state = state if state in _STATES else "trouble"
-    pattern = visit.asked("filter").strip()
-    after = visit.asked("after")
+    pattern = visit.parameter("filter").strip()
+    after = visit.parameter("after")
     limit = LOOKED_AT if state == "trouble" or pattern else SHOWN_MAX + 1
     subscriptions = await visit.engine.resources.subscriptions.of_account(
         scope.account, scope.region, scope._replace(name=after).key if after else "", limit
@@ -79,10 +79,10 @@ def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition)
 
 async def change(visit: Visit) -> Redirect:
     """Resume a receiver that is on hold: what waited is tried at once."""
-    topic = visit.scope._replace(name=visit.asked("topic"))
-    subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
+    topic = visit.scope._replace(name=visit.parameter("topic"))
+    subscription = await visit.engine.resources.subscriptions.get(topic, visit.parameter("id"))
     if subscription is None:
-        raise Missing(f"There is no subscription {visit.asked('id')[:80]} of {topic.name[:80]}.")
+        raise Missing(f"There is no subscription {visit.parameter('id')[:80]} of {topic.name[:80]}.")
     lifted = await visit.engine.operations.close_circuit(subscription)
     address = subscription.redacted_endpoint
     sentence = f"{address} is resumed: what waited is tried now" if lifted else f"{address} was not on hold"

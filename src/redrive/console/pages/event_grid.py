@@ -42,13 +42,13 @@ _PART: Final = re.compile(r"(?!\.{1,2}$)[\w.$ -]+", re.ASCII)
 async def listed(visit: Visit) -> Page:
     """The event subscriptions of a resource group, and what events are published to."""
     scope, resources = visit.scope, visit.engine.resources
-    kind = visit.asked("kind") if visit.asked("kind") in _SEGMENTS else ""
+    kind = visit.parameter("kind") if visit.parameter("kind") in _SEGMENTS else ""
     topics = [
         topic
         for topic in await resources.topics.of_account(scope.account, scope.region, "", TOPICS_MAX)
         if topic.dialect == names.DIALECT and _kind_of(topic.name).startswith(kind)
     ]
-    after = visit.asked("after")
+    after = visit.parameter("after")
     subscriptions = await resources.subscriptions.of_account(
         scope.account, scope.region, scope._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
     )

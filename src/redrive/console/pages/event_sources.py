@@ -23,7 +23,7 @@ _EMPTY: Final = Counts(0, 0, 0)
 
 async def listed(visit: Visit) -> Page:
     """The event source mappings of an account's region, those that fail first."""
-    text = visit.asked("filter").strip().lower()
+    text = visit.parameter("filter").strip().lower()
     mappings = await _mappings(visit)
     chosen = [each for each in mappings if text in f"{each.queue.name} {each.function.name}".lower()]
     hour = await _hour(visit, chosen)
@@ -37,14 +37,14 @@ async def listed(visit: Visit) -> Page:
         "failed": lambda row: row["failed"],
     }
     page = sorted_page(
-        visit, sorted(rows, key=_urgency), columns, "event-sources", filter=visit.asked("filter")
+        visit, sorted(rows, key=_urgency), columns, "event-sources", filter=visit.parameter("filter")
     )
     counts = await _waiting(visit, [row["mapping"] for row in page.rows])
     values = {
         "page": page,
         "counts": counts,
         "at_most": COUNTED_MAX,
-        "filter": visit.asked("filter"),
+        "filter": visit.parameter("filter"),
         "form": visit.link("event-sources"),
         "start": _create_command(visit),
     }
@@ -79,8 +79,8 @@ async def one(visit: Visit) -> Page:
         "at_most": COUNTED_MAX,
         "chart": hour.counted(labels),
         "filters": [json_text.pretty(pattern) or pattern for pattern in mapping.filters],
-        "record": visit.asked("record"),
-        "verdict": _verdict(mapping, visit.asked("record")),
+        "record": visit.parameter("record"),
+        "verdict": _verdict(mapping, visit.parameter("record")),
         "form": visit.link("event-sources", mapping.id),
     }
     return Page("event_source.html", values, live_seconds=5)
@@ -113,7 +113,7 @@ def _is_document(text: str) -> bool:
 
 async def change(visit: Visit) -> Redirect:
     """Switch a mapping on or off, by the service's own rules."""
-    mapping, enabled = await _mapping(visit), visit.asked("do") == "enable"
+    mapping, enabled = await _mapping(visit), visit.parameter("do") == "enable"
     await visit.call("lambda", "UpdateEventSourceMapping", {"UUID": mapping.id, "Enabled": enabled})
     source = mapping.queue.name
     sentence = f"{source} is read from now on" if enabled else f"{source} is not read any more"

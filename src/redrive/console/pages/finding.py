@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
 async def page(visit: Visit) -> Page:
     """Everything that the text names in the account and region that the visitor came from."""
-    text = visit.asked("q").strip()[:200]
+    text = visit.parameter("q").strip()[:200]
     scope = await navigation.scope_of(visit) or navigation.default_scope(visit)
     hits = await _hits(visit, scope, text) if text else []
     return Page("find.html", {"q": text, "hits": hits[:FOUND_MAX]}, instead_of="")
@@ -97,4 +97,4 @@ def _names_with(names: Sequence[ResourceName], scope: ResourceName, text: str) -
 
 async def rooms(visit: Visit) -> Page:
     """The navigation alone, which asks for itself again."""
-    return Page("rooms.html", {"room": visit.asked("room")})
+    return Page("rooms.html", {"room": visit.parameter("room")})

@@ -36,7 +36,7 @@ async def listed(visit: Visit) -> Page:
     """Functions by name: what failed or was throttled in the last hour, and which events wait how long."""
     if not visit.installation.services.offers("lambda"):
         return Page("functions_off.html")
-    text = visit.asked("filter").strip()
+    text = visit.parameter("filter").strip()
     known = await visit.installation.functions.all()
     functions = [
         each.latest
@@ -120,7 +120,7 @@ async def one(visit: Visit) -> Page:
 
 async def change_mapping(visit: Visit) -> Redirect:
     """Switch an event source mapping on or off."""
-    enabled = visit.asked("do") == "enable"
+    enabled = visit.parameter("do") == "enable"
     params = {"UUID": visit.args["mapping"], "Enabled": enabled}
     changed = await visit.call("lambda", "UpdateEventSourceMapping", params)
     source = links.target(visit, changed["EventSourceArn"]).name

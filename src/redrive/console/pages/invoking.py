@@ -18,16 +18,16 @@ _NOT_FOUND: Final = "ResourceNotFoundException"
 
 async def form(visit: Visit) -> Page:
     """A form for an event."""
-    return await _page(visit, {"payload": sample_text(visit.asked("sample")) or "{}"})
+    return await _page(visit, {"payload": sample_text(visit.parameter("sample")) or "{}"})
 
 
 async def invoke(visit: Visit) -> Page:
     """Invoke the function by the service's own rules, waiting for it or not."""
-    payload = visit.asked("payload").replace("\r\n", "\n")
-    kind = _KINDS.get(visit.asked("kind", "wait"))
+    payload = visit.parameter("payload").replace("\r\n", "\n")
+    kind = _KINDS.get(visit.parameter("kind", "wait"))
     if kind is None:
         raise Unusable("An invocation is waited for, or is an event.")
-    typed = {"payload": payload, "kind": visit.asked("kind", "wait")}
+    typed = {"payload": payload, "kind": visit.parameter("kind", "wait")}
     params: dict[str, Any] = {
         "FunctionName": visit.args["function"],
         "InvocationType": kind,

@@ -24,7 +24,7 @@ async def listed(visit: Visit) -> Page:
     """The keys of an account's region, with their aliases."""
     beginning = f"{visit.scope.account}/{visit.scope.region}/"
     documents = visit.engine.resources.documents
-    after = visit.asked("after")
+    after = visit.parameter("after")
     keys = await documents.find(KEY, beginning, f"{beginning}{after}" if after else "", PAGE_ROWS + 1)
     page = keys[:PAGE_ROWS]
     aliases = await _aliases(visit)
@@ -53,7 +53,7 @@ async def one(visit: Visit) -> Page:
 
 async def change(visit: Visit) -> Redirect:
     """Switch a key or its rotation, or take back its deletion."""
-    choice = _CHANGES.get(visit.asked("do"))
+    choice = _CHANGES.get(visit.parameter("do"))
     if choice is None:
         raise Unusable("The form names no change of a key.")
     operation, sentence = choice
@@ -69,7 +69,7 @@ async def delete_form(visit: Visit) -> Page:
 async def schedule_deletion(visit: Visit) -> Page | Redirect:
     """Schedule the deletion of a key, whose id was typed."""
     key = await _key(visit)
-    if visit.asked("typed").strip() != key.id:
+    if visit.parameter("typed").strip() != key.id:
         return await _delete_page(visit, "Type the key's id: nothing was done.", _REFUSED)
     params = {"KeyId": key.id, "PendingWindowInDays": visit.number("days", 30)}
     try:

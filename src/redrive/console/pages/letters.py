@@ -44,7 +44,7 @@ async def letter(visit: Visit) -> Page:
         "timeline": timeline(dead),
         "older": _link(visit, queue, older[0].seq) if older else "",
         "newer": _link(visit, queue, newer[0].seq) if newer else "",
-        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
+        "back": visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause")),
         "plan": visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq),
         "edit": visit.link("dead-letters", queue.name.name, str(delivery.seq), "edit"),
         "life": visit.link("messages", published_id(delivery)),
@@ -68,12 +68,12 @@ async def replace_body(visit: Visit) -> Page | Redirect:
     dead = await _dead_letter(visit, queue)
     if visit.body_of(dead.delivery) is None:
         raise Unusable("The body is not shown here, so it cannot be edited.")
-    body = visit.asked("body").replace("\r\n", "\n")
+    body = visit.parameter("body").replace("\r\n", "\n")
     if not body or len(body.encode("utf-8", "surrogatepass")) > BODY_BYTES_MAX:
         return _edit_page(visit, queue, dead, body, notice="A body has 1 byte to 1 MiB.")
-    if visit.asked("do") != "replace":
+    if visit.parameter("do") != "replace":
         return _edit_page(visit, queue, dead, body, checked=True)
-    if not visit.asked("anyway") and _problem(dead, body):
+    if not visit.parameter("anyway") and _problem(dead, body):
         return _edit_page(visit, queue, dead, body, checked=True)
     seq = dead.delivery.seq
     moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
@@ -170,7 +170,7 @@ async def _dead_letter(visit: Visit, queue: Queue) -> DeadLetter:
 
 
 def _link(visit: Visit, queue: Queue, seq: int) -> str:
-    return visit.link("dead-letters", queue.name.name, str(seq), cause=visit.asked("cause"))
+    return visit.link("dead-letters", queue.name.name, str(seq), cause=visit.parameter("cause"))
 
 
 def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:

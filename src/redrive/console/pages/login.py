@@ -17,19 +17,19 @@ async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page
     """Make a session for who knows a key's secret, or has a link of the last minute."""
     if not sessions.may_try(address):
         notice = "Too many attempts failed. Wait a minute."
-        return Page("login.html", {"notice": notice, "key": visit.asked("key")}, _TOO_MANY)
+        return Page("login.html", {"notice": notice, "key": visit.parameter("key")}, _TOO_MANY)
     if visit.host.startswith("http:") and address not in _LOCAL:
         notice = "A secret is not taken over plain HTTP from another machine: put TLS in front, or sign in over loopback."
         return Page("login.html", {"notice": notice, "key": ""}, _DENIED)
-    token = visit.asked("token")
+    token = visit.parameter("token")
     if token:
         cookie = await sessions.by_link(token)
     else:
-        cookie = await sessions.by_secret(visit.asked("key"), visit.asked("secret"))
+        cookie = await sessions.by_secret(visit.parameter("key"), visit.parameter("secret"))
     if cookie is None:
         sessions.failed(address)
         notice = "That link is over." if token else "No such access key, or another secret."
-        return Page("login.html", {"notice": notice, "key": visit.asked("key")}, _DENIED)
+        return Page("login.html", {"notice": notice, "key": visit.parameter("key")}, _DENIED)
     return Redirect(f"{visit.base}/", cookie)
 
 

@@ -55,7 +55,7 @@ class Range:
 
 async def listed(visit: Visit) -> Page:
     """Log groups by name, with their size."""
-    pattern, after = visit.asked("pattern").strip(), visit.asked("after")
+    pattern, after = visit.parameter("pattern").strip(), visit.parameter("after")
     params: dict[str, Any] = {"limit": PAGE_ROWS}
     if pattern:
         params["logGroupNamePattern"] = pattern
@@ -104,7 +104,7 @@ async def _lines_of_last_hour(visit: Visit, names: Sequence[str]) -> Mapping[str
 
 async def streams(visit: Visit) -> Page:
     """The streams of a group, the one with the latest event first."""
-    name, after = visit.asked("name"), visit.asked("after")
+    name, after = visit.parameter("name"), visit.parameter("after")
     params = {"logGroupName": name, "orderBy": "LastEventTime", "descending": True, "limit": PAGE_ROWS}
     await _group(visit, name)
     answer = await visit.call(
@@ -128,7 +128,11 @@ async def streams(visit: Visit) -> Page:
 
 async def events(visit: Visit) -> Page:
     """The events of a group, latest first: those of a stream, that match a pattern, within a time."""
-    name, stream, pattern = visit.asked("name"), visit.asked("stream"), visit.asked("pattern").strip()
+    name, stream, pattern = (
+        visit.parameter("name"),
+        visit.parameter("stream"),
+        visit.parameter("pattern").strip(),
+    )
     if pattern and not visit.bodies_shown:
         raise Unusable("What was logged is not shown here, so it is not searched either.")
     read = read_pattern(pattern)
@@ -143,15 +147,15 @@ async def events(visit: Visit) -> Page:
         account=group.name.account,
         steps=lambda event: match_steps(pattern, read.regexes, event.message),
     )
-    bars = await _bars(visit, query) if not (visit.live_alone or visit.asked("after")) else None
+    bars = await _bars(visit, query) if not (visit.live_alone or visit.parameter("after")) else None
     names = {each.id: each.name for each in known}
     params = {
         "name": name,
         "stream": stream,
         "pattern": pattern,
-        **{field: visit.asked(field) for field in ("last", "since", "until")},
+        **{field: visit.parameter(field) for field in ("last", "since", "until")},
     }
-    after = visit.asked("after")
+    after = visit.parameter("after")
     values = {
         "params": params,
         "lasts": list(LAST),
@@ -194,7 +198,7 @@ def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -
         stream_ids=chosen,
         since=time.since,
         until=time.until,
-        after=_position(visit.asked("after")),
+        after=_position(visit.parameter("after")),
         backwards=True,
     )
 
@@ -285,7 +289,7 @@ def _bar(
         if height := -(-counts[level] * _BAR_HEIGHT // most):
             top -= height
             parts.append((level, max(0, top), height))
-    fields = {name: visit.asked(name) for name in ("name", "stream", "pattern")}
+    fields = {name: visit.parameter(name) for name in ("name", "stream", "pattern")}
     link = visit.link("logs", "group", **fields, since=moment(at)[:19], until=moment(at + step)[:19])
     total, errors = counts.total(), counts["error"]
     words = f"{moment(at)[11:16]}Z: {total:,} {many(total, 'event')}, {errors:,} {many(errors, 'error')}"
@@ -301,10 +305,10 @@ def time_range(visit: Visit) -> Range:
     Raises:
         Unusable: A moment cannot be read.
     """
-    last = visit.asked("last")
+    last = visit.parameter("last")
     if last in LAST:
         return Range(since=visit.now - LAST[last])
-    since, until = _moment(visit.asked("since")), _moment(visit.asked("until"))
+    since, until = _moment(visit.parameter("since")), _moment(visit.parameter("until"))
     return Range(since or 0, END_OF_TIME if until is None else until)
 
 

@@ -54,14 +54,14 @@ def _choice(visit: Visit, queue: Queue) -> Choice:
     view, now = _view(visit), visit.now
     fits = None if view == VIEWS[0] else lambda delivery: state_of(delivery, now) == view
     chosen = {"view": "" if view == VIEWS[0] else view}
-    newest = visit.asked("order") == "newest"
+    newest = visit.parameter("order") == "newest"
     return Choice(
         queue, ("queues", queue.name.name, "messages"), chosen, newest=newest, fits=fits, usual="oldest"
     )
 
 
 def _view(visit: Visit) -> str:
-    view = visit.asked("view")
+    view = visit.parameter("view")
     return view if view in VIEWS else VIEWS[0]
 
 

@@ -43,10 +43,14 @@ _WATCHED: Final = {
 async def page(visit: Visit) -> Page:
     """Metrics by namespace, name and thing: the first twelve that fit as lines, the others as links."""
     await visit.installation.settle()
-    since = visit.asked("since", "1h")
+    since = visit.parameter("since", "1h")
     since = since if since in _SPANS else "1h"
     names = await _metric_names(visit)
-    namespace, name, of = visit.asked("namespace"), visit.asked("metric"), visit.asked("of").strip()
+    namespace, name, of = (
+        visit.parameter("namespace"),
+        visit.parameter("metric"),
+        visit.parameter("of").strip(),
+    )
     fitting = [metric for metric in names if _fits(metric, namespace, name, of)]
     exactly = [metric for metric in fitting if of in (value for _, value in metric.dimensions)]
     fitting = exactly or fitting
@@ -102,7 +106,7 @@ def metric_words(name: str) -> str:
 
 
 def _choice(visit: Visit) -> str:
-    statistic = visit.asked("stat")
+    statistic = visit.parameter("stat")
     return statistic if statistic in _STATISTICS else ""
 
 

@@ -53,15 +53,15 @@ async def form(visit: Visit) -> Page:
 
 async def make(visit: Visit) -> Page | Redirect:
     """Make the alarm by the service's own rules."""
-    thing, of, name = visit.asked("thing").strip(), _of(visit), visit.asked("name").strip()
-    watched = WATCHED.get(visit.asked("watched"))
+    thing, of, name = visit.parameter("thing").strip(), _of(visit), visit.parameter("name").strip()
+    watched = WATCHED.get(visit.parameter("watched"))
     if watched is None or watched.of != of:
         raise Unusable("The form names nothing that an alarm can watch.")
     if not thing or not name:
         return await _form(visit, f"An alarm has a name, and a {of} that it watches.", _REFUSED)
     params: dict[str, Any] = {
         "AlarmName": name,
-        "AlarmDescription": visit.asked("description"),
+        "AlarmDescription": visit.parameter("description"),
         "Namespace": watched.namespace,
         "MetricName": watched.metric,
         "Dimensions": [{"Name": _DIMENSIONS[of], "Value": thing}],
@@ -72,11 +72,11 @@ async def make(visit: Visit) -> Page | Redirect:
         "ComparisonOperator": "GreaterThanThreshold",
         "TreatMissingData": watched.missing,
     }
-    if visit.asked("topic"):
-        params["AlarmActions"] = params["OKActions"] = [visit.asked("topic").strip()]
+    if visit.parameter("topic"):
+        params["AlarmActions"] = params["OKActions"] = [visit.parameter("topic").strip()]
     try:
         known = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
-        if known["MetricAlarms"] and not visit.asked("replace"):
+        if known["MetricAlarms"] and not visit.parameter("replace"):
             sentence = f"There is an alarm {name} already. Choose another name, or replace it."
             return await _form(visit, sentence, _REFUSED, replaces=True)
         await visit.call("cloudwatch", "PutMetricAlarm", params)
@@ -87,7 +87,7 @@ async def make(visit: Visit) -> Page | Redirect:
 
 
 def _of(visit: Visit) -> str:
-    of = visit.asked("of") or ("function" if visit.asked("function") else "queue")
+    of = visit.parameter("of") or ("function" if visit.parameter("function") else "queue")
     if of not in _DIMENSIONS:
         raise Unusable("An alarm made here watches a queue or a function.")
     return of
@@ -95,7 +95,7 @@ def _of(visit: Visit) -> str:
 
 async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool = False) -> Page:
     of = _of(visit)
-    thing = visit.asked("thing") or visit.asked(of)
+    thing = visit.parameter("thing") or visit.parameter(of)
     topics = await visit.engine.resources.topics.of_account(
         visit.scope.account, visit.scope.region, limit=_TOPICS_OFFERED
     )
@@ -104,13 +104,13 @@ async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool 
         "of": of,
         "thing": thing,
         "replaces": replaces,
-        "watched": visit.asked("watched"),
+        "watched": visit.parameter("watched"),
         "choices": [(key, each.label) for key, each in WATCHED.items() if each.of == of],
-        "name": visit.asked("name") or (f"{thing}-alarm" if thing else ""),
-        "description": visit.asked("description"),
-        "threshold": visit.asked("threshold") or "0",
-        "minutes": visit.asked("minutes") or "1",
-        "topic": visit.asked("topic"),
+        "name": visit.parameter("name") or (f"{thing}-alarm" if thing else ""),
+        "description": visit.parameter("description"),
+        "threshold": visit.parameter("threshold") or "0",
+        "minutes": visit.parameter("minutes") or "1",
+        "topic": visit.parameter("topic"),
         "topics": [names.arn_of(topic.name) for topic in topics],
         "action": visit.link("alarms", "new"),
         "others": [(each, visit.link("alarms", "new", of=each)) for each in _DIMENSIONS if each != of],

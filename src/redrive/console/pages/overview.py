@@ -47,8 +47,8 @@ async def page(visit: Visit) -> Page:
         **await _first_steps(visit, scopes, sent=_sent(hour, scopes) or bool(levels)),
         **node,
         "links": [_links(visit, scope) for scope in scopes],
-        "of": visit.asked("of"),
-        "first": visit.link_anywhere("") if visit.asked("of") or visit.asked("after") else "",
+        "of": visit.parameter("of"),
+        "first": visit.link_anywhere("") if visit.parameter("of") or visit.parameter("after") else "",
         "next": "" if seen.last is None else _behind(visit, seen.last),
     }
     return Page("overview.html", values, live_seconds=5)
@@ -56,7 +56,7 @@ async def page(visit: Visit) -> Page:
 
 async def chosen(visit: Visit) -> Redirect:
     """Go where the picker leads: to a scope's dead letters, or to all scopes of an account or Azure subscription."""
-    account, slash, region = visit.asked("place").strip().partition("/")
+    account, slash, region = visit.parameter("place").strip().partition("/")
     if not account or not visit.session.sees(account) or (slash and not region):
         raise Unusable(
             "Name an account or an Azure subscription that you see, or one of its places: account/region."
@@ -86,9 +86,9 @@ async def scopes_seen(visit: Visit) -> Seen:
     subscriptions, is among the next fifty, or is named to the picker.
     """
     operations, session = visit.engine.operations, visit.session
-    if only := read_scope(visit.asked("place")):
+    if only := read_scope(visit.parameter("place")):
         return Seen([only] if session.sees(only.account) else [], None)
-    of, after = visit.asked("of"), read_scope(visit.asked("after"))
+    of, after = visit.parameter("of"), read_scope(visit.parameter("after"))
     candidates = await operations.scopes(of, after)
     seen = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
     if session.account is not None and not of and after is None:
@@ -99,7 +99,7 @@ async def scopes_seen(visit: Visit) -> Seen:
 
 def _behind(visit: Visit, scope: ResourceName) -> str:
     """The link to the scopes behind the last that was looked at; the one with an empty name is Overview itself."""
-    return visit.link_anywhere("", of=visit.asked("of"), after=f"{scope.account}/{scope.region}")
+    return visit.link_anywhere("", of=visit.parameter("of"), after=f"{scope.account}/{scope.region}")
 
 
 async def _last_dead_letter(visit: Visit, scopes: list[ResourceName], node: Node) -> dict[str, Any]:
@@ -153,8 +153,8 @@ def _waiting(
 
 async def _first_steps(visit: Visit, scopes: Sequence[ResourceName], *, sent: bool) -> dict[str, Any]:
     """The first steps on an empty server; its page goes on showing them, as they are done, until it is left."""
-    chooses = any(visit.asked(name) for name in ("of", "after", "place"))
-    if chooses or len(scopes) > 1 or (scopes and not visit.asked("steps")):
+    chooses = any(visit.parameter(name) for name in ("of", "after", "place"))
+    if chooses or len(scopes) > 1 or (scopes and not visit.parameter("steps")):
         return {"steps": []}
     steps = await first_steps(visit, scopes[0] if scopes else None, sent=sent)
     return {"steps": steps, "live_from": visit.link_anywhere("", steps="yes")}

@@ -21,7 +21,7 @@ _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 
 async def listed(visit: Visit) -> Page:
     """Queues, the fullest first, each with its numbers and its last hour: one read for all of them each."""
-    scope, prefix = visit.scope, visit.asked("prefix")
+    scope, prefix = visit.scope, visit.parameter("prefix")
     part = await find_queues(visit)
     page = part.queues
     counts = await visit.engine.messages.count_each(page, COUNTED_MAX)

@@ -49,7 +49,7 @@ async def planned(
     """
     operations = visit.engine.operations
     ids = visit.numbers("id", BATCH_MAX)
-    what = visit.asked("what", "picked" if ids else "all")
+    what = visit.parameter("what", "picked" if ids else "all")
     choice = _choice(visit, ids if what == "except" else [])
     if what == "picked":
         if not ids:
@@ -81,24 +81,26 @@ async def planned(
         "verdict": verdict_of(checks),
         "steady_takes": number * 1000 // 50,
         "queues": await _queue_names(visit),
-        "cause": visit.asked("cause"),
+        "cause": visit.parameter("cause"),
         "failure": "" if choice is None else choice.failure,
-        "q": visit.asked("q").strip() if what != "picked" else "",
-        "until": visit.asked("until"),
+        "q": visit.parameter("q").strip() if what != "picked" else "",
+        "until": visit.parameter("until"),
         "asked_at_ms": choice.asked_at if choice else 0,
         "looked_at": numbers.looked_at,
         "origin": "where each came from" if origin is None else origin_text(*origin),
         "notice": notice,
-        "pace": visit.asked("pace", "careful"),
-        "rate": visit.asked("rate", "50"),
-        "to": visit.asked("to"),
-        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), q=visit.asked("q")),
+        "pace": visit.parameter("pace", "careful"),
+        "rate": visit.parameter("rate", "50"),
+        "to": visit.parameter("to"),
+        "back": visit.link(
+            "dead-letters", queue.name.name, cause=visit.parameter("cause"), q=visit.parameter("q")
+        ),
         "command": _command(visit, queue, what, ids),
         "rehearsed": rehearsed,
         "rehearsal": visit.link("dead-letters", queue.name.name, "rehearse"),
         "start": visit.link("dead-letters", queue.name.name, "plan"),
-        "copies": visit.asked("copies", "10"),
-        "url": visit.asked("url"),
+        "copies": visit.parameter("copies", "10"),
+        "url": visit.parameter("url"),
     }
     return Page("plan.html", values, status, did=did)
 
@@ -133,19 +135,19 @@ async def start(visit: Visit) -> Page | Redirect:
     operations = visit.engine.operations
     ids = visit.numbers("id", BATCH_MAX)
     destination = await _destination(visit)
-    if visit.asked("what") == "picked":
+    if visit.parameter("what") == "picked":
         moved = await operations.move(queue, ids, destination)
         sentence = f"{moved.total} of {len(ids)} sent back"
         return Redirect(
-            visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")), sentence=sentence
+            visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause")), sentence=sentence
         )
-    choice = _choice(visit, ids if visit.asked("what") == "except" else [])
+    choice = _choice(visit, ids if visit.parameter("what") == "except" else [])
     expected = visit.number("number")
     now = await operations.plan_redrive(queue, choice)
     if abs(now.number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
         sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
         return await planned(visit, queue, sentence, _CONFLICT)
-    pace = visit.asked("pace", "careful")
+    pace = visit.parameter("pace", "careful")
     wish = RedriveWish(
         choice=choice,
         last_seq=visit.number("last_seq") or None,
@@ -232,14 +234,14 @@ async def change(visit: Visit) -> Redirect:
     queue = await visit.queue()
     record = await _task(visit, queue)
     operations = visit.engine.operations
-    verb = visit.asked("do")
+    verb = visit.parameter("do")
     if verb == "pause":
         await operations.pause_redrive(queue.name, record.id)
     elif verb == "cancel":
         await operations.cancel_redrive(queue.name, record.id)
     elif verb == "resume":
         paces: dict[str, CarefulPace | int] = {"careful": CarefulPace(), "fast": 0}
-        await operations.resume_redrive(queue.name, record.id, paces.get(visit.asked("pace")))
+        await operations.resume_redrive(queue.name, record.id, paces.get(visit.parameter("pace")))
     else:
         raise Unusable("What is to be done with the task is not said.")
     did = f"{verb} redrive {record.id}, {record.moved:,} of {record.to_move:,} moved"
@@ -254,7 +256,7 @@ async def set_aside(visit: Visit) -> Redirect:
     sentence = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
     aside = f"/{visit.args['account']}/{visit.args['region']}/dead-letters/{SET_ASIDE}/bring-back"
     fields = {"id": [str(each.seq) for each in moved.became.values()], "to": [queue.name.name]}
-    link = visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"))
+    link = visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause"))
     return Redirect(link, sentence=sentence, undo=(aside, fields) if moved.total else None)
 
 
@@ -264,7 +266,7 @@ async def bring_back(visit: Visit) -> Redirect:
     ids = _picked(visit)
     moved = await visit.engine.operations.bring_back(queue, ids)
     sentence = f"{moved.total} of {len(ids)} brought back"
-    return Redirect(visit.link("dead-letters", visit.asked("to", queue.name.name)), sentence=sentence)
+    return Redirect(visit.link("dead-letters", visit.parameter("to", queue.name.name)), sentence=sentence)
 
 
 def _picked(visit: Visit) -> list[int]:
@@ -280,7 +282,7 @@ def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
     Raises:
         Unusable: The search cannot be read.
     """
-    cause_text, query = visit.asked("cause"), visit.asked("q").strip()
+    cause_text, query = visit.parameter("cause"), visit.parameter("q").strip()
     cause = Cause(0, "") if cause_text in ("", "all") else read_cause(cause_text)
     if not query:
         return MoveChoice(*cause, excepted) if cause.failure else None
@@ -292,7 +294,7 @@ def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
 
 
 async def _destination(visit: Visit) -> Queue | None:
-    name = visit.asked("to").strip()
+    name = visit.parameter("to").strip()
     if not name:
         return None
     queue = await visit.engine.resources.queues.get(visit.scope._replace(name=name))
@@ -313,7 +315,11 @@ async def _task(visit: Visit, queue: Queue) -> MoveTask:
 
 def _command(visit: Visit, queue: Queue, what: str, ids: list[int]) -> str:
     """The command that does the same as the plan, on this server."""
-    words, cause, query = ["dlq", "redrive", queue.name.name], visit.asked("cause"), visit.asked("q").strip()
+    words, cause, query = (
+        ["dlq", "redrive", queue.name.name],
+        visit.parameter("cause"),
+        visit.parameter("q").strip(),
+    )
     if what == "picked":
         return redrive_command(visit, *words, *map(str, ids))
     words += ["--cause", cause] if cause and cause != "all" else []

@@ -48,7 +48,7 @@ async def rehearse(visit: Visit) -> Page:
     queue = await visit.queue()
     if not visit.bodies_shown:
         raise Unusable("Bodies are hidden here, so no copies of them are sent.")
-    url, copies = visit.asked("url").strip(), visit.number("copies", COPIES)
+    url, copies = visit.parameter("url").strip(), visit.number("copies", COPIES)
     host = _host(url)
     if not host:
         return await planned(visit, queue, "An address begins with https:// or http://.", 400)
@@ -57,8 +57,8 @@ async def rehearse(visit: Visit) -> Page:
     letters = await _letters(visit, queue, copies)
     answers = await _answers(visit, letters, url)
     results = Counter(str(each.status or "no answer") for each in answers)
-    told = ", ".join(f"{number} {result}" for result, number in results.most_common())
-    did = f"{len(answers)} copies to {host}: {told or 'none'}"
+    summary = ", ".join(f"{number} {result}" for result, number in results.most_common())
+    did = f"{len(answers)} copies to {host}: {summary or 'none'}"
     return await planned(visit, queue, "", rehearsed=answers, did=did)
 
 
@@ -73,9 +73,9 @@ def _host(url: str) -> str:
 
 async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
     """The oldest of the dead letters that the plan is for, of those that can be read."""
-    ids, cause = visit.numbers("id", LOOKED_AT), visit.asked("cause")
-    text = visit.asked("q").strip()
-    what = visit.asked("what", "picked" if ids else "all")
+    ids, cause = visit.numbers("id", LOOKED_AT), visit.parameter("cause")
+    text = visit.parameter("q").strip()
+    what = visit.parameter("what", "picked" if ids else "all")
     request = LookRequest(
         queue.id,
         LOOKED_AT,

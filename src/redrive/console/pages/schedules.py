@@ -47,9 +47,9 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
         "lab": tried,
         "choices": CHOICES,
         "fails": _FAILS,
-        "outage": visit.asked("outage", "40 min"),
-        "attempt": visit.asked("attempt", "0 s"),
-        "pasted": "" if tried.plan else visit.asked("policy"),
+        "outage": visit.parameter("outage", "40 min"),
+        "attempt": visit.parameter("attempt", "0 s"),
+        "pasted": "" if tried.plan else visit.parameter("policy"),
         "form": visit.here.partition("?")[0],
         "notice": notice or tried.refused,
         "refused_field": tried.refused_field,
@@ -194,12 +194,14 @@ def _lines(policy: dict[str, Any]) -> str:
 
 async def _subscription(visit: Visit) -> Subscription | None:
     """The subscription that the lab was opened for, if it was for one."""
-    if "account" not in visit.args or not visit.asked("subscription"):
+    if "account" not in visit.args or not visit.parameter("subscription"):
         return None
-    topic: ResourceName = visit.scope._replace(name=visit.asked("topic"))
-    subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("subscription"))
+    topic: ResourceName = visit.scope._replace(name=visit.parameter("topic"))
+    subscription = await visit.engine.resources.subscriptions.get(topic, visit.parameter("subscription"))
     if subscription is None:
-        raise Missing(f"There is no subscription {visit.asked('subscription')[:80]} of {topic.name[:80]}.")
+        raise Missing(
+            f"There is no subscription {visit.parameter('subscription')[:80]} of {topic.name[:80]}."
+        )
     return subscription
 
 

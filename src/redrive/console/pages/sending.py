@@ -33,16 +33,16 @@ def _form(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
     values = {
         "queue": queue,
         "notice": notice,
-        "body": visit.asked("body") or sample_text(visit.asked("sample")),
-        "format": visit.asked("format"),
-        "copies": visit.asked("copies", "1"),
+        "body": visit.parameter("body") or sample_text(visit.parameter("sample")),
+        "format": visit.parameter("format"),
+        "copies": visit.parameter("copies", "1"),
         "copies_max": COPIES_MAX,
         "samples": [(name, visit.link(*here, sample=name)) for name in SAMPLES],
         "rows": attribute_rows(visit),
         "types": TYPES,
-        "group": visit.asked("group"),
-        "deduplication": visit.asked("deduplication"),
-        "delay": visit.asked("delay"),
+        "group": visit.parameter("group"),
+        "deduplication": visit.parameter("deduplication"),
+        "delay": visit.parameter("delay"),
         "import": visit.link("queues", queue.name.name, "import"),
         "command": aws_command(
             visit, "sqs", "send-message", "--queue-url", _url(visit, queue), "--message-body", "BODY"
@@ -86,11 +86,11 @@ def _typed(visit: Visit) -> dict[str, Any]:
     entry: dict[str, Any] = {"MessageBody": typed_body(visit)}
     if attributes := typed_attributes(visit):
         entry["MessageAttributes"] = attributes
-    if visit.asked("group"):
-        entry["MessageGroupId"] = visit.asked("group")
-    if visit.asked("deduplication"):
-        entry["MessageDeduplicationId"] = visit.asked("deduplication")
-    if visit.asked("delay"):
+    if visit.parameter("group"):
+        entry["MessageGroupId"] = visit.parameter("group")
+    if visit.parameter("deduplication"):
+        entry["MessageDeduplicationId"] = visit.parameter("deduplication")
+    if visit.parameter("delay"):
         entry["DelaySeconds"] = visit.number("delay")
     return entry
 
@@ -123,7 +123,7 @@ def _import_page(
     values = {
         "queue": queue,
         "notice": notice,
-        "text": visit.asked("lines"),
+        "text": visit.parameter("lines"),
         "lines": lines,
         "problems": [] if lines is None else lines.problems[:_PROBLEMS_MAX],
         "back": visit.link("queues", queue.name.name, "send"),
@@ -135,8 +135,8 @@ async def import_lines(visit: Visit) -> Page | Redirect:
     """Say what JSON lines would send; or send them, unless a line of them cannot be read."""
     queue = await visit.queue()
     try:
-        lines = read_lines(visit.asked("lines"))
-        if visit.asked("do") != "send" or lines.problems or not lines.entries:
+        lines = read_lines(visit.parameter("lines"))
+        if visit.parameter("do") != "send" or lines.problems or not lines.entries:
             return _import_page(visit, queue, lines=lines, status=_REFUSED if lines.problems else 200)
         taken, failures = await _send_each(visit, queue, lines.entries)
     except (AwsError, Unusable) as error:

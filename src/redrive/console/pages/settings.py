@@ -20,11 +20,11 @@ _ANY_REGION: Final = "us-east-1"  # IAM has none
 async def page(visit: Visit) -> Page:
     """The nodes, and of one of them, this one unless another is asked for, every setting in effect."""
     nodes = await visit.installation.nodes.all()
-    own, name = nodes[0], visit.asked("node")
+    own, name = nodes[0], visit.parameter("node")
     node = next((node for node in nodes if node.name == name), None) if name else own
     if node is None:
         raise Missing(f"There is no node {name[:100]} (any more).")
-    text = visit.asked("filter").strip()
+    text = visit.parameter("filter").strip()
     rows = [_setting_row(*setting) for setting in sorted(node.settings)]
     fitting = [row for row in rows if text.lower() in f"{row['name']} {row['value']} {row['help']}".lower()]
     values = {
@@ -36,7 +36,7 @@ async def page(visit: Visit) -> Page:
         "number": len(rows),
         "filter": text,
         "form": visit.link_anywhere("settings"),
-        "kept": {"node": name, "at": visit.asked("at")},
+        "kept": {"node": name, "at": visit.parameter("at")},
         "store": node.setting("store"),
     }
     return Page("settings.html", values)
@@ -67,8 +67,8 @@ async def keys(visit: Visit) -> Page:
 
 async def make_key(visit: Visit) -> Page:
     """Make a key; its secret is on this page and never again."""
-    account = visit.session.account or visit.asked("account").strip()
-    user = visit.asked("user").strip()
+    account = visit.session.account or visit.parameter("account").strip()
+    user = visit.parameter("user").strip()
     if not is_account(account) or not visit.session.sees(account):
         return await _keys_page(visit, notice="An account is 12 digits.", status=_REFUSED)
     if not user:
@@ -98,7 +98,7 @@ async def key_form(visit: Visit) -> Page:
 
 async def change_key(visit: Visit) -> Page | Redirect:
     """Disable, enable or delete a key, but never the one that the visitor signed in with."""
-    key, verb = await _key(visit), visit.asked("do")
+    key, verb = await _key(visit), visit.parameter("do")
     if _is_own(visit, key):
         notice = "You are signed in with that key: sign in with another to change it."
         return await _keys_page(visit, notice=notice, status=_REFUSED)
@@ -146,8 +146,8 @@ async def _keys_page(
         "notice": notice,
         "new_key": new_key,
         "fixed_account": visit.session.account,
-        "typed_account": visit.asked("account"),
-        "user": visit.asked("user"),
+        "typed_account": visit.parameter("account"),
+        "user": visit.parameter("user"),
         "action": _back(visit),
         "back": visit.link_anywhere("settings"),
     }

@@ -15,7 +15,7 @@ _REFUSED: Final = 400
 
 async def listed(visit: Visit) -> Page:
     """Stacks, the newest first, without those that are deleted unless they are asked for."""
-    deleted, after = visit.asked("deleted") == "yes", visit.asked("after")
+    deleted, after = visit.parameter("deleted") == "yes", visit.parameter("after")
     answer = await visit.call("cloudformation", "ListStacks", {"NextToken": after} if after else {})
     stacks = [stack for stack in answer["StackSummaries"] if deleted or stack["StackStatus"] != _GONE]
     filters = {"deleted": "yes" if deleted else ""}
@@ -120,7 +120,7 @@ async def delete_form(visit: Visit) -> Page:
 async def delete(visit: Visit) -> Page | Redirect:
     """Delete a stack whose name was typed."""
     name = visit.args["stack"]
-    if visit.asked("typed").strip() != name:
+    if visit.parameter("typed").strip() != name:
         return await _delete_page(visit, f"Type {name} to delete it: nothing was done.", _REFUSED)
     try:
         await visit.call("cloudformation", "DeleteStack", {"StackName": name})

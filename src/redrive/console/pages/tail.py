@@ -18,9 +18,9 @@ _CHOICES: Final = ("all", "failures", *OUTCOMES)
 
 async def page(visit: Visit) -> Page:
     """The latest of what happened in this account and region; asking for it keeps it coming."""
-    chosen = visit.asked("only", "all")
+    chosen = visit.parameter("only", "all")
     chosen = chosen if chosen in _CHOICES else "all"
-    part = visit.asked("of").strip()
+    part = visit.parameter("of").strip()
     fitting = [line for line in in_scope(visit) if _fits(line, chosen, part)]
     values = {
         "rows": [row_of(visit, line) for line in fitting[:SHOWN_MAX]],

@@ -69,7 +69,7 @@ _REFUSED: Final = 400
 
 async def listed(visit: Visit) -> Page:
     """Topics by name, and before them on the first page those with subscriptions that need attention."""
-    prefix, after = visit.asked("prefix"), visit.asked("after")
+    prefix, after = visit.parameter("prefix"), visit.parameter("after")
     troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.scope])]
     page, last = await _topics(visit, Counter(troubled))
     numbers = await _subscriptions_of(visit, page, after)
@@ -102,7 +102,7 @@ async def listed(visit: Visit) -> Page:
         "prefix": prefix,
         "form": visit.link("topics"),
         "first": visit.link("topics", prefix=prefix) if after else "",
-        "next": visit.link("topics", prefix=prefix, sort=visit.asked("sort"), after=last) if last else "",
+        "next": visit.link("topics", prefix=prefix, sort=visit.parameter("sort"), after=last) if last else "",
         "start": aws_command(visit, "sns", "create-topic", "--name", "orders"),
     }
     return Page("topics.html", values, live_seconds=10)
@@ -110,7 +110,7 @@ async def listed(visit: Visit) -> Page:
 
 async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], str]:
     """The topics of a page, and the name to go on behind; empty: this is the last page."""
-    scope, prefix, after = visit.scope, visit.asked("prefix"), visit.asked("after")
+    scope, prefix, after = visit.scope, visit.parameter("prefix"), visit.parameter("after")
     names = [ResourceName.from_key(key) for key, _ in troubled.most_common()]
     first = [name for name in names if name.name.startswith(prefix)][: PAGE_ROWS // 2]
     topics = visit.engine.resources.topics
@@ -150,7 +150,7 @@ async def one(visit: Visit) -> Page:
     """A topic: who is owed how much, how they answer, and what is lost."""
     topic = await _topic(visit)
     subscriptions = await visit.engine.resources.subscriptions.of(
-        topic.name, visit.asked("after"), PAGE_ROWS + 1
+        topic.name, visit.parameter("after"), PAGE_ROWS + 1
     )
     page = subscriptions[:PAGE_ROWS]
     conditions = await visit.engine.operations.conditions(page)
@@ -188,8 +188,8 @@ async def one(visit: Visit) -> Page:
         "publish": visit.link("topics", topic.name.name, "publish"),
         "logs": delivery_logs(visit, topic.name) if is_logged(topic) else None,
         "here": visit.link("topics", topic.name.name),
-        "attributes": visit.asked("attributes"),
-        "body": visit.asked("body"),
+        "attributes": visit.parameter("attributes"),
+        "body": visit.parameter("body"),
         "refusal": refusal,
         "start": _subscribe_command(visit, topic),
     }
@@ -214,7 +214,7 @@ def is_logged(topic: Topic) -> bool:
 
 def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, str], str]:
     """The verdict of each subscription on the message in the tester, and the reason that it cannot be tried for."""
-    attributes, body = visit.asked("attributes"), visit.asked("body")
+    attributes, body = visit.parameter("attributes"), visit.parameter("body")
     if not attributes and not body:
         return {}, ""
     try:
@@ -311,11 +311,11 @@ async def publish_form(visit: Visit) -> Page:
 
 
 def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
-    fields = {name: visit.asked(name) for name in ("subject", "group", "deduplication", "format")}
+    fields = {name: visit.parameter(name) for name in ("subject", "group", "deduplication", "format")}
     here = ("topics", topic.name.name, "publish")
     values = {
         **fields,
-        "body": visit.asked("body") or sample_text(visit.asked("sample")),
+        "body": visit.parameter("body") or sample_text(visit.parameter("sample")),
         "samples": [(name, visit.link(*here, sample=name)) for name in SAMPLES],
         "rows": attribute_rows(visit),
         "types": TYPES,
@@ -335,9 +335,9 @@ async def publish(visit: Visit) -> Page | Redirect:
         ("group", "MessageGroupId"),
         ("deduplication", "MessageDeduplicationId"),
     ):
-        if visit.asked(field):
-            params[name] = visit.asked(field)
-    if visit.asked("format") == "protocols":
+        if visit.parameter(field):
+            params[name] = visit.parameter(field)
+    if visit.parameter("format") == "protocols":
         params["MessageStructure"] = "json"
     try:
         params["Message"] = typed_body(visit)

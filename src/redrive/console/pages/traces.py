@@ -27,7 +27,7 @@ _STATES: Final = {
 
 async def search(visit: Visit) -> Page | Redirect:
     """A form for a message's id."""
-    message_id = visit.asked("id").strip()
+    message_id = visit.parameter("id").strip()
     if message_id:
         return Redirect(visit.link("messages", message_id[:100]))
     values = {"form": visit.link("messages"), "rows": _latest(visit), "tail": visit.link("tail")}
@@ -66,7 +66,7 @@ async def one(visit: Visit) -> Page:
         "axes": [
             (
                 name,
-                visit.link(*here, axis=key, topic=visit.asked("topic")),
+                visit.link(*here, axis=key, topic=visit.parameter("topic")),
                 bool(axis.steps) == (key == "steps"),
             )
             for name, key in (("Time", "time"), ("Steps", "steps"))
@@ -89,8 +89,8 @@ async def one(visit: Visit) -> Page:
 def _topics(visit: Visit, trace: Trace) -> set[ResourceName]:
     """The topics that it was published to, as far as a delivery of it stands or the link names one."""
     topics = {each.topic for each in map(_subscription, trace.deliveries) if each is not None}
-    if visit.asked("topic"):
-        topics.add(visit.scope._replace(name=visit.asked("topic")))
+    if visit.parameter("topic"):
+        topics.add(visit.scope._replace(name=visit.parameter("topic")))
     return topics
 
 
@@ -127,7 +127,7 @@ def _axis(visit: Visit, trace: Trace) -> Axis:
         longest = max(longest, len(notes) + bool(due))
     begin = min(moments)
     end = max([moment for moment in moments if moment != visit.now], default=visit.now)
-    scale = visit.asked("axis", "steps" if end - begin > STEPS_FROM_MS else "time")
+    scale = visit.parameter("axis", "steps" if end - begin > STEPS_FROM_MS else "time")
     return Axis(begin, max(end, begin + 1), longest if scale == "steps" else 0)
 
 

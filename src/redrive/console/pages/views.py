@@ -29,15 +29,15 @@ async def listed(visit: Visit) -> Page:
 
 async def change(visit: Visit) -> Page | Redirect:
     """Save a view, give it another name or a star, or remove it."""
-    name, wish = visit.asked("name").strip(), visit.asked("do")
+    name, wish = visit.parameter("name").strip(), visit.parameter("do")
     if wish == "remove":
         return await _remove(visit, name)
     if wish in ("star", "unstar"):
         return await _star(visit, name, starred=wish == "star")
-    former = visit.asked("former")
+    former = visit.parameter("former")
     views = await _views(visit)
     known = next((view for view in views if view.name == former), None)
-    path = visit.asked("to") if known is None else known.path
+    path = visit.parameter("to") if known is None else known.path
     refused = _refused(visit, name, path, views)
     if refused:
         return await _page(visit, refused, _REFUSED)
@@ -46,7 +46,7 @@ async def change(visit: Visit) -> Page | Redirect:
         await _change(visit, lambda views: with_view(without_view(views, former), view))
         undo = {"name": [former], "former": [name]}
         return Redirect(visit.link("views"), sentence=f"Renamed to {name}", undo=(_form(visit), undo))
-    view = SavedView(name, path, visit.session.key_id, visit.now, bool(visit.asked("star")))
+    view = SavedView(name, path, visit.session.key_id, visit.now, bool(visit.parameter("star")))
     await _change(visit, lambda views: with_view(views, view), (view,))
     undo = {"do": ["remove"], "name": [name]}
     return Redirect(visit.link("views"), sentence=f"Saved as {name}", undo=(_form(visit), undo))
@@ -100,14 +100,14 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
     rows: list[dict[str, Any]] = [
         {"view": view, "link": f"{visit.base}{view.path}", "page": page_words(view.path)} for view in views
     ]
-    to = visit.asked("to")[:PATH_CHARS_MAX]
+    to = visit.parameter("to")[:PATH_CHARS_MAX]
     label, chips = page_words(to)[1:] if to else ("", [])
     values = {
         "rows": rows,
         "notice": notice,
         "to": to,
         "page": (label, chips),
-        "name": visit.asked("name") or " · ".join([label, *chips])[:NAME_CHARS_MAX],
+        "name": visit.parameter("name") or " · ".join([label, *chips])[:NAME_CHARS_MAX],
         "room_for_stars": len(starred(views)) < STARRED_MAX,
         "name_chars_max": NAME_CHARS_MAX,
         "action": visit.link("views"),

@@ -156,7 +156,7 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict for all: the only one, or the first that is not a success, with each as a part."""
     if len(verdicts) == 1:
         return verdicts[0]
-    shown = next(
+    first = next(
         (verdict for verdict in verdicts if verdict.result is not AttemptResult.DELIVERED), verdicts[0]
     )
-    return replace(shown, parts=tuple(verdicts))
+    return replace(first, parts=tuple(verdicts))

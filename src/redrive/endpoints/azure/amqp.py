@@ -122,13 +122,13 @@ def message_of(push_request: PushRequest) -> bytes:
     """
     properties: dict[str, str] = {}
     annotations: dict[symbol, str] = {}
-    meant: dict[str, str] = (
+    fields: dict[str, str] = (
         {"id": push_request.headers[_EVENT_ID]} if _EVENT_ID in push_request.headers else {}
     )
     for name, value in push_request.headers.items():
         word = name.lower()
         if word in _PROPERTIES:
-            meant[_PROPERTIES[word]] = value
+            fields[_PROPERTIES[word]] = value
         elif word in _ANNOTATIONS:
             annotations[symbol(_ANNOTATIONS[word])] = value
         else:
@@ -140,7 +140,7 @@ def message_of(push_request: PushRequest) -> bytes:
         content_type=push_request.content_type,
         properties=properties,
         annotations=annotations,
-        **meant,
+        **fields,
     )
     try:
         return message.encode()

@@ -49,7 +49,7 @@ class Adm:
             )
 
         login = (push_request.headers["principal"], push_request.headers["credential"])
-        answer = await self._tokens.shown(login, self._authority, lambda: _form(*login), post)
+        answer = await self._tokens.token(login, self._authority, lambda: _form(*login), post)
         if isinstance(answer, Verdict):
             return answer
         token = verdicts.word_in(answer.text, "registrationID")

@@ -72,9 +72,12 @@ class Apns:
             CredentialsUnusable: What the application has for credentials is none.
             OSError: There was no answer.
         """
-        given = push_request.headers
+        headers = push_request.headers
         service = _Place(
-            self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
+            self._urls[headers["service"]],
+            headers["principal"],
+            headers["credential"],
+            headers.get("team", ""),
         )
         headers = self._headers(service, push_request)
         answer = await self._posted(service, push_request, headers)

@@ -78,7 +78,7 @@ class Fcm:
             )
             return await self._http.ask(request)
 
-        answer = await self._tokens.shown(account, self._authority, lambda: self._login(account), post)
+        answer = await self._tokens.token(account, self._authority, lambda: self._login(account), post)
         return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)
 
     def _login(self, account: _Account) -> dict[str, str]:

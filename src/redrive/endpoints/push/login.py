@@ -47,7 +47,7 @@ class AccessTokens:
         self._http = http
         self._fetched: SingleFlight[Hashable, AccessToken] = SingleFlight(self._is_good)
 
-    async def shown(
+    async def token(
         self,
         login: Hashable,
         url: str,

@@ -46,8 +46,8 @@ class RedriveTargets:
 
     async def of_numbers(self, numbers: Iterable[int | None]) -> dict[int, MoveTarget]:
         """The queues and backlogs of these numbers that are still there."""
-        found = [await self.origin(number) for number in set(numbers) if number is not None]
-        return await self.standing([origin for origin in found if origin is not None])
+        origins = [await self.origin(number) for number in set(numbers) if number is not None]
+        return await self.standing([origin for origin in origins if origin is not None])
 
     async def origin(self, number: int) -> Queue | Subscription | None:
         """The queue or the subscription of a number, if it stands."""

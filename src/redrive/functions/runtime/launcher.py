@@ -18,8 +18,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 def main(descriptor: int) -> None:
     """Become the function's program."""
     with socket.socket(fileno=descriptor) as channel:
-        with channel.makefile("rb") as told:
-            document = json.loads(told.read())
+        with channel.makefile("rb") as pipe:
+            document = json.loads(pipe.read())
         listeners = [socket.create_server(("127.0.0.1", port), backlog=128) for port in document["ports"]]
         if listeners:
             socket.send_fds(channel, [b"."], [listener.fileno() for listener in listeners])

@@ -37,7 +37,7 @@ class _Advanced:
     operands: int = 1  # How many values it is compared with
 
     def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
-        value = event.found(self.path)
+        value = event.value_at(self.path)
         if isinstance(self.comparison, bool):
             return (value is not None) is self.comparison
         if value is None:
@@ -160,7 +160,7 @@ class Event:
         self._lower: dict[int, dict[str, object]] = {}
         self._weights: dict[tuple[str, ...], int] = {}
 
-    def found(self, path: tuple[str, ...]) -> object:
+    def value_at(self, path: tuple[str, ...]) -> object:
         """The value at the end of a path; None if there is none, as where it is null."""
         if path not in self._found:
             self._found[path] = self._look_for(path)
@@ -169,7 +169,7 @@ class Event:
     def weight(self, path: tuple[str, ...]) -> int:
         """The steps of looking once at what is at the end of a path."""
         if path not in self._weights:
-            value = self.found(path)
+            value = self.value_at(path)
             self._weights[path] = sum(map(weight, value)) if isinstance(value, list) else weight(value)
         return self._weights[path]
 

@@ -193,7 +193,7 @@ class AuthorizerFunctions:
             source = exchange.place.authorizer_arn(authorizer.id)
             caller = await self._callers.of(exchange, authorizer.credentials, source)
             async with asyncio.timeout(_SECONDS_MAX):
-                payload, failed = await functions.asked(
+                payload, failed = await functions.invoke_function(
                     self._calls, arn, orjson.dumps(event), caller, exchange
                 )
         except TimeoutError:

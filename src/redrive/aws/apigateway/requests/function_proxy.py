@@ -51,14 +51,14 @@ async def invoked(
     Raises:
         Refusal: It may not be invoked, is not there, or failed.
     """
-    answer, failed = await asked(calls, arn, payload, caller, exchange)
+    answer, failed = await invoke_function(calls, arn, payload, caller, exchange)
     if failed:
         exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
         raise Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="The function failed")
     return answer
 
 
-async def asked(
+async def invoke_function(
     calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
 ) -> tuple[bytes, bool]:
     """The answer of a function that is waited for, and whether it failed.

@@ -114,7 +114,7 @@ class Stack(Document):
         "name": ResourceName._make,
         "settings": StackSettings.from_document,
         "wanted": StackSettings.from_document,
-        "outputs": lambda found: tuple(Shown(**output) for output in found),
+        "outputs": lambda stored: tuple(Shown(**output) for output in stored),
         "retained": tuple,
         "skipped": tuple,
         "drift": tuple,
@@ -208,8 +208,8 @@ class StackResource(Document, Unremembered):
 
     restored: ClassVar = {
         "depends_on": tuple,
-        "before": lambda found: Before(**{**found, "depends_on": tuple(found["depends_on"])}),
-        "leftovers": lambda found: tuple(Leftover(**leftover) for leftover in found),
+        "before": lambda stored: Before(**{**stored, "depends_on": tuple(stored["depends_on"])}),
+        "leftovers": lambda stored: tuple(Leftover(**leftover) for leftover in stored),
     }
 
     logical_id: str  # Its name in the template

@@ -10,7 +10,7 @@ from redrive.aws.cloudwatch.alarms.backlog import owe_in
 from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.definition import check_actions
 from redrive.aws.cloudwatch.alarms.mail import people_moment
-from redrive.aws.cloudwatch.alarms.operations import named, put_in, tags_of
+from redrive.aws.cloudwatch.alarms.operations import put_in, resource_name, tags_of
 from redrive.aws.cloudwatch.alarms.reasons import INITIAL, data_moment
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
@@ -60,7 +60,7 @@ class Composites:
         if params.get("ActionConfiguration") is not None:
             raise unreadable("The parameter ActionConfiguration is not available.")
         check_actions(call, params)
-        rule, name, tags = _rule(params), named(call, params["AlarmName"]), tags_of(params)
+        rule, name, tags = _rule(params), resource_name(call, params["AlarmName"]), tags_of(params)
         settings = {key: params[key] for key in _KEPT if params.get(key) is not None}
 
         await self._registry.check_room(name)
@@ -205,7 +205,7 @@ def _rule(params: Structure) -> RuleNode:
 async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> None:
     """Refuse a rule with alarms that are not there, or that leads back to its own alarm."""
     unknown: list[str] = []
-    left = [(leaf.alarm, leaf.named) for leaf in leaves(rule)]
+    left = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
     seen: set[str] = set()
     while left:
         child, chain = left.pop(0)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from redrive.aws.cloudwatch.alarms.describing import ALARM_PAGES
-from redrive.aws.cloudwatch.alarms.operations import named
+from redrive.aws.cloudwatch.alarms.operations import resource_name
 from redrive.aws.cloudwatch.alarms.records import (
     HISTORY,
     HISTORY_KEPT_MS,
@@ -29,7 +29,9 @@ class History:
 
     async def describe_alarm_history(self, call: Call, params: Structure) -> Structure:
         name: str | None = params.get("AlarmName")
-        prefix = f"{call.account}/{call.region}/" if name is None else history_prefix(named(call, name))
+        prefix = (
+            f"{call.account}/{call.region}/" if name is None else history_prefix(resource_name(call, name))
+        )
         stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
         entries = [(_document_key(key), item) for key, _, item in stored if _is_wanted(item, params)]
         ascending = params.get("ScanBy") == "TimestampAscending"

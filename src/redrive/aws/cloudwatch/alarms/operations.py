@@ -55,7 +55,7 @@ class AlarmOperations:
         self._settle = settle
 
     async def put_metric_alarm(self, call: Call, params: Structure) -> Structure:
-        settings, name = definition(call, params), named(call, params["AlarmName"])
+        settings, name = definition(call, params), resource_name(call, params["AlarmName"])
         tags = tags_of(params)
         await self._registry.check_room(name)
         await self._engine.resources.write(
@@ -68,7 +68,7 @@ class AlarmOperations:
 
         Names of alarms that are not there are passed over.
         """
-        names = [named(call, name) for name in params["AlarmNames"]]
+        names = [resource_name(call, name) for name in params["AlarmNames"]]
 
         async def decide(draft: Draft) -> None:
             for name in dict.fromkeys(names):
@@ -88,7 +88,7 @@ class AlarmOperations:
         return await self._switch(call, params, enabled=False)
 
     async def _switch(self, call: Call, params: Structure, *, enabled: bool) -> Structure:
-        names = [named(call, name) for name in params["AlarmNames"]]
+        names = [resource_name(call, name) for name in params["AlarmNames"]]
 
         async def decide(draft: Draft) -> None:
             for name in dict.fromkeys(names):
@@ -103,7 +103,7 @@ class AlarmOperations:
         return {}
 
     async def set_alarm_state(self, call: Call, params: Structure) -> Structure:
-        name = named(call, params["AlarmName"])
+        name = resource_name(call, params["AlarmName"])
         target = params["StateValue"], params["StateReason"], params.get("StateReasonData")
         if target[2] is not None:
             _check_json(target[2])
@@ -119,7 +119,7 @@ class AlarmOperations:
         return {}
 
 
-def named(call: Call, name: str) -> ResourceName:
+def resource_name(call: Call, name: str) -> ResourceName:
     """The alarm of that name in the caller's account and region."""
     return ResourceName(call.account, call.region, name)
 

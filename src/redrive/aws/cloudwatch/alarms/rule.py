@@ -31,7 +31,7 @@ class InState:
 
     state: str  # Which
     alarm: str  # Its name
-    named: str  # As the rule names it: by name or ARN
+    reference: str  # As the rule names it: by name or ARN
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ class Measured:
 
 
 BASIC: Final[dict[str, Callable[[Statistics], float]]] = {
-    "SampleCount": lambda kept: kept.samples,
-    "Average": lambda kept: kept.average,
-    "Sum": lambda kept: kept.total,
-    "Minimum": lambda kept: kept.least,
-    "Maximum": lambda kept: kept.greatest,
+    "SampleCount": lambda statistics: statistics.samples,
+    "Average": lambda statistics: statistics.average,
+    "Sum": lambda statistics: statistics.total,
+    "Minimum": lambda statistics: statistics.least,
+    "Maximum": lambda statistics: statistics.greatest,
 }
 _PERCENTILE: Final = re.compile(r"p(100(\.0*)?|[0-9]{1,2}(\.[0-9]{0,10})?)", re.ASCII)
 

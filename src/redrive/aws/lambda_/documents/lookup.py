@@ -57,7 +57,9 @@ class Lookup:
         check(call, function, reference, action)
         return function
 
-    async def meant(self, call: Call, reference: FunctionReference, action: str) -> FunctionTarget:
+    async def authorized_target(
+        self, call: Call, reference: FunctionReference, action: str
+    ) -> FunctionTarget:
         """The version that a caller named.
 
         Raises:

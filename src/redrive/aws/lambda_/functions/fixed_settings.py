@@ -58,12 +58,12 @@ class FixedSettings:
 
     async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, reference, "GetRuntimeManagementConfig")
+        await self._lookup.authorized_target(call, reference, "GetRuntimeManagementConfig")
         return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}
 
     async def put_runtime_management_config(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, reference, "PutRuntimeManagementConfig")
+        await self._lookup.authorized_target(call, reference, "PutRuntimeManagementConfig")
         if params["UpdateRuntimeOn"] != "Auto":
             raise unoffered(f"UpdateRuntimeOn {params['UpdateRuntimeOn']}")
         return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}

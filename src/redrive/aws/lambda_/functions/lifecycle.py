@@ -131,7 +131,7 @@ class FunctionOperations:
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
 
         latest_version = await self._engine.resources.write(decide)
-        return rendered(await self._variables.shown(call, latest_version), state=CREATING)
+        return rendered(await self._variables.readable(call, latest_version), state=CREATING)
 
     def _blank(self, call: Call, reference: FunctionReference, params: Structure) -> Configuration:
         return Configuration(
@@ -161,8 +161,8 @@ class FunctionOperations:
 
     async def get_function(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        target = await self._lookup.meant(call, reference, "GetFunction")
-        function, configuration = target.function, await self._variables.shown(call, target.configuration)
+        target = await self._lookup.authorized_target(call, reference, "GetFunction")
+        function, configuration = target.function, await self._variables.readable(call, target.configuration)
         location = self._downloads.url(call.base_url, configuration.name, configuration.code)
         answer: Structure = {
             "Configuration": rendered(configuration, reference.qualifier),
@@ -176,19 +176,19 @@ class FunctionOperations:
 
     async def get_function_configuration(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        target = await self._lookup.meant(call, reference, "GetFunctionConfiguration")
-        return rendered(await self._variables.shown(call, target.configuration), reference.qualifier)
+        target = await self._lookup.authorized_target(call, reference, "GetFunctionConfiguration")
+        return rendered(await self._variables.readable(call, target.configuration), reference.qualifier)
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
         beginning = f"{call.account}/{call.region}/"
         after, size = PAGES.after("ListFunctions", params), PAGES.limit("ListFunctions", params)
         documents = self._engine.resources.documents
         functions = await documents.find(FUNCTION, beginning, after, size + 1)
-        configurations = [await self._variables.shown(call, function.latest) for function in functions]
+        configurations = [await self._variables.readable(call, function.latest) for function in functions]
         if params.get("FunctionVersion") != "ALL":
             return PAGES.of("ListFunctions", params, configurations, listed, _key)
         versions = await documents.find(VERSION, beginning, after, size + 1)
-        configurations += [await self._variables.shown(call, version) for version in versions]
+        configurations += [await self._variables.readable(call, version) for version in versions]
         configurations.sort(key=_key)
         return PAGES.of(
             "ListFunctions", params, configurations, lambda version: listed(version, version.version), _key
@@ -259,7 +259,7 @@ class FunctionOperations:
             await self._forget_unused(reference, before)
         version = None if answered_version is latest else answered_version.version
         state = UPDATING if version is None else CREATING
-        return rendered(await self._variables.shown(call, answered_version), version, state)
+        return rendered(await self._variables.readable(call, answered_version), version, state)
 
     async def _forget_unused(self, reference: FunctionReference, removal: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""

@@ -71,12 +71,12 @@ class FunctionPermissions:
         if action == "RemovePermission" and reference.qualifier is None:
             absent = no_such(f"No policy found for: {reference.arn}")
         with absent_as(absent):
-            await self._lookup.meant(call, reference, action)
+            await self._lookup.authorized_target(call, reference, action)
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         with absent_as(no_such()):  # an absent function is told as an absent policy (recorded)
-            target = await self._lookup.meant(call, reference, "GetPolicy")
+            target = await self._lookup.authorized_target(call, reference, "GetPolicy")
         policy = target.function.policies.get(reference.qualifier or "")
         if policy is None or not policy.statements:
             raise no_such()

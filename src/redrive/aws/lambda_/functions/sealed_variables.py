@@ -84,7 +84,7 @@ class SealedVariables:
         sealed = b64encode(answer["CiphertextBlob"]).decode()
         return replace(configuration, variables=None, sealed_variables=sealed)
 
-    async def shown(self, call: Call, version: Configuration) -> Configuration:
+    async def readable(self, call: Call, version: Configuration) -> Configuration:
         """A version with its variables, if the caller may decrypt them; else as it is kept."""
         if not version.sealed_variables:
             return version

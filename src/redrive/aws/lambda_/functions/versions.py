@@ -51,7 +51,7 @@ class VersionOperations:
             return await publish_in(draft, function, revision, call.now, description, of_latest)
 
         version = await self._engine.resources.write(decide)
-        return rendered(await self._variables.shown(call, version), version.version)
+        return rendered(await self._variables.readable(call, version), version.version)
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
@@ -62,7 +62,7 @@ class VersionOperations:
         documents = self._engine.resources.documents
         stored_versions = await documents.find(VERSION, beginning, after or beginning, size + 1)
         versions = stored_versions if after else [function.latest, *stored_versions]
-        readable_versions = [await self._variables.shown(call, version) for version in versions]
+        readable_versions = [await self._variables.readable(call, version) for version in versions]
         return PAGES.of(
             operation, params, readable_versions, lambda version: listed(version, version.version), _key
         )

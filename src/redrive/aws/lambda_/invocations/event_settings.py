@@ -49,7 +49,7 @@ class EventSettingsOperations:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         reference = reference._replace(qualifier=reference.qualifier or LATEST)
         with absent_as(_unset(reference)):  # an absent function has no settings either (recorded)
-            await self._lookup.meant(call, reference, "GetFunctionEventInvokeConfig")
+            await self._lookup.authorized_target(call, reference, "GetFunctionEventInvokeConfig")
         key = qualified_key(reference.name, reference.qualifier or LATEST)
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:
@@ -95,7 +95,7 @@ class EventSettingsOperations:
         """
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         with absent_as(no_such("The function doesn't exist.")):
-            await self._lookup.meant(call, reference, action)
+            await self._lookup.authorized_target(call, reference, action)
         return FunctionReference(reference.name, reference.qualifier or LATEST)
 
     async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:

@@ -47,7 +47,7 @@ class Invoking:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         # What is missing is called by its version (recorded).
         with absent_as(no_function(reference._replace(qualifier=reference.qualifier or LATEST).arn)):
-            target = await self._lookup.meant(call, reference, "InvokeFunction")
+            target = await self._lookup.authorized_target(call, reference, "InvokeFunction")
         kind = params.get("InvocationType", "RequestResponse")
         for parameter in ("TenantId", "DurableExecutionName"):
             if params.get(parameter):
@@ -63,7 +63,7 @@ class Invoking:
     async def invoke_async(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeAsync.html; as `Invoke` of an event since 2014."""
         reference = names.read(call, params["FunctionName"])
-        target = await self._lookup.meant(call, reference, "InvokeAsync")
+        target = await self._lookup.authorized_target(call, reference, "InvokeAsync")
         await self._accept(call, reference, target, params["InvokeArgs"] or b"{}")
         return {"Status": HTTPStatus.ACCEPTED}
 

@@ -101,7 +101,7 @@ class ProvisionedConcurrency:
         if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)
         with absent_as(no_qualified(reference)):
-            return reference, await self._lookup.meant(call, reference, action)
+            return reference, await self._lookup.authorized_target(call, reference, action)
 
     async def _check_account(
         self, reference: FunctionReference, function: FunctionRecord, requested: int

@@ -36,7 +36,7 @@ class StreamingInvocations:
 
     async def invoke_with_response_stream(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        target = await self._lookup.meant(call, reference, "InvokeFunction")
+        target = await self._lookup.authorized_target(call, reference, "InvokeFunction")
         if params.get("TenantId"):
             raise unoffered("TenantId")
         if params.get("InvocationType") == "DryRun":

@@ -140,7 +140,7 @@ class MappingOperations:
         """The function that is named."""
         reference = names.read(call, text)
         with absent_as(invalid("Function does not exist")):
-            return reference, await self._lookup.meant(call, reference, action)
+            return reference, await self._lookup.authorized_target(call, reference, action)
 
     async def _check_consumer(self, target: FunctionTarget, queue: Queue) -> None:
         """Refuse a function whose role may not consume a queue, or that may run longer than a claim lasts."""

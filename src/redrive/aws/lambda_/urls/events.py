@@ -102,10 +102,10 @@ def _status(status: object) -> int:
     return int(text)
 
 
-def _written(given: object) -> dict[str, str]:
-    if not isinstance(given, dict):
+def _written(members: object) -> dict[str, str]:
+    if not isinstance(members, dict):
         raise AnswerMalformed
-    headers = {name: _text(value) for name, value in given.items()}
+    headers = {name: _text(value) for name, value in members.items()}
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise AnswerMalformed
     return headers

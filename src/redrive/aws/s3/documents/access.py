@@ -71,7 +71,7 @@ class BucketAccess:
         """
         self.check_offered(params)
         owner = params.get("ExpectedBucketOwner")
-        return await self.named(call, params["Bucket"], action, key, owner)
+        return await self.bucket_by_name(call, params["Bucket"], action, key, owner)
 
     async def change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
         """Change what a bucket is set to; the answer of the operation.
@@ -113,7 +113,7 @@ class BucketAccess:
             raise denied()
         return bucket
 
-    async def named(
+    async def bucket_by_name(
         self, call: Call, name: str, action: str, key: str | None = None, owner: str | None = None
     ) -> Bucket:
         """The bucket of a name; see `bucket`.

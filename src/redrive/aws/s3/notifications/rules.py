@@ -110,13 +110,13 @@ def checked(configuration: Structure, region: str, new_id: Callable[[], str]) ->
     """
     if configuration.get("EventBridgeConfiguration") is not None:
         raise unoffered("EventBridgeConfiguration")
-    kept: Structure = {}
+    configured: Structure = {}
     for sort, (member, service) in _SORTS.items():
         rules = configuration.get(sort) or []
         if rules:
-            kept[sort] = [_checked(each, member, service, region, new_id) for each in rules]
-    _check_together(list(rules_of(kept)))
-    return kept
+            configured[sort] = [_checked(each, member, service, region, new_id) for each in rules]
+    _check_together(list(rules_of(configured)))
+    return configured
 
 
 def _checked(rule: Structure, member: str, service: str, region: str, new_id: Callable[[], str]) -> Structure:

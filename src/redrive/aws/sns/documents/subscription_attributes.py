@@ -196,13 +196,13 @@ def effective_delivery_policy(topic: Topic, subscription: Subscription) -> Subsc
     return effective_policy(own, topic_attributes.delivery_policy(topic))
 
 
-def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
+def attribute_texts(topic: Topic, subscription: Subscription) -> dict[str, str]:
     """The attributes that GetSubscriptionAttributes answers.
 
     An HTTP/S subscription always shows the policy that holds for it; that of one without a policy of its own was
     never recorded.
     """
-    settings = _TABLE.shown(subscription)
+    settings = _TABLE.values_of(subscription)
     if subscription.filter_text is None:
         del settings[FILTER_SCOPE]
     members = settings | {

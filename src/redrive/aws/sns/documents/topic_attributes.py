@@ -196,7 +196,7 @@ def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:
 _read = remembered(entries_max=1024, chars_max=4096)(read_topic_policy)
 
 
-def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str]:
+def attribute_texts(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str]:
     """The attributes that GetTopicAttributes answers.
 
     Args:
@@ -205,7 +205,7 @@ def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str
         pending: How many wait for confirmation.
         now: ms.
     """
-    members = _TABLE.shown(topic) | {
+    members = _TABLE.values_of(topic) | {
         "Owner": topic.name.account,
         "TopicArn": names.arn_of(topic.name),
         "EffectiveDeliveryPolicy": delivery_policy(topic).effective_json(),
