@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
-from redrive.console.hour import LISTED_MS, last_hour
-from redrive.console.picture import Curve
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
 from redrive.console.words import many, moment
 from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
@@ -22,7 +19,6 @@ from redrive.model.queue import DAY_MS
 
 LOOKED_AT: Final = 400  # events for one page of those that match: four looks
 _STREAMS_MAX: Final = 1000
-_INCOMING: Final = "IncomingLogEvents"
 _MESSAGE_CHARS: Final = 10_000  # of an event that may have a million
 _MINUTE_MS: Final = 60_000
 #: How far back a page looks, by the words of its form.
@@ -62,11 +58,9 @@ async def listed(visit: Visit) -> Page:
     if after:
         params["nextToken"] = after
     answer = await visit.call("logs", "DescribeLogGroups", params)
-    hour = await _lines_of_last_hour(visit, [group["logGroupName"] for group in answer["logGroups"]])
     rows = [
         {
             "group": group,
-            "lines": hour[group["logGroupName"]],
             "link": visit.link("logs", "group", name=group["logGroupName"]),
             "streams": visit.link("logs", "streams", name=group["logGroupName"]),
         }
@@ -80,26 +74,6 @@ async def listed(visit: Visit) -> Page:
         "next": visit.link("logs", pattern=pattern, after=more) if more else "",
     }
     return Page("logs.html", values, live_seconds=10)
-
-
-async def _lines_of_last_hour(visit: Visit, names: Sequence[str]) -> Mapping[str, tuple[int, Curve | None]]:
-    """How many events came into each group in the last hour, with their curve: one read for all groups."""
-    scope = visit.scope
-    series = {
-        name: series_of(
-            scope.account, scope.region, MetricName("AWS/Logs", _INCOMING, (("LogGroupName", name),))
-        )
-        for name in names
-    }
-    wanted = [each for own in series.values() for each in own]
-    hour = await last_hour(visit.installation.telemetry, wanted, visit.now, LISTED_MS)
-    return {
-        name: (
-            round(sum(hour.total(each) for each in own)),
-            hour.sparkline("Events in the last hour", *own, sums=True),
-        )
-        for name, own in series.items()
-    }
 
 
 async def streams(visit: Visit) -> Page:
