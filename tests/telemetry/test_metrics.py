@@ -219,6 +219,13 @@ def test_points_put_back_are_added_to_newer_ones(metrics: Metrics) -> None:
     assert sizes.statistics == Statistics(2, 40, 10, 30)
 
 
+def test_points_of_different_units_are_not_added_up(metrics: Metrics) -> None:
+    series = Series("111122223333", "us-east-1", "AWS/Firehose", "IncomingBytes", ())
+    metrics.count(MetricPoint(series, T0, unit, Statistics.of(7)) for unit in ("Bytes", "Count", "Bytes"))
+    points = {point.unit: point.statistics.samples for point in metrics.take()}
+    assert points == {"Bytes": 2, "Count": 1}
+
+
 def test_a_store_that_stays_away_costs_bounded_memory(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,7 +96,7 @@ class Metrics(Listener):
         self._topics: dict[int, TopicAccumulators] = {}
         self._minute = 0
         self._until = 0
-        self._waiting: dict[tuple[Series, int], MetricAccumulator] = {}
+        self._waiting: dict[tuple[Series, int, str], MetricAccumulator] = {}
         self._groups: dict[tuple[SeriesGroup, int], MetricAccumulator] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
@@ -269,7 +269,7 @@ class Metrics(Listener):
         counted: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]
         for tallies in counted:
             for series, statistics in tallies:
-                self._wait((series, self._minute)).add_statistics(statistics)
+                self._wait(series, self._minute).add_statistics(statistics)
         for of_topic in topics:
             if of_topic.name not in self._gone:
                 self._totals.add(of_topic)
@@ -279,18 +279,19 @@ class Metrics(Listener):
         for of_topic in self._topics.values():
             self._traffic.add(of_topic, self._minute)
         for series, statistics in (*self._arrivals.take(), *self._losses.take(), *self._answers.take()):
-            self._wait((series, self._minute)).add_statistics(statistics)
+            self._wait(series, self._minute).add_statistics(statistics)
         for (group, minute), accumulator in self._groups.items():
             for series in group.series:
-                self._wait((series, minute)).add_statistics(accumulator.statistics)
+                self._wait(series, minute).add_statistics(accumulator.statistics)
         self._queues.clear()
         self._topics.clear()
         self._groups.clear()
 
-    def _wait(self, minute: tuple[Series, int]) -> MetricAccumulator:
-        waiting = self._waiting.get(minute)
+    def _wait(self, series: Series, minute: int, unit: str = "") -> MetricAccumulator:
+        key = series, minute, unit
+        waiting = self._waiting.get(key)
         if waiting is None:
-            waiting = self._waiting[minute] = MetricAccumulator()
+            waiting = self._waiting[key] = MetricAccumulator()
         return waiting
 
     # ---- what was counted --------------------------------------------------------------------------------
@@ -299,7 +300,8 @@ class Metrics(Listener):
         """All that was counted since the last time."""
         self._collect()
         points = [
-            MetricPoint(series, at, "", tally.statistics) for (series, at), tally in self._waiting.items()
+            MetricPoint(series, at, unit, tally.statistics)
+            for (series, at, unit), tally in self._waiting.items()
         ]
         self._waiting.clear()
         return points
@@ -326,7 +328,7 @@ class Metrics(Listener):
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Add points that were counted elsewhere."""
         for point in points:
-            self._wait((point.series, point.at)).add_statistics(point.statistics)
+            self._wait(point.series, point.at, point.unit).add_statistics(point.statistics)
 
     def add(self, group: SeriesGroup, value: float, at: int) -> None:
         """Add a sample of that moment (ms), counted elsewhere, to each series of a group."""
