@@ -10,8 +10,8 @@ import uvloop
 
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure, under
-from redrive.aws.cloudwatch.alarms.part import Alarms
 from redrive.aws.cloudwatch.alarms.records import ALARMS, METRIC, OK, Alarm, State
+from redrive.aws.cloudwatch.facade import CloudWatch
 from redrive.composition.store import open_store
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
@@ -36,33 +36,33 @@ def counters(bench: Bench) -> Iterator[Figure]:
 
 async def cost(store_url: str, alarms: int) -> float:
     """Processor time (ms) of evaluating so many alarms for a minute, the least of some minutes."""
-    async with _standing(store_url) as (store, engine, made):
+    async with _standing(store_url) as (store, engine, cloudwatch):
         for number in range(alarms):
             alarm = _alarm(number, engine.clock.now())
             await engine.resources.documents.create(ALARMS, alarm.name.key, alarm)
-        spent = [await _minute(store, engine, made, alarms) for _ in range(_ROUNDS)]
+        spent = [await _minute(store, engine, cloudwatch, alarms) for _ in range(_ROUNDS)]
         return min(spent) * 1000
 
 
-async def _minute(store: NodeStore, engine: Engine, made: Alarms, alarms: int) -> float:
+async def _minute(store: NodeStore, engine: Engine, cloudwatch: CloudWatch, alarms: int) -> float:
     now = engine.clock.now()
     await store.add_points([_point(number, now) for number in range(alarms)])
     assert isinstance(engine.clock, SimulatedClock)
     await engine.clock.advance(MINUTE_MS, engine.quiet)
     began = time.process_time()
-    await made.evaluator.evaluate(engine.clock.now())
+    await cloudwatch.evaluator.evaluate(engine.clock.now())
     return time.process_time() - began
 
 
 @asynccontextmanager
-async def _standing(store_url: str) -> AsyncIterator[tuple[NodeStore, Engine, Alarms]]:
+async def _standing(store_url: str) -> AsyncIterator[tuple[NodeStore, Engine, CloudWatch]]:
     runtime = real_runtime(SimulatedClock())
     store = open_store(Settings(store=store_url), runtime)
     engine = Engine(store, runtime)
-    made = Alarms.of(engine, store, _settled, {}, leaps=True, open_functions=False)
+    cloudwatch = CloudWatch(store, engine, _settled, {}, leaps=True, open_functions=False)
     await engine.connect()
     try:
-        yield store, engine, made
+        yield store, engine, cloudwatch
     finally:
         await engine.close()
 

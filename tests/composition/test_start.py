@@ -66,5 +66,5 @@ async def test_a_start_loads_no_service_that_nobody_asked_for(tmp_path: Path) ->
     assert {f"redrive.aws.{folder}.service" for folder in FOLDERS.values()} <= modules
     later = {folder.partition(".")[0] for folder in FOLDERS.values()} - AT_HAND
     assert not {f"redrive.composition.{name}" for name in later} & modules
-    assert not {"redrive.aws.iam.users", "redrive.aws.ssm.parameters", "redrive.aws.sts.assuming"} & modules
+    assert not {"redrive.aws.iam.users", "redrive.aws.ssm.parameters", "redrive.aws.sts.sessions"} & modules
     assert not {"redrive.composition.event_grid_delivery", "redrive.composition.event_grid_gateway"} & modules

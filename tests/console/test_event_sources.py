@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from redrive.aws.lambda_.documents.mapping import MAPPING
+from redrive.aws.lambda_.documents.records import MAPPING
 from redrive.aws.lambda_.invocations.metrics import FAILED, SUCCEEDED, batch_series
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from tests.console.services import Services, make_function

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.encryption.queue_key import QueueKey
+from redrive.aws.encryption.data_keys import QueueKey
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
 from redrive.engine.ports import Resource

@@ -8,7 +8,6 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.access.secret import InstallationSecret
-from redrive.aws.cloudwatch.alarms.part import Alarms
 from redrive.aws.cloudwatch.alarms.records import TO_ACTION
 from redrive.aws.cloudwatch.facade import CloudWatch
 from redrive.aws.gateway.authentication import TrustAll
@@ -16,8 +15,7 @@ from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.owed_calls import OwedCallProfile
 from redrive.aws.gateway.rounds import Rounds
-from redrive.aws.kit.call import Call, Facade, Verb
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, Facade, ResourceScope, Verb
 from redrive.aws.logs.facade import Logs
 from redrive.aws.logs.records import TO_DESTINATION
 from redrive.aws.wire.errors import AwsError
@@ -75,10 +73,12 @@ class WatchWorld(Watched):
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
         documents = self.engine.resources.documents
-        self.alarms = Alarms.of(self.engine, self._store, self.settle, {}, leaps=True, open_functions=True)
+        self.cloudwatch = CloudWatch(
+            self._store, self.engine, self.settle, {}, leaps=True, open_functions=True
+        )
         for dialect in ("alarms", "logs"):
             self.engine.add_profile(dialect, OwedCallProfile(dialect))
-        self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
+        self.engine.add_endpoint(TO_ACTION, self.cloudwatch.endpoint)
         functions = {"lambda": Functions()}
         secret = InstallationSecret(b"s" * 32)
         self.logs = Logs(
@@ -93,7 +93,7 @@ class WatchWorld(Watched):
         )
         self.engine.add_endpoint(TO_DESTINATION, self.logs.endpoint)
         self.facades: dict[str, Facade] = {
-            "cloudwatch": CloudWatch(self._store, self.engine, self.settle, self.alarms),
+            "cloudwatch": self.cloudwatch,
             "logs": self.logs,
         }
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
@@ -129,7 +129,7 @@ class WatchWorld(Watched):
 
     async def evaluate(self) -> None:
         """Evaluate all alarms, whatever they have become."""
-        await self.alarms.evaluator.evaluate(NOW_MS + 60_000)
+        await self.cloudwatch.evaluator.evaluate(NOW_MS + 60_000)
         await self.settle()
 
     async def close(self) -> None:

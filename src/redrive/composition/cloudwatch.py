@@ -1,6 +1,5 @@
 """Amazon CloudWatch: metrics, alarms and dashboards."""
 
-from redrive.aws.cloudwatch.alarms.part import Alarms
 from redrive.aws.cloudwatch.alarms.records import TO_ACTION
 from redrive.aws.cloudwatch.facade import CloudWatch
 from redrive.composition.core import Core
@@ -10,21 +9,20 @@ from redrive.runtime.simulated import SimulatedClock
 
 def extension(core: Core) -> Extension:
     """Metrics and alarms; a reader gets all that was counted until then."""
-    flush = core.telemetry.flush
-    alarms = Alarms.of(
-        core.engine,
+    cloudwatch = CloudWatch(
         core.store,
-        flush,
+        core.engine,
+        core.telemetry.flush,
         core.services,
         leaps=isinstance(core.runtime.clock, SimulatedClock),
         open_functions=core.settings.auth == "off",
     )
     return Extension(
-        interface=Interface(services={"cloudwatch": CloudWatch(core.store, core.engine, flush, alarms)}),
-        delivery=DeliveryParts(endpoints={TO_ACTION: alarms.endpoint}),
+        interface=Interface(services={"cloudwatch": cloudwatch}),
+        delivery=DeliveryParts(endpoints={TO_ACTION: cloudwatch.endpoint}),
         lifecycle=Lifecycle(
-            start=(alarms.evaluator.start,),
-            lives_by_the_clock=(alarms.evaluator,),
-            stop=(alarms.evaluator.close,),
+            start=(cloudwatch.evaluator.start,),
+            lives_by_the_clock=(cloudwatch.evaluator,),
+            stop=(cloudwatch.evaluator.close,),
         ),
     )

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from redrive.aws.encryption.data_keys import QueueKey
 from redrive.aws.encryption.encryption import Encryption
-from redrive.aws.encryption.queue_key import QueueKey
-from redrive.aws.kms.parts import key_parts
+from redrive.aws.kms.inside import key_parts
 from redrive.aws.kms.service import SERVICE
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Lifecycle

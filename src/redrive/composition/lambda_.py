@@ -11,11 +11,11 @@ from redrive.aws.lambda_.documents.backlogs import DIALECT, TO_FUNCTION, TO_TARG
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.configurations import offered_runtimes
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
-from redrive.aws.lambda_.functions.reading import offered_runtimes
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
+from redrive.aws.lambda_.functions.settings import CONCURRENT_MAX
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
 from redrive.aws.lambda_.invocations.execution import Executor

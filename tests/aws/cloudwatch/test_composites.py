@@ -5,9 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
-from redrive.aws.cloudwatch.alarms.rule import RuleError, holds, leaves, read_rule
-from redrive.aws.cloudwatch.alarms.suppression import (
+from redrive.aws.cloudwatch.alarms.composites import (
     BY_ALARM,
     BY_EXTENSION,
     BY_WAIT,
@@ -16,6 +14,8 @@ from redrive.aws.cloudwatch.alarms.suppression import (
     Suppressor,
     follow,
 )
+from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
+from redrive.aws.cloudwatch.alarms.rule import RuleError, holds, leaves, read_rule
 from redrive.aws.wire.errors import AwsError
 from tests.aws.cloudwatch.stage import ACCOUNT, REGION, Stage
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redrive.access.principals import account_root
-from redrive.aws.cloudwatch.alarms import registry
+from redrive.aws.cloudwatch.alarms import watch
 from redrive.aws.cloudwatch.alarms.definition import definition
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
@@ -115,7 +115,7 @@ async def test_limits_are_those_of_cloudwatch(stage: Stage, params: dict[str, An
 
 
 async def test_a_region_has_so_many_alarms(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "ALARMS_MAX", 2)
+    monkeypatch.setattr(watch, "ALARMS_MAX", 2)
     await stage.alarm("a")
     await stage.watch("PutCompositeAlarm", AlarmName="c", AlarmRule="ALARM(a)")
     await stage.alarm("a", Threshold=5.0)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, read_expression
-from redrive.aws.cloudwatch.metrics.metric_math import Computation, Value
+from redrive.aws.cloudwatch.metrics.metric_math import Computation, Value, computed
 from redrive.model.budget import Budget, OverBudgetError
 
 A, B, C = 0, 60_000, 120_000

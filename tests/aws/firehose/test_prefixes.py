@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.firehose import prefixes
+from redrive.aws.firehose import objects
 from redrive.aws.wire.errors import AwsError
 
 MOMENT = datetime(2026, 3, 9, 7, 5, 3, 42_000, tzinfo=UTC)
@@ -28,13 +28,13 @@ ERRORS = "e/!{firehose:error-output-type}/"
     ],
 )
 def test_timestamps_are_in_the_letters_of_java(pattern: str, text: str) -> None:
-    assert prefixes.formatted(pattern, MOMENT) == text
+    assert objects.formatted(pattern, MOMENT) == text
 
 
 @pytest.mark.parametrize("pattern", ["yyyy'", "Q", "ddd", "VV", "MMMMM"])
 def test_other_letters_are_refused(pattern: str) -> None:
     with pytest.raises(AwsError):
-        prefixes.formatted(pattern, MOMENT)
+        objects.formatted(pattern, MOMENT)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_other_letters_are_refused(pattern: str) -> None:
     ],
 )
 def test_the_hour_is_added_where_there_is_no_time(prefix: str, text: str) -> None:
-    assert prefixes.evaluated(prefix, MOMENT, Random(1)) == text
+    assert objects.evaluated(prefix, MOMENT, Random(1)) == text
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_the_hour_is_added_where_there_is_no_time(prefix: str, text: str) -> Non
     ],
 )
 def test_errors_have_a_folder(prefix: str, errors: str, text: str) -> None:
-    found = prefixes.evaluated_for_errors(prefix, errors, prefixes.PROCESSING_FAILED, MOMENT, Random(1))
+    found = objects.evaluated_for_errors(prefix, errors, objects.PROCESSING_FAILED, MOMENT, Random(1))
     assert found == text
 
 
 def test_random_strings_are_others_each_time() -> None:
     rng = Random(1)
-    first, second = (prefixes.evaluated("!{firehose:random-string}", MOMENT, rng)[:11] for _ in range(2))
+    first, second = (objects.evaluated("!{firehose:random-string}", MOMENT, rng)[:11] for _ in range(2))
     assert first.isalnum()
     assert first != second
 
@@ -86,14 +86,14 @@ def test_random_strings_are_others_each_time() -> None:
 )
 def test_prefixes_that_cannot_be_evaluated_are_refused(prefix: str, errors: str) -> None:
     with pytest.raises(AwsError):
-        prefixes.check(prefix, errors)
+        objects.check_prefixes(prefix, errors)
 
 
 @given(st.text(max_size=40), st.text("yMdHhmsSDEa' /-!{}:", max_size=20))
 def test_checked_prefixes_can_be_evaluated(prefix: str, pattern: str) -> None:
     whole = f"{prefix}!{{timestamp:{pattern}}}"
     try:
-        prefixes.check(whole, ERRORS)
+        objects.check_prefixes(whole, ERRORS)
     except AwsError:
         return
-    assert isinstance(prefixes.evaluated(whole, MOMENT, Random(1)), str)
+    assert isinstance(objects.evaluated(whole, MOMENT, Random(1)), str)

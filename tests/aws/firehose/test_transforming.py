@@ -6,8 +6,7 @@ from typing import Any
 import orjson
 
 from redrive.aws.firehose import configuration
-from redrive.aws.firehose.packing import WaitingRecord
-from redrive.aws.firehose.records import DeliveryStream
+from redrive.aws.firehose.records import DeliveryStream, WaitingRecord
 from redrive.aws.firehose.transforming import Transformation
 from redrive.engine.ports import Runtime
 from redrive.runtime.simulated import SimulatedClock

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from redrive.aws.kit.operations import operations_of, snake_case
+from redrive.aws.kit.service import operations_of, snake_case
 from redrive.aws.wire.service import Service
 from tests.aws.cloudwatch.stage import stage
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.access.principals import role_session
-from redrive.aws.encryption.rights import RememberedRights
-from redrive.aws.kms.grants import covers
+from redrive.aws.encryption.sealer import RememberedRights
+from redrive.aws.kms.access import covers
 from redrive.aws.kms.records import Grant
 from redrive.model.names import ResourceName
 from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Key, Stage, allow, deny, on_stage, policy

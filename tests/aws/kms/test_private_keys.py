@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from redrive.aws.kms import private_keys
-from redrive.aws.kms.new_material import written
+from redrive.aws.kms.private_keys import written
 
 KEY = rsa.generate_private_key(65_537, 2_048)
 NUMBERS = KEY.private_numbers()

@@ -5,10 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.aws.lambda_.documents.mapping import EventSourceMapping
+from redrive.aws.lambda_.documents.records import EventSourceMapping
 from redrive.aws.lambda_.mappings import batches
-from redrive.aws.lambda_.mappings.batches import Item, event_of, failed_of, item_of, parted
-from redrive.aws.lambda_.mappings.filter import MappingFilter
+from redrive.aws.lambda_.mappings.batches import Item, MappingFilter, event_of, failed_of, item_of, parted
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.access.principals import account_root
-from redrive.aws.lambda_.documents.url_records import UrlTarget, target_of, url_text
+from redrive.aws.lambda_.documents.records import UrlTarget, target_of, url_text
 from redrive.aws.lambda_.urls.events import AnswerMalformed, event_of, response_of
 from redrive.model.http import Request
 

@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.logs.following import EVENTS_PER_PAGE, LATE_MS, FollowedGroup, ReadingRoom
-from redrive.aws.logs.live_tails import EVENTS_MAX, SESSIONS_MAX
+from redrive.aws.logs.live_tails import (
+    EVENTS_MAX,
+    EVENTS_PER_PAGE,
+    LATE_MS,
+    SESSIONS_MAX,
+    FollowedGroup,
+    ReadingRoom,
+)
 from redrive.aws.logs.places import GROUP, STREAM, LogPlaces
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import StoreUnavailable

@@ -13,14 +13,11 @@ from redrive.access.secret import InstallationSecret
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.logs.destinations import DeliveryStreams
-from redrive.aws.logs.forwarded import Forwarded
+from redrive.aws.kit.call import Call, ResourceScope
+from redrive.aws.logs.destinations import DeliveryStreams, Forwarded, SubscribedEndpoint
 from redrive.aws.logs.places import GROUP as GROUPS
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.records import SubscriptionFilter
-from redrive.aws.logs.subscribed import SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from redrive.aws.iam.statement_places import statement_places
+from redrive.aws.iam.simulating import statement_places
 from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage, policy
 
 _TRUST: Final = policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"})

@@ -10,8 +10,7 @@ from redrive.aws.cloudformation.stacks.describing import ExportOperations, Stack
 from redrive.aws.cloudformation.stacks.drift import DriftOperations
 from redrive.aws.cloudformation.stacks.operations import StackChanges
 from redrive.aws.cloudformation.stacks.templates import TemplateOperations
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import OfferedService
+from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.engine.engine import Engine
 
 

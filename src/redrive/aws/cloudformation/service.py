@@ -25,8 +25,7 @@ from redrive.aws.cloudformation.documents.records import (
     stack_arn,
 )
 from redrive.aws.gateway.owed_calls import owed_profiles
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
+from redrive.aws.kit.call import WHOLE_SERVICE, Call, ResourceScope, values_of
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.profiles import QUERY, Profile

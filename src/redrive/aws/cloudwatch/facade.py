@@ -2,39 +2,70 @@
 
 from collections.abc import Awaitable, Callable
 
-from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.alarms.composites import Composites
+from redrive.aws.cloudwatch.alarms.delivering import ActionEndpoint
+from redrive.aws.cloudwatch.alarms.describing import Describing, History
+from redrive.aws.cloudwatch.alarms.evaluator import EvaluationTurns, Evaluator
+from redrive.aws.cloudwatch.alarms.operations import TAGS, AlarmOperations, AlarmTags
+from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
+from redrive.aws.cloudwatch.alarms.transitions import Transitions
+from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.dashboards import DashboardOperations
-from redrive.aws.cloudwatch.metrics.datapoints import Datapoints
 from redrive.aws.cloudwatch.metrics.listing import MetricListing
 from redrive.aws.cloudwatch.metrics.putting import PutMetricOperations
 from redrive.aws.cloudwatch.metrics.queries import Queries
-from redrive.aws.cloudwatch.metrics.reading import MetricReader
+from redrive.aws.cloudwatch.metrics.reading import Datapoints, MetricReader
 from redrive.aws.cloudwatch.service import SERVICE
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import OfferedService
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.service import Facades, OfferedService, operations_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import TelemetryStore
 
 
 class CloudWatch(OfferedService):
-    """CloudWatch on a store of metrics."""
+    """CloudWatch on a store of metrics.
+
+    Attributes:
+        evaluator: Evaluates alarms.
+        endpoint: What their actions are pushed to.
+    """
 
     def __init__(
         self,
         store: TelemetryStore,
         engine: Engine,
         settle: Callable[[], Awaitable[None]],
-        alarms: Alarms,
+        services: Facades,
+        *,
+        leaps: bool,
+        open_functions: bool,
     ) -> None:
         """Speak for this store.
 
         Args:
             store: Where metrics are.
-            engine: Where dashboards and alarms are.
-            settle: Flushes this node's counts to the store before a read.
-            alarms: The alarms.
+            engine: Where dashboards and alarms are; not open yet.
+            settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
+            services: What actions call; those that are added later are found as well.
+            leaps: Whether the clock leaps, as a simulated one does.
+            open_functions: See `ActionEndpoint`.
         """
-        reading = MetricReader(store, settle)
+        documents, transitions = engine.resources.documents, Transitions(engine)
+        reading, history, registry = MetricReader(store, settle), History(documents), AlarmRegistry(documents)
+        composites = Composites(engine, registry, transitions)
+        self.evaluator = Evaluator(
+            registry,
+            AlarmReadings(store),
+            transitions,
+            EvaluationTurns(documents, engine.runtime),
+            composites,
+            history,
+            engine.clock,
+            settle,
+            leaps=leaps,
+        )
+        calls = InnerCalls(services, engine.runtime)
+        self.endpoint = ActionEndpoint(calls, documents, open_functions=open_functions)
         super().__init__(
             SERVICE,
             engine,
@@ -44,7 +75,11 @@ class CloudWatch(OfferedService):
                 Datapoints(reading),
                 MetricListing(store, reading),
                 PutMetricOperations(store),
-                DashboardOperations(engine.resources.documents),
-                *alarms.operations,
+                DashboardOperations(documents),
+                AlarmOperations(engine, registry, transitions, composites.settle),
+                composites,
+                Describing(documents),
+                history,
+                TAGS.operations(AlarmTags(documents)),
             ),
         )

@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
-from redrive.aws.cloudwatch.alarms.records import ALARMS, DIALECT, HISTORY, TO_ACTION
-from redrive.aws.cloudwatch.alarms.turns import TURN
+from redrive.aws.cloudwatch.alarms.records import ALARMS, DIALECT, HISTORY, TO_ACTION, TURN
 from redrive.aws.cloudwatch.metrics.errors import translated
 from redrive.aws.cloudwatch.records import DASHBOARD
 from redrive.aws.gateway.owed_calls import owed_profiles
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, resource_part, values_of
+from redrive.aws.kit.call import WHOLE_SERVICE, Call, ResourceScope, resource_part, values_of
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.wire.profiles import JSON, MIB, QUERY, Profile, in_order
 from redrive.aws.wire.shapes import Raw, Structure

@@ -1,20 +1,27 @@
-"""Data keys: had from KMS or from the root key, and remembered for as long as they may be used."""
+"""Data keys: had from KMS or from the root key, and remembered for as long as they may be used.
+
+Data keys of queues without a customer's key are wrapped by the key of queues, and that by the root key. So the root key
+can be exchanged: it wraps documents, which are wrapped anew, and never messages, which cannot be.
+"""
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from redrive.access.message_seal import DataKey, MessageSeal
 from redrive.access.principals import Principal
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
-from redrive.engine.ports import Resource, Runtime
-from redrive.model.errors import KeyUnusable
+from redrive.engine.ports import Put, Resource, Runtime, Store
+from redrive.model.errors import Conflict, KeyUnusable, StoreUnavailable
 
 CONTEXT_NAMES: Final = {"sqs": "aws:sqs:arn", "sns": "aws:sns:topicArn"}
 OPEN_MS: Final = 300_000  # so long a data key that was opened stays so
 _OPEN_MAX: Final = 4096  # data keys, 200 bytes each
 _KIND: Final = "data_key"
+KIND: Final = "queue_key"
+_KEY: Final = "key"
+_BYTES: Final = 32
 
 
 class KeysInside(Protocol):
@@ -61,14 +68,6 @@ class DataKeys:
     """
 
     def __init__(self, calls: InnerCalls, inside: KeysInside, root: RootKey, runtime: Runtime) -> None:
-        """Ask KMS by these.
-
-        Args:
-            calls: Calls KMS in the name of callers.
-            inside: Calls KMS for the server itself, without a principal.
-            root: The root key, for queues without a key of a customer's.
-            runtime: Clock, and random numbers for nonces.
-        """
         self.inside = inside
         self.clock = runtime.clock
         self.random_bytes = runtime.rng.randbytes
@@ -144,3 +143,59 @@ class DataKeys:
             return await self._calls.call("kms", operation, params, principal, region, keys=via)
         except AwsError as refused:
             raise KeyUnusable(refused.message, refused.code) from refused
+
+
+class QueueKey:
+    """The `RootKey` of messages."""
+
+    def __init__(
+        self, store: Store, root: RootKey, seal_by: Callable[[bytes], RootKey], runtime: Runtime
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._seal_by = seal_by
+        self._random_bytes = runtime.rng.randbytes
+        self._seal: RootKey | None = None
+
+    async def open(self) -> None:
+        """Find it, or make it where there is none, and wrap it by the present root key.
+
+        Raises:
+            StoreUnavailable: None of the root keys that this server has wrapped it.
+        """
+        while self._seal is None:
+            stored = await self._store.get(KIND, _KEY)
+            content = self._random_bytes(_BYTES) if stored is None else self._content(stored)
+            try:
+                if stored is None or not self._root.is_of_first(stored.document["wrapped"]):
+                    version = 0 if stored is None else stored.version
+                    await self._store.write([Put(KIND, _KEY, self._wrapped(content), version)])
+            except Conflict:
+                continue  # another node was faster
+            self._seal = self._seal_by(content)
+
+    def sealed(self, kind: str, key: str, document: Any) -> Any:
+        """A document that nobody else can read."""
+        return self._present.sealed(kind, key, document)
+
+    def is_of_first(self, document: Any) -> bool:
+        """True if this key has sealed the document."""
+        return self._present.is_of_first(document)
+
+    def opened(self, resource: Resource) -> Resource:
+        """The document as it was, also where the root key itself has sealed it, as it did before there was this key."""
+        key = self._present if self.is_of_first(resource.document) else self._root
+        return key.opened(resource)
+
+    @property
+    def _present(self) -> RootKey:
+        if self._seal is None:
+            raise StoreUnavailable("the key of queues is not open yet")
+        return self._seal
+
+    def _wrapped(self, content: bytes) -> dict[str, Any]:
+        return {"wrapped": self._root.sealed(KIND, _KEY, {"key": b64encode(content).decode()})}
+
+    def _content(self, resource: Resource) -> bytes:
+        opened = self._root.opened(resource._replace(document=resource.document["wrapped"]))
+        return b64decode(opened.document["key"])

@@ -18,8 +18,7 @@ from redrive.access.keys import is_account
 from redrive.access.message_seal import seal_of
 from redrive.access.principals import Principal
 from redrive.aws.encryption.data_keys import OPEN_MS, DataKeys, KeysInside, RootKey
-from redrive.aws.encryption.rights import RememberedRights
-from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSealer
+from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSealer, RememberedRights
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
@@ -42,19 +41,10 @@ class Encryption:
     def __init__(
         self, calls: InnerCalls, inside: KeysInside, root: RootKey, runtime: Runtime, *, by_default: bool
     ) -> None:
-        """Encrypt by these keys.
-
-        Args:
-            calls: Asks KMS in the name of callers.
-            inside: Asks KMS in nobody's name.
-            root: The root key, for queues without a key of a customer's.
-            runtime: Clock, and random numbers for nonces.
-            by_default: Queues that say nothing of encryption are encrypted by the root key.
-        """
         self.root, self.inside = root, inside
         self.keys = DataKeys(calls, inside, root, runtime)
         self._clock = runtime.clock
-        self._by_default = by_default
+        self._by_default = by_default  # also queues that say nothing of encryption, by the root key
         self._queues: dict[int, QueueSealer] = {}
         self._topics: dict[int, QueueSealer] = {}
         self._rights = RememberedRights()
@@ -136,11 +126,7 @@ class Encryption:
     ) -> None:
         """Refuse to show messages, sealed or opened, to a principal without permission for their keys.
 
-        Args:
-            principal: The reader.
-            region: Where.
-            deliveries: The messages.
-            reuse_ms: How long a granted permission is remembered.
+        A right that was asked for counts for `reuse_ms`.
 
         Raises:
             KeyUnusable: KMS refuses.

@@ -1,4 +1,4 @@
-"""Sealers of queues and topics: each has a data key for some time, and knows who may use it."""
+"""Sealers of queues and topics: each has a data key for some time, and knows whose right to it KMS confirmed."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from redrive.access.policy import source_keys
 from redrive.access.principals import Principal, service_principal
 from redrive.aws.encryption import refusals
 from redrive.aws.encryption.data_keys import CONTEXT_NAMES, DataKeys
-from redrive.aws.encryption.rights import RememberedRights
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Sealer
@@ -20,10 +19,52 @@ from redrive.model.errors import KeyUnusable
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 
+_REMEMBERED_MAX: Final = 10_000  # rights, some 300 bytes each
 KEY: Final = "KmsMasterKeyId"
 KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
 REUSE_SECONDS: Final = 300
 _ROOT_REUSE_MS: Final = 3_600_000  # of a data key that the root key encrypted: nobody can take it away
+
+
+class RememberedRights:
+    """The rights of principals, told apart by all that KMS's answer depended on.
+
+    A principal is its permissions (whose object lasts until a policy of its own changes, and is another for each
+    session) and the condition keys that follow from who it is. Its name will not do: sessions of one name differ.
+
+    Attributes:
+        version: Moves when all rights are forgotten: KMS's answer to a question of before does not count any more.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._rights: dict[tuple[str, int, object], tuple[Principal, int]] = {}
+
+    def has(self, principal: Principal, about: object, now: int) -> bool:
+        """True if a right to a key, under an encryption context, was confirmed and still counts."""
+        known = self._rights.get((principal.name, id(principal.permissions), about))
+        return known is not None and now < known[1] and _are_alike(known[0], principal)
+
+    def add(self, principal: Principal, about: object, until: int, version: int) -> None:
+        """Remember a right, until then (ms), that KMS was asked about at a version."""
+        if version != self.version:
+            return
+        if len(self._rights) >= _REMEMBERED_MAX:
+            self._rights.clear()
+        self._rights[principal.name, id(principal.permissions), about] = principal, until
+
+    def clear(self) -> None:
+        """Forget all rights: a key, an alias or a grant has changed."""
+        self.version += 1
+        self._rights.clear()
+
+
+def _are_alike(remembered: Principal, principal: Principal) -> bool:
+    return remembered is principal or (
+        remembered.permissions is principal.permissions
+        and remembered.identities == principal.identities
+        and remembered.keys == principal.keys
+    )
 
 
 class QueueSealer(Sealer):

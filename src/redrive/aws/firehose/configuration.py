@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from redrive.aws.firehose import prefixes
 from redrive.aws.firehose.errors import invalid, unoffered
-from redrive.aws.firehose.objects import COMPRESSIONS
+from redrive.aws.firehose.objects import COMPRESSIONS, check_prefixes, zone_of
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.shapes import Structure
 
@@ -93,8 +92,8 @@ def completed(configuration: Structure) -> dict[str, Any]:
     settings["BufferingHints"] = {**_HINTS, **(configuration.get("BufferingHints") or {})}
     _check_places(settings)
     _check_features(settings)
-    prefixes.check(settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or "")
-    prefixes.zone_of(settings.get("CustomTimeZone") or "")
+    check_prefixes(settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or "")
+    zone_of(settings.get("CustomTimeZone") or "")
     settings["ProcessingConfiguration"] = _processing(settings["ProcessingConfiguration"])
     return settings
 

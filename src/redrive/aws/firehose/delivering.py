@@ -44,16 +44,9 @@ class Deliveries:
     """Flushes the streams of a node (`redrive.composition.extension.LivesByTheClock`)."""
 
     def __init__(self, engine: Engine, flusher: Flusher, *, alone: bool) -> None:
-        """Flush by this flusher.
-
-        Args:
-            engine: Whose records.
-            flusher: Delivers them.
-            alone: No other node can be at this store.
-        """
         self._engine = engine
         self._flusher = flusher
-        self._alone = alone
+        self._alone = alone  # no other node can be at this store
         self._buffers: dict[str, _Buffer] = {}
         self._upkeep = Upkeep(self._take_up, engine.clock, ROUND_MS, "firehose.unread", once=alone)
         self._closed = False

@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from redrive.aws.firehose import configuration, objects, packing
-from redrive.aws.firehose.error_log import S3, ErrorLog
-from redrive.aws.firehose.metrics import StreamMetrics
-from redrive.aws.firehose.packing import WaitingRecord
-from redrive.aws.firehose.prefixes import PROCESSING_FAILED
-from redrive.aws.firehose.records import DeliveryStream
+from redrive.aws.firehose import configuration, objects
+from redrive.aws.firehose.monitoring import S3, ErrorLog, StreamMetrics
+from redrive.aws.firehose.objects import PROCESSING_FAILED, ObjectWriter
+from redrive.aws.firehose.records import DeliveryStream, WaitingRecord, unpacked
 from redrive.aws.firehose.transforming import Transformation, Transformed
-from redrive.aws.firehose.writing import ObjectWriter
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
@@ -54,7 +51,7 @@ class Gathered:
         """Take some more."""
         self.deliveries += deliveries
         for delivery in deliveries:
-            records = packing.unpacked(delivery)
+            records = unpacked(delivery)
             self.size += sum(len(record.data) for record in records)
             self.records += records
 

@@ -5,8 +5,7 @@ from typing import Final
 
 from redrive.aws.firehose.errors import translated
 from redrive.aws.firehose.records import STREAM
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.wire.profiles import JSON, MIB, Profile
 from redrive.aws.wire.shapes import Structure

@@ -46,14 +46,6 @@ class DeliveryStreamOperations:
     def __init__(
         self, engine: Engine, calls: InnerCalls, roles: ServiceRoles, deliveries: Deliveries
     ) -> None:
-        """Keep them in this engine.
-
-        Args:
-            engine: Where they are documents, and their records deliveries.
-            calls: Ask KMS for callers.
-            roles: Tells which roles Firehose may act as.
-            deliveries: Told of streams that are changed.
-        """
         self._engine = engine
         self._documents = engine.resources.documents
         self._calls = calls

@@ -12,10 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.firehose.error_log import LAMBDA, ErrorLog
-from redrive.aws.firehose.metrics import StreamMetrics
-from redrive.aws.firehose.packing import WaitingRecord
-from redrive.aws.firehose.records import DeliveryStream, Processor
+from redrive.aws.firehose.monitoring import LAMBDA, ErrorLog, StreamMetrics
+from redrive.aws.firehose.records import DeliveryStream, Processor, WaitingRecord
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError

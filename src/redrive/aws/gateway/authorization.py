@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from redrive.access.patterns import Values
-from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.call import Call, Facade, ResourceScope
 from redrive.aws.kit.refusals import not_authorized
-from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.service import Service

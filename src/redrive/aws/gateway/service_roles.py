@@ -10,8 +10,7 @@ from typing import Final
 from redrive.access.principals import Principal
 from redrive.aws.gateway.authorization import check_action, denied
 from redrive.aws.gateway.identities import Identities, account_of
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, ResourceScope
 from redrive.aws.wire.errors import AwsError
 
 _OTHER_ACCOUNT: Final = "Cross-account pass role is not allowed."

@@ -27,8 +27,8 @@ from redrive.aws.iam.entities import (
     shown_user,
 )
 from redrive.aws.iam.errors import PAGES, absent
-from redrive.aws.iam.groups import GROUPS_MAX
 from redrive.aws.iam.policies import VERSIONS_MAX
+from redrive.aws.iam.users import GROUPS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Resources
@@ -64,6 +64,7 @@ _QUOTAS: Final = {
     "AccountSigningCertificatesPresent": 0,
     "Providers": 0,
 }
+_NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})
 
 
 class AccountReports:
@@ -147,9 +148,6 @@ class AbsentOperations:
 
     async def list_server_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         return PAGES.of("ListServerCertificates", params, (), str)
-
-
-_NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})
 
 
 def _policies(holder: PolicyHolder, word: str) -> Structure:

@@ -1,14 +1,54 @@
-"""Policy documents: what IAM takes of them, and how it hands them back."""
+"""Policy documents: what IAM takes of them, and how it hands them back.
+
+Faults are told in IAM's own sentences, in the order in which it was observed to look for them.
+"""
 
 import json
-from typing import Final
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 from urllib.parse import quote
 
+from redrive.access.operators import OPERATORS
 from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import Form, new_policy
 from redrive.aws.iam.errors import malformed, too_many
-from redrive.aws.iam.policy_faults import fault_of
 
+_SYNTAX: Final = "Syntax errors in policy."
+_VERSION: Final = "Policy document must be version 2012-10-17 or greater."
+_LEGACY: Final = "The policy failed legacy parsing"
+_SIDS: Final = "Statement IDs (SID) in a single policy must be unique."
+_NO_ACTIONS: Final = "Policy statement must contain actions."
+_NO_RESOURCES: Final = "Policy statement must contain resources."
+_NO_VENDOR: Final = "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
+_COLONS: Final = "Actions/Condition can contain only one colon."
+_BARE_RESOURCE: Final = "Resource vendor must be fully qualified and cannot contain regexes."
+
+_VERSIONS: Final = ("2008-10-17", "2012-10-17")
+_POLICY: Final = frozenset({"Version", "Id", "Statement"})
+_STATEMENT: Final = frozenset(
+    {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition", "Principal", "NotPrincipal"}
+)  # fmt: skip
+_ACTIONS: Final = ("Action", "NotAction")
+_RESOURCES: Final = ("Resource", "NotResource")
+_ARN_PARTS: Final = 6
+_PARTITION: Final = re.compile(r"aws[a-z-]*|\*")
+_VENDOR: Final = re.compile(r"[a-zA-Z0-9.*?-]+")
+_IAM_PATHS: Final = (
+    *("user/", "federated-user/", "role/", "group/", "instance-profile/", "mfa/", "server-certificate/"),
+    *("policy/", "sms-mfa/", "saml-provider/", "oidc-provider/", "report/", "access-report/"),
+)
+#: Of services that have no regions in their ARNs: what is said of one.
+_WITHOUT_REGION: Final = {
+    "iam": "IAM resource {} cannot contain region information.",
+    "s3": "Resource {} can not contain region information.",
+}
+_SET_OPERATORS: Final = frozenset({"", "foranyvalue", "forallvalues"})
+_NULL: Final = "null"
+_NUMBER: Final = re.compile(r"[+-]?\d+")
+_LONG: Final = range(-(2**63), 2**63)
+
+Document = Mapping[str, Any]
 _NO_JSON: Final = {
     Form.IDENTITY: "Syntax errors in policy.",
     Form.TRUST: "This policy contains invalid Json",
@@ -19,15 +59,175 @@ _PROHIBITED: Final = {
 }
 
 
-def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_managed: bool = False) -> None:
-    """Refuse a policy document that IAM would not take; blanks do not count.
+def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
+    """The sentence for the first fault of a policy document; None: it has none of those that IAM words by itself.
 
     Args:
-        text: The document.
-        form: What it is for.
-        chars_max: How many characters it may have.
-        quota: What that number is called where it is exceeded.
-        is_managed: Whether it is a managed policy's, which has to be of the latest version.
+        document: As JSON gave it.
+        form: A trust policy has any effect's case, and no resources.
+        is_managed: Whether it has to be of the latest version; those that SAM writes into roles name none.
+    """
+    if not isinstance(document, Mapping) or not _has_syntax(document):
+        return _SYNTAX
+    statements = _listed(document["Statement"])
+    trusts = form is Form.TRUST
+    checks = (
+        (_VERSION, is_managed and document.get("Version") != _VERSIONS[1]),
+        (_LEGACY, any(_is_legacy(statement, trusts=trusts) for statement in statements)),
+        (_SIDS, not _has_own_sids(statements)),
+        (_NO_ACTIONS, not all(_has_any(statement, _ACTIONS) for statement in statements)),
+    )
+    for text, applies in checks:
+        if applies:
+            return text
+    fault = _first(map(_resource_fault, _texts(statements, _RESOURCES)))
+    fault = fault or _first(map(_action_fault, _texts(statements, _ACTIONS)))
+    if fault is None and not trusts and not all(_has_any(each, _RESOURCES) for each in statements):
+        return _NO_RESOURCES
+    return fault
+
+
+def _first(faults: Iterable[str | None]) -> str | None:
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(statements: Iterable[Document], names: tuple[str, str]) -> list[str]:
+    return [text for statement in statements for name in names for text in _listed(statement.get(name, []))]
+
+
+def _has_any(statement: Document, names: tuple[str, str]) -> bool:
+    return any(_listed(statement.get(name, [])) for name in names)
+
+
+# ---- syntax -------------------------------------------------------------------------------------------------
+
+
+def _has_syntax(document: Document) -> bool:
+    statements = _listed(document.get("Statement"))
+    return (
+        document.keys() <= _POLICY
+        and isinstance(document.get("Id", ""), str)
+        and document.get("Version", _VERSIONS[0]) in _VERSIONS
+        and bool(statements)
+        and all(map(_is_statement, statements))
+    )
+
+
+def _is_statement(statement: object) -> bool:
+    return (
+        isinstance(statement, Mapping)
+        and statement.keys() <= _STATEMENT
+        and isinstance(statement.get("Sid", ""), str)
+        and str(statement.get("Effect")).lower() in ("allow", "deny")
+        and all(_is_stated_once(statement, names) for names in (_ACTIONS, _RESOURCES))
+        and _is_condition(statement.get("Condition", {}))
+    )
+
+
+def _is_stated_once(statement: Document, names: tuple[str, str]) -> bool:
+    values = [statement[name] for name in names if name in statement]
+    return len(values) < len(names) and all(
+        isinstance(text, str) for value in values for text in _listed(value)
+    )
+
+
+def _is_condition(condition: object) -> bool:
+    return isinstance(condition, Mapping) and all(
+        _is_operator(name)
+        and isinstance(keys, Mapping)
+        and not any(isinstance(value, Mapping) for value in keys.values())
+        for name, keys in condition.items()
+    )
+
+
+def _is_operator(name: str) -> bool:
+    quantifier, _, operator = name.lower().rpartition(":")
+    return quantifier in _SET_OPERATORS and (_operator(operator) in OPERATORS or operator == _NULL)
+
+
+def _operator(name: str) -> str:
+    return name.lower().rpartition(":")[2].removesuffix("ifexists")
+
+
+# ---- what an older reader of IAM's does not take ------------------------------------------------------------
+
+
+def _is_legacy(statement: Document, *, trusts: bool) -> bool:
+    return (
+        (not trusts and statement["Effect"] not in ("Allow", "Deny"))
+        or any(_is_short(resource) for resource in _texts([statement], _RESOURCES))
+        or not all(_is_dated(name, keys) for name, keys in statement.get("Condition", {}).items())
+    )
+
+
+def _is_short(resource: str) -> bool:
+    """True for an ARN of a known partition that lacks its service, or parts behind that."""
+    parts = resource.split(":", _ARN_PARTS - 1)
+    if parts[0] != "arn" or len(parts) <= len(("arn", "aws")) or not _PARTITION.fullmatch(parts[1]):
+        return False
+    return len(parts) < _ARN_PARTS or not parts[2]
+
+
+def _is_dated(operator: str, keys: Document) -> bool:
+    if not _operator(operator).startswith("date"):
+        return True
+    return all(_is_date(str(value)) for values in keys.values() for value in _listed(values))
+
+
+def _is_date(text: str) -> bool:
+    if _NUMBER.fullmatch(text):
+        return len(text) <= len(str(_LONG.start)) and int(text) in _LONG
+    try:
+        OPERATORS["dateequals"].build([text], False)  # noqa: FBT003 - a Builder's own shape
+    except PolicyInvalid:
+        return False
+    return True
+
+
+def _has_own_sids(statements: Iterable[Document]) -> bool:
+    sids = [statement["Sid"] for statement in statements if statement.get("Sid")]
+    return len(set(sids)) == len(sids)
+
+
+# ---- resources and actions ----------------------------------------------------------------------------------
+
+
+def _resource_fault(resource: str) -> str | None:
+    if resource == "*":
+        return None
+    if ":" not in resource:
+        return f'Resource {resource} must be in ARN format or "*".'
+    _, partition, *rest = resource.split(":", _ARN_PARTS - 1)
+    if not _PARTITION.fullmatch(partition):
+        whole = ":".join([*rest, *["*"] * (_ARN_PARTS - 2 - len(rest))])
+        return f'Partition "{partition}" is not valid for resource "arn:{partition}:{whole}".'
+    if not rest:
+        return _BARE_RESOURCE
+    service, region, _, path = rest if len(rest) == _ARN_PARTS - 2 else (rest[0], "", "", "")
+    if region and service in _WITHOUT_REGION:
+        return _WITHOUT_REGION[service].format(resource)
+    if service == "iam" and not path.startswith(("*", *_IAM_PATHS)):
+        return f'IAM resource path must either be "*" or start with {", ".join(_IAM_PATHS)}.'
+    return None
+
+
+def _action_fault(action: str) -> str | None:
+    if action == "*":
+        return None
+    vendor, *names = action.split(":")
+    if not names:
+        return _NO_VENDOR
+    if len(names) > 1:
+        return _COLONS
+    return None if _VENDOR.fullmatch(vendor) else f"Vendor {vendor} is not valid"
+
+
+def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_managed: bool = False) -> None:
+    """Refuse a policy document that IAM would not take; blanks do not count, and the most characters are called a quota.
 
     Raises:
         AwsError: `MalformedPolicyDocument` or `LimitExceeded`.

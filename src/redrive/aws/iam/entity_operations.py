@@ -1,17 +1,18 @@
-"""Operations that users, groups, roles, instance profiles and managed policies have in common."""
+"""Operations that users, groups, roles, instance profiles and managed policies have in common, and their tags."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from redrive.access.identities import Named, PolicyHolder
-from redrive.aws.iam.attachments import set_boundary_in
-from redrive.aws.iam.entities import Entity, in_path
-from redrive.aws.iam.errors import PAGES, TAGS, in_use, taken
-from redrive.aws.kit.call import Call
+from redrive.aws.iam.attachments import managed_in, set_boundary_in
+from redrive.aws.iam.entities import POLICIES, Entity, in_path
+from redrive.aws.iam.errors import PAGES, TAGS, absent, in_use, taken
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.tagging import TagChange, TagRequest, Tags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
-from redrive.engine.resources import Draft, Resources
+from redrive.engine.resources import Documents, Draft, Resources
 
 N = TypeVar("N", bound=Named)
 
@@ -66,12 +67,7 @@ class EntityOperations(Generic[N]):
     async def _rename(
         self, call: Call, params: Structure, follow: Callable[[Draft, N, N], Awaitable[None]]
     ) -> Structure:
-        """Give one another name or path.
-
-        Args:
-            call: The request.
-            params: Its parameters.
-            follow: Renames it in what refers to it, of the draft, the entity before and after.
+        """Give one another name or path; `follow` renames it in what refers to it.
 
         Raises:
             AwsError: There is none, or another has that name.
@@ -117,3 +113,41 @@ class EntityOperations(Generic[N]):
         """Refuse a name that another has."""
         if await draft.get(self.entity.kind, entity.key) is not None:
             raise taken(self.entity.standing.format(entity.name))
+
+
+class EntityTags:
+    """Things of one kind, as `Tagging` labels them."""
+
+    def __init__(self, resources: Resources, entity: Entity[Any]) -> None:
+        self._resources = resources
+        self._entity = entity
+
+    @property
+    def operations(self) -> Mapping[str, Verb]:
+        """Those of this kind."""
+        word = self._entity.word
+        operation_names = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
+        return operation_names.operations(self)
+
+    async def tags(self, request: TagRequest) -> Tags:
+        """See `Tagged.tags`."""
+        return (await self._read(self._resources.documents, request.call, request.params)).tags
+
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
+        """See `Tagged.retag`."""
+
+        async def decide(draft: Draft) -> None:
+            entity = await self._read(draft, request.call, request.params)
+            draft.put(self._entity.kind, entity.key, replace(entity, tags=change(entity.tags)))
+
+        await self._resources.write(decide)
+
+    async def _read(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
+        if self._entity is not POLICIES:
+            entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
+            return entity
+        arn = params["PolicyArn"]
+        policy = await managed_in(source, arn)
+        if policy is None or policy.account != call.account:
+            raise absent(POLICIES.missing.format(arn))
+        return policy

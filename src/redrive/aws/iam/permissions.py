@@ -8,8 +8,7 @@ from redrive.access.patterns import Values
 from redrive.aws.iam.entities import GROUPS, PROFILES, ROLES, USERS, Entity
 from redrive.aws.iam.errors import denied
 from redrive.aws.iam.service_linked_roles import linked_role
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.resource_scopes import ResourceScope, values_of
+from redrive.aws.kit.call import Call, ResourceScope, Verb, values_of
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 

@@ -6,10 +6,8 @@ from typing import Final
 from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
 from redrive.aws.gateway.host import Host
 from redrive.aws.iam.errors import translated
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.kit.service import AwsService
+from redrive.aws.kit.call import Call, ResourceScope, Verb
+from redrive.aws.kit.service import AwsService, operations_of
 from redrive.aws.wire.profiles import QUERY, Profile
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -21,20 +19,16 @@ async def _scopes(_: Engine, _call: Call, _operation: str, _params: Structure) -
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:
-    from redrive.aws.iam.access_keys import AccessKeyOperations
     from redrive.aws.iam.account import AbsentOperations, AccountReports
-    from redrive.aws.iam.attachments import Attachments, Boundaries
+    from redrive.aws.iam.attachments import Attachments, Boundaries, InlinePolicies
     from redrive.aws.iam.entities import HOLDERS, POLICIES, PROFILES, ROLES, USERS
-    from redrive.aws.iam.groups import GroupOperations
-    from redrive.aws.iam.inline import InlinePolicies
-    from redrive.aws.iam.instance_profiles import InstanceProfileOperations
+    from redrive.aws.iam.entity_operations import EntityTags
     from redrive.aws.iam.permissions import guarded
     from redrive.aws.iam.policies import PolicyOperations
-    from redrive.aws.iam.roles import RoleOperations
+    from redrive.aws.iam.roles import InstanceProfileOperations, RoleOperations
     from redrive.aws.iam.service_linked_roles import ServiceLinkedRoles, protected
     from redrive.aws.iam.simulating import Simulating
-    from redrive.aws.iam.tags import EntityTags
-    from redrive.aws.iam.users import UserOperations
+    from redrive.aws.iam.users import AccessKeyOperations, GroupOperations, UserOperations
 
     resources, runtime = host.engine.resources, host.engine.runtime
     operations: dict[str, Verb] = operations_of(

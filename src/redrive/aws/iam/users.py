@@ -1,15 +1,22 @@
-"""Users come, are renamed and go."""
+"""Users with their access keys, two each at most, and groups of users."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from redrive.access.identities import USER_KEY, User
+from redrive.access.identities import USER_KEY, USER_KEYS_MAX, Group, User
+from redrive.access.keys import AccessKey, Keyring, new_access_key
+from redrive.access.session_tokens import lasting_key_id
 from redrive.aws.iam.entities import GROUPS, USERS, Entity, name_in, shown_group, shown_user
 from redrive.aws.iam.entity_operations import EntityOperations
-from redrive.aws.iam.errors import PAGES, in_use
+from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.resources import Draft
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Draft, Resources
+
+GROUPS_MAX: Final = 10  # of a user
+_ACTIVE: Final = "Active"
 
 
 class UserOperations(EntityOperations[User]):
@@ -60,3 +67,162 @@ class UserOperations(EntityOperations[User]):
             await GROUPS.get(documents, call.account, name) for name in user.groups
         ]  # as it joined (recorded)
         return PAGES.of("ListGroupsForUser", params, groups, shown_group)
+
+
+class GroupOperations(EntityOperations[Group]):
+    """Creates, shows, changes and deletes groups, and says who is in them."""
+
+    entity: ClassVar[Entity[Group]] = GROUPS
+
+    async def create_group(self, call: Call, params: Structure) -> Structure:
+        group = Group(*self._first_fields(call, params))
+        await self._create(call, group)
+        return {"Group": shown_group(group)}
+
+    async def get_group(self, call: Call, params: Structure) -> Structure:
+        group = await self._get(call, params)
+        users = await self._resources.documents.find(USERS.kind, f"{call.account}/")
+        members = [user for user in users if group.name in user.groups]
+        page = PAGES.of(
+            "GetGroup", params, members, lambda user: shown_user(user, whole=False), lambda user: user.key
+        )
+        return {"Group": shown_group(group), **page}
+
+    async def list_groups(self, call: Call, params: Structure) -> Structure:
+        return await self._list(call, params, shown_group)
+
+    async def update_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateGroup.html; its users stay in it."""
+
+        async def follow(draft: Draft, before: Group, after: Group) -> None:
+            for key, user in await draft.find(USERS.kind, f"{call.account}/"):
+                if before.name in user.groups:
+                    names = (after.name if name == before.name else name for name in user.groups)
+                    draft.put(USERS.kind, key, replace(user, groups=tuple(names)))
+
+        return await self._rename(call, params, follow)
+
+    async def delete_group(self, call: Call, params: Structure) -> Structure:
+
+        async def check_unused(draft: Draft, group: Group) -> None:
+            users = await draft.find(USERS.kind, f"{call.account}/")
+            if any(group.name in user.groups for _, user in users):
+                raise in_use("Cannot delete entity, must remove users from group first.")
+
+        return await self._delete(call, params, check_unused)
+
+    async def add_user_to_group(self, call: Call, params: Structure) -> Structure:
+
+        async def decide(draft: Draft) -> None:
+            group = await self._in(draft, call, params)
+            user = await USERS.get(draft, call.account, params["UserName"])
+            if group.name in user.groups:
+                return
+            if len(user.groups) >= GROUPS_MAX:
+                raise too_many(f"Cannot exceed quota for GroupsPerUser: {GROUPS_MAX}")
+            draft.put(GROUPS.kind, group.key, group)  # so that nobody deletes it meanwhile
+            draft.put(USERS.kind, user.key, replace(user, groups=(*user.groups, group.name)))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def remove_user_from_group(self, call: Call, params: Structure) -> Structure:
+
+        async def decide(draft: Draft) -> None:
+            group = await self._in(draft, call, params)
+            user = await USERS.get(draft, call.account, params["UserName"])
+            if group.name not in user.groups:
+                raise absent(f"User {user.name} is not in group {group.name}.")  # chosen
+            left = tuple(name for name in user.groups if name != group.name)
+            draft.put(USERS.kind, user.key, replace(user, groups=left))
+
+        await self._resources.write(decide)
+        return {}
+
+
+class AccessKeyOperations:
+    """Creates, shows, changes and deletes access keys."""
+
+    def __init__(self, resources: Resources, runtime: Runtime, keyring: Keyring) -> None:
+        self._resources = resources
+        self._runtime = runtime
+        self._keyring = keyring
+
+    async def create_access_key(self, call: Call, params: Structure) -> Structure:
+        name, rng = name_in(call, params), self._runtime.rng
+        fresh = new_access_key(call.account, call.now, rng)
+        key_id = lasting_key_id(call.account, rng)
+
+        async def decide(draft: Draft) -> AccessKey:
+            user = await USERS.get(draft, call.account, name)
+            keys = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
+            if len(keys) >= USER_KEYS_MAX:
+                raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {USER_KEYS_MAX}")
+            new_key = replace(fresh, access_key_id=key_id, user=user.name)
+            draft.put(USER_KEY, key_id, new_key)
+            draft.put(USERS.kind, user.key, user)  # so that of several at once none is a third
+            return new_key
+
+        access_key = await self._resources.write(decide)
+        answer = {**_as_structure(access_key), "SecretAccessKey": access_key.secret}
+        return {"AccessKey": answer}
+
+    async def list_access_keys(self, call: Call, params: Structure) -> Structure:
+        documents = self._resources.documents
+        user = await USERS.get(documents, call.account, name_in(call, params))
+        keys = [key for key in await documents.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
+        return PAGES.of("ListAccessKeys", params, keys, _as_structure, lambda key: key.access_key_id)
+
+    async def update_access_key(self, call: Call, params: Structure) -> Structure:
+        active = params["Status"] == _ACTIVE
+        await self._change(call, params, lambda draft, key: _put(draft, replace(key, active=active)))
+        return {}
+
+    async def delete_access_key(self, call: Call, params: Structure) -> Structure:
+        await self._change(call, params, lambda draft, key: draft.remove(USER_KEY, key.access_key_id))
+        return {}
+
+    async def get_access_key_last_used(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccessKeyLastUsed.html; last use is not recorded."""
+        key = await self._resources.documents.get(USER_KEY, params["AccessKeyId"])
+        if key is None or key.account != call.account:
+            raise _missing(params)
+        return {
+            "UserName": key.user,
+            "AccessKeyLastUsed": {"ServiceName": "N/A", "Region": "N/A"},
+        }
+
+    async def _change(
+        self, call: Call, params: Structure, change: Callable[[Draft, AccessKey], None]
+    ) -> None:
+        name, key_id = name_in(call, params), params["AccessKeyId"]
+
+        async def decide(draft: Draft) -> None:
+            key = await draft.get(USER_KEY, key_id)
+            if key is None or not _is_of(key, call.account, name):
+                raise _missing(params)
+            change(draft, key)
+
+        await self._resources.write(decide)
+        self._keyring.forget(key_id)
+
+
+def _put(draft: Draft, key: AccessKey) -> None:
+    draft.put(USER_KEY, key.access_key_id, key)
+
+
+def _is_of(key: AccessKey, account: str, name: str) -> bool:
+    return key.account == account and key.user.lower() == name.lower()
+
+
+def _missing(params: Structure) -> Exception:
+    return absent(f"The Access Key with id {params['AccessKeyId']} cannot be found.")
+
+
+def _as_structure(key: AccessKey) -> Structure:
+    return {
+        "UserName": key.user,
+        "AccessKeyId": key.access_key_id,
+        "Status": _ACTIVE if key.active else "Inactive",
+        "CreateDate": key.created_at,
+    }

@@ -1,6 +1,10 @@
-"""A call: one requested operation with its context."""
+"""A call: one requested operation with its context.
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+A service says in `scopes` (see `Facade`) which resources a caller's own policies are asked about. What no parameter names
+is about `*`: so an operation, or a spelling, that a service's function does not know is refused rather than let through.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -17,7 +21,6 @@ from redrive.access.policy import (
 )
 from redrive.access.policy_document import Form, stored_policy
 from redrive.access.principals import Principal
-from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord
@@ -25,7 +28,41 @@ from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
 from redrive.model.http import Request
 
+_ARN_PARTS: Final = 6
 _NO_KEYS: Final[Mapping[str, Values]] = {}
+# What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.
+# By the name of the envelope that the other service put into the delivery's headers.
+Presenters = Mapping[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceScope:
+    """Resources that an operation is about."""
+
+    # What a caller's own policies have to allow. One that ends in `*` stands for whatever begins so, and `*`
+    # for whatever the service has: a Deny of any of it holds.
+    arn: str
+    related: tuple[str, ...] = ()  # Further ARNs, of the same form: a Deny of any of them holds
+
+
+#: The scope of what names no resource.
+WHOLE_SERVICE: Final = ResourceScope("*")
+
+
+def values_of(params: Structure, *members: str) -> Iterator[str]:
+    """The texts of parameters, and those in the lists that parameters are."""
+    for member in members:
+        value = params.get(member)
+        if isinstance(value, str):
+            yield value
+        elif value:
+            yield from value
+
+
+def resource_part(text: str) -> str:
+    """The last part of an ARN; a text that is none, as it is."""
+    parts = text.split(":", _ARN_PARTS - 1)
+    return parts[-1] if text.startswith("arn:") and len(parts) == _ARN_PARTS else text
 
 
 @dataclass(slots=True)
@@ -84,17 +121,7 @@ class Call:
         form: Form = Form.RESOURCE,
         policy_decides: bool = False,
     ) -> Decision:
-        """The answer to whether the caller may do something to a resource, and why.
-
-        Args:
-            action: See `may`.
-            arn: See `may`.
-            owner: See `may`.
-            policy: See `may`.
-            keys: See `may`.
-            form: What the policy is attached to.
-            policy_decides: See `redrive.access.policy.evaluate`.
-        """
+        """The answer to whether the caller may do something to a resource, and why; see `may` and `policy.evaluate`."""
         read = None if policy is None else stored_policy(policy, form)
         permissions = self.principal.permissions
         access_request = AccessRequest(self.principal, action, arn)
@@ -106,13 +133,7 @@ class Call:
     def decide_own(
         self, action: str, scope: ResourceScope, keys: Mapping[str, Values] = _NO_KEYS
     ) -> Decision:
-        """The answer of the caller's own policies to whether it may do something to the resources of a scope.
-
-        Args:
-            action: See `may`.
-            scope: The resources.
-            keys: See `may`.
-        """
+        """The answer of the caller's own policies to whether it may do something to a scope's resources; see `may`."""
         decision = self.decide(action, scope.arn, self.account, keys=keys)
         related = (scope.arn, *scope.related) if scope.arn.endswith("*") else scope.related
         return (self.denial(action, related, keys) if decision.allowed else None) or decision
@@ -122,10 +143,7 @@ class Call:
     ) -> Decision | None:
         """The Deny of the caller's own policies that holds for one of several resources; None: there is none.
 
-        Args:
-            action: See `may`.
-            arns: The resources; an ARN that ends in `*` stands for whatever begins so.
-            keys: See `may`.
+        An ARN that ends in `*` stands for whatever begins so.
         """
         permissions = self.principal.permissions
         if permissions is None:
@@ -144,10 +162,6 @@ class Call:
         )
         return request_keys(connection, resource_keys(region=self.region, account=owner), keys)
 
-
-# What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.
-# By the name of the envelope that the other service put into the delivery's headers.
-Presenters = Mapping[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]]
 
 Verb = Callable[[Call, Structure], Awaitable[Structure]]
 

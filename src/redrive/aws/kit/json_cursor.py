@@ -1,4 +1,7 @@
-"""A JSON document read member by member: each object knows where it stands, and its reader how a fault is told."""
+"""A JSON document read member by member: each object knows where it stands, and its reader how a fault is told.
+
+Also how deep a document is nested, whatever it was read from.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,15 +36,10 @@ class JsonCursor:
         raise self.refusal(f"{path} {rule}".lstrip())
 
     def at(self, name: str, value: object, rule: str = "") -> Self:
-        """A value below this object, which must be an object itself.
-
-        Args:
-            name: Of the member that holds it.
-            value: The value.
-            rule: What is said of anything but an object; empty for the reader's words.
+        """A value below this object, in a member of that name, which must be an object itself.
 
         Raises:
-            Exception: The reader's: it is not an object.
+            Exception: The reader's, by its words or by `rule`: it is not an object.
         """
         if not isinstance(value, dict):
             self.refuse(name, rule or self.words.not_object)
@@ -62,11 +60,7 @@ class JsonCursor:
                 self.refuse(name, self.words.unknown)
 
     def text(self, name: str, *, empty: bool = True) -> str:
-        """The text of a member.
-
-        Args:
-            name: Of the member.
-            empty: Whether the text may be empty.
+        """The text of a member, which may be empty or not.
 
         Raises:
             Exception: The reader's: there is no such text.
@@ -114,3 +108,23 @@ class JsonCursor:
         if most is not None and value > most:
             self.refuse(name, f"must be less than or equal to {most}")
         return value
+
+
+def is_nested_deeper(document: Any, levels_max: int) -> bool:
+    """True if a document has more levels of objects and lists than these; counted without recursion.
+
+    Args:
+        document: As JSON and YAML are read; a document that is not an object and no list has one level.
+        levels_max: The levels that are allowed.
+    """
+    level, depth = [document], 0
+    while level and depth <= levels_max:
+        level = [child for value in level for child in _children(value)]
+        depth += 1
+    return depth > levels_max
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else []

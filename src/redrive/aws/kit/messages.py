@@ -216,13 +216,7 @@ def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:
 def accepted(
     entries: Iterable[tuple[Entry, T]], accept: Callable[[Entry, T], R], failures: list[Structure]
 ) -> list[tuple[Entry, R]]:
-    """The entries of a batch that are accepted, each with what it comes to; the others join the failures.
-
-    Args:
-        entries: Each with what is asked of it.
-        accept: Makes of that what it comes to, or raises `AwsError`.
-        failures: The answers for entries that were refused.
-    """
+    """The entries of a batch that are accepted, each with what it comes to; the others join the failures."""
     results = []
     for entry, value in entries:
         try:

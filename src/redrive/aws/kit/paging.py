@@ -69,13 +69,8 @@ class Pages:
     ) -> tuple[Sequence[T], Structure]:
         """The items of the page that is asked for, and the members of the answer that lead to the next; see `of`.
 
-        Args:
-            operation: See `of`.
-            params: See `of`.
-            items: See `of`; those behind the token are enough.
-            key: See `of`.
-            size: How many, where the caller does not say; None: as many as is usual for the service.
-            descending: Whether the greatest key comes first.
+        Those behind the token are enough of the items. `size` counts where the caller does not say; `descending` has the
+        greatest key first.
 
         Raises:
             AwsError: The token is not one of this list.
@@ -125,12 +120,7 @@ class Pages:
         return int(after or 0)
 
     def limit(self, operation: str, params: Structure, size: int | None = None) -> int:
-        """The largest number of items on a page.
-
-        Args:
-            operation: See `of`.
-            params: See `of`.
-            size: Where the caller does not say; None: as many as is usual for the service.
+        """The largest number of items on a page; `size`, or as many as is usual, where the caller does not say.
 
         Raises:
             AwsError: The caller asks for too few or too many.
@@ -145,12 +135,7 @@ class Pages:
         return number if most is None else min(number, most)
 
     def ending(self, operation: str, last: str = "") -> Structure:
-        """The members of an answer that say whether there is more.
-
-        Args:
-            operation: See `of`.
-            last: The key of the last item, which the next page begins behind; empty: there is none behind it.
-        """
+        """The members of an answer that say whether there is more: behind the key of the last item, if any."""
         members = _members(self.service, operation)
         answer: Structure = {members["more_results"]: bool(last)} if "more_results" in members else {}
         if last:

@@ -11,11 +11,7 @@ Translation = tuple[type[RedriveError], Callable[[Any], AwsError]]
 
 
 def translator(*table: Translation) -> Callable[[RedriveError], AwsError]:
-    """The function by which a service translates refusals of the engine; what is in no row, it raises as it is.
-
-    Args:
-        table: Refusals, and what makes the service's errors of them; the first row that fits counts.
-    """
+    """The function by which a service translates refusals of the engine: the first row that fits; others it raises."""
 
     def translated(refusal: RedriveError) -> AwsError:
         for kind, error in table:

@@ -1,20 +1,49 @@
 """A service as one value: what its folder's `service.py` says of it, and what this server carries out by that."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
-from redrive.aws.kit.call import Call, Facade, Verb
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, Facade, ResourceScope, Verb
 from redrive.aws.services import FOLDERS
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.aws.wire.profiles import Profile
+from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DeliveryProfile, DocumentKind
 from redrive.model.errors import RedriveError
+
+_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake_case(operation: str) -> str:
+    """The name of the method for an operation: `get_sms_attributes` for `GetSMSAttributes`."""
+    return _WORD_ENDS.sub("_", operation).lower()
+
+
+def operations_of(service: str, *parts: object) -> dict[str, Verb]:
+    """Map the operations of a service to methods of these objects, called so in snake case, and to mappings' own.
+
+    Raises:
+        ValueError: Two parts have a method for the same operation.
+    """
+    verbs: dict[str, Verb] = {}
+    for part in parts:
+        if isinstance(part, Mapping):
+            verbs |= part
+    for operation in sorted(Service.load(service).operation_names):
+        name = snake_case(operation)
+        methods: list[Any] = [getattr(part, name) for part in parts if hasattr(part, name)]
+        if len(methods) + (operation in verbs) > 1:
+            raise ValueError(f"{service} {operation} has {len(methods)} methods {name}")
+        if methods:
+            verbs[operation] = methods[0]
+    return verbs
+
 
 Scopes = Callable[[Engine, Call, str, Structure], Awaitable[Iterable[ResourceScope]]]
 

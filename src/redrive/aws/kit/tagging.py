@@ -64,11 +64,7 @@ class Tagging:
     pages: Pages | None = None
 
     def read(self, tags: Any, *, of_stack: bool = False) -> dict[str, str]:
-        """The tags that a request gives; none where it gives nothing.
-
-        Args:
-            tags: As the request has them.
-            of_stack: A stack makes it, which may give keys that are reserved.
+        """The tags that a request gives; none where it gives nothing. A stack may give keys that are reserved.
 
         Raises:
             AwsError: The service's: a key stands twice or is reserved, or there are too many.

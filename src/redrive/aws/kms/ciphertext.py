@@ -42,16 +42,7 @@ def encrypt(
     context: Mapping[str, str],
     nonce: bytes,
 ) -> bytes:
-    """Encrypt under a key's material.
-
-    Args:
-        key: Whose ciphertext it becomes.
-        material: The generation.
-        content: Its 32 bytes.
-        plaintext: What is encrypted.
-        context: The encryption context.
-        nonce: 12 bytes, never used before with this material.
-    """
+    """Encrypt under 32 bytes of a key's material, with a nonce of 12 bytes that was never used with it before."""
     is_multi = key.id.startswith(_MULTI_REGION)
     digits = key.id.removeprefix(_MULTI_REGION).replace("-", "")
     head = _HEAD.pack(

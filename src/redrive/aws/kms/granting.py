@@ -1,12 +1,11 @@
-"""Grants: made, listed, retired and revoked."""
+"""Grants, permissions to use a key that need no policy: made, listed, retired and revoked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from redrive.access.policy import NOT_ALLOWED
 from redrive.aws.kit.call import Call
-from redrive.aws.kms import grants
-from redrive.aws.kms.access import KeyAccess, check_enabled
+from redrive.aws.kms.access import KeyAccess, check_enabled, covers, is_of
 from redrive.aws.kms.errors import PAGES, denied, dry_run, error, not_found, not_valid, unsupported
 from redrive.aws.kms.records import GRANT, Grant, KmsKey
 from redrive.aws.kms.specs import AGREES, ENCRYPTS, MACS, SIGNS
@@ -50,7 +49,7 @@ class Granting:
         parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
         new_grant = self._new_grant(call, key, params)
-        if parents and not any(grants.covers(parent, new_grant) for parent in parents):
+        if parents and not any(covers(parent, new_grant) for parent in parents):
             raise denied(call.principal.name, "kms:CreateGrant", key.arn, NOT_ALLOWED)
         if params.get("DryRun"):
             raise dry_run()
@@ -118,8 +117,8 @@ class Granting:
         grant = await self._grant_to_retire(call, params)
         if params.get("DryRun"):
             raise dry_run()
-        may = (grant.retirer and grants.is_of(grant.retirer, call)) or (
-            "RetireGrant" in grant.operations and grants.is_of(grant.grantee, call)
+        may = (grant.retirer and is_of(grant.retirer, call)) or (
+            "RetireGrant" in grant.operations and is_of(grant.grantee, call)
         )
         arn = _arn_of(grant)
         refusal = call.denial("kms:RetireGrant", [arn])

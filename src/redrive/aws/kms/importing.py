@@ -21,7 +21,7 @@ from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
-from redrive.aws.kms.new_material import CURVES, MAC_BYTES, new_private_key, written
+from redrive.aws.kms.private_keys import CURVES, MAC_BYTES, new_private_key, written
 from redrive.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Resource

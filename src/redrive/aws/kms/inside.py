@@ -5,14 +5,18 @@ No policy is asked: whoever brought the message, or gets it, was. But a key that
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.kms import ciphertext
 from redrive.aws.kms.access import KeyAccess, check_enabled
 from redrive.aws.kms.errors import bad_ciphertext, unreachable_key, wrong_usage
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
 from redrive.aws.kms.records import KmsKey
+from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock
+from redrive.model.attempt import Reason
 from redrive.model.names import ResourceName
 
 
@@ -40,14 +44,8 @@ class InsideUse:
     ) -> tuple[str, bytes, bytes]:
         """The ARN of the key, a new data key of 32 bytes, and the same encrypted.
 
-        Args:
-            account: Whose key an id or an alias means.
-            region: Where.
-            key_id: As requests name keys.
-            context: The encryption context.
-
         Raises:
-            AwsError: There is no such key, or it cannot be used.
+            AwsError: The account's region has no such key, or it cannot be used.
         """
         at = _At(account, region, self._clock.now())
         key = await self._access.find_key(at, key_id)
@@ -78,3 +76,26 @@ class InsideUse:
             if material.id.startswith(beginning):
                 return self._materials.opened(key, material)
         raise bad_ciphertext()
+
+
+class KeyParts(NamedTuple):
+    """The parts, which remember nothing besides documents."""
+
+    keyring: KeyRing
+    access: KeyAccess  # Lets callers use them
+    materials: Materials  # Opens their material
+    inside: InsideUse  # The server's own use
+
+
+def key_parts(engine: Engine, root: RootKey) -> KeyParts:
+    """Parts for keys among the engine's documents, their material wrapped by the root key."""
+    documents, runtime = engine.resources.documents, engine.runtime
+    materials = Materials(root, runtime)
+    keyring = KeyRing(documents, materials, runtime)
+
+    def is_throttled(arn: str) -> bool:
+        fault = engine.operations.fault_of(arn)
+        return fault is not None and fault.reason is Reason.THROTTLED
+
+    access = KeyAccess(keyring, documents, is_throttled)
+    return KeyParts(keyring, access, materials, InsideUse(keyring, access, materials, runtime.clock))

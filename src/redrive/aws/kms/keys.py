@@ -1,25 +1,110 @@
-"""Keys: made, described, switched on and off, and given up."""
+"""Keys: made, described, tagged, switched on and off, given up, and replicated in other regions of this server."""
 
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.kms import key_policies
-from redrive.aws.kms.access import KeyAccess
+from redrive.aws.kms.access import KeyAccess, check_enabled
 from redrive.aws.kms.errors import PAGES, error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.new_material import new_material
-from redrive.aws.kms.records import DAY_MS, PENDING_DELETION, PENDING_IMPORT, KmsKey, Material
-from redrive.aws.kms.rendering import metadata
-from redrive.aws.kms.specs import SPECS
-from redrive.aws.kms.tags import TAGS
+from redrive.aws.kms.private_keys import new_material
+from redrive.aws.kms.records import (
+    DAY_MS,
+    ENABLED,
+    KEY,
+    PENDING_DELETION,
+    PENDING_IMPORT,
+    KmsKey,
+    Material,
+    key_arn,
+)
+from redrive.aws.kms.specs import ALGORITHM_MEMBERS, SPECS, algorithms_of
 from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
 
+TAGS: Final = Tagging(
+    too_many=lambda: error("TagException", "Too many tags"),
+    duplicate=lambda: error("TagException", "Duplicate tag keys"),
+    reserved=lambda _: error("TagException", "Tags beginning with aws: are reserved"),
+    pair=("TagKey", "TagValue"),
+    list="ListResourceTags",
+    pages=replace(PAGES, size=50),
+)
 DELETION_DAYS: Final = 30
 _DELETION_DAYS_MIN: Final = 7
 _ORIGINS: Final = ("AWS_KMS", "EXTERNAL")
+
+
+class KeyTags:
+    """Keys, as `Tagging` labels them."""
+
+    def __init__(self, keyring: KeyRing, access: KeyAccess) -> None:
+        self._keyring = keyring
+        self._access = access
+
+    async def tags(self, request: TagRequest) -> Tags:
+        """See `Tagged.tags`."""
+        return (await self._access.managed(request.call, request.params["KeyId"], request.operation)).tags
+
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
+        """See `Tagged.retag`."""
+        key = await self._access.changeable(request.call, request.params["KeyId"], request.operation)
+        await self._keyring.change(key.name, lambda current: replace(current, tags=change(current.tags)))
+
+
+def metadata(key: KmsKey, now: int) -> Structure:
+    """`KeyMetadata` of a key at a moment (ms)."""
+    state = key.state(now)
+    description: Structure = {
+        "AWSAccountId": key.name.account,
+        "Arn": key.arn,
+        "CreationDate": key.created_at,
+        "CustomerMasterKeySpec": key.spec,
+        "Description": key.description,
+        "Enabled": state == ENABLED,
+        ALGORITHM_MEMBERS[key.usage]: list(algorithms_of(key.spec, key.usage)),
+        "KeyId": key.id,
+        "KeyManager": key.manager,
+        "KeySpec": key.spec,
+        "KeyState": state,
+        "KeyUsage": key.usage,
+        "MultiRegion": bool(key.primary_region),
+        "Origin": key.origin,
+    }
+    if key.symmetric and (key.materials or key.imported_id):
+        description["CurrentKeyMaterialId"] = key.current.id if key.materials else key.imported_id
+    if key.deletion_at is not None:
+        description["DeletionDate"] = key.deletion_at
+        description["PendingDeletionWindowInDays"] = key.deletion_days
+    if key.primary_region:
+        description["MultiRegionConfiguration"] = _multi_region(key)
+    if key.origin == "EXTERNAL" and key.materials:
+        description |= _expiration(key)
+    return description
+
+
+def _expiration(key: KmsKey) -> Structure:
+    expires_at = key.current.expires_at
+    if expires_at is None:
+        return {"ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE"}
+    return {"ExpirationModel": "KEY_MATERIAL_EXPIRES", "ValidTo": expires_at}
+
+
+def _multi_region(key: KmsKey) -> Structure:
+    is_primary = key.primary_region == key.name.region
+
+    def placed(region: str) -> Structure:
+        return {"Arn": key_arn(key.name._replace(region=region)), "Region": region}
+
+    return {
+        "MultiRegionKeyType": "PRIMARY" if is_primary else "REPLICA",
+        "PrimaryKey": placed(key.primary_region),
+        "ReplicaKeys": [placed(region) for region in key.replica_regions],
+    }
 
 
 class Keys:
@@ -152,3 +237,80 @@ def _origin(params: Structure) -> str:
     if origin not in _ORIGINS or params.get("CustomKeyStoreId") or params.get("XksKeyId"):
         raise unsupported("Redrive offers no custom key stores: a key's origin is AWS_KMS or EXTERNAL.")
     return origin
+
+
+class Replicating:
+    """Makes replicas, and makes one of them the primary."""
+
+    def __init__(self, access: KeyAccess, documents: Documents, materials: Materials) -> None:
+        self._access = access
+        self._documents = documents
+        self._materials = materials
+
+    async def replicate_key(self, call: Call, params: Structure) -> Structure:
+        key = await self._access.managed(call, params["KeyId"], "ReplicateKey")
+        check_enabled(key, call.now)
+        if key.primary_region != key.name.region:
+            raise unsupported(f"{key.arn} is not a multi-region primary key.")
+        if key.origin != "AWS_KMS":
+            raise unsupported("Redrive replicates keys with material of its own alone.")
+        region: str = params["ReplicaRegion"]
+        regions = tuple(sorted({*key.replica_regions, region}))
+        name = key.name._replace(region=region)
+        policy = params.get("Policy") or key_policies.default_policy(call.account)
+        replica = replace(
+            key,
+            name=name,
+            created_at=call.now,
+            policy=policy,
+            description=params.get("Description") or "",
+            replica_regions=regions,
+            tags=TAGS.read(params.get("Tags")),
+            materials=tuple(self._materials.copied(key, material, name) for material in key.materials),
+        )
+        if params.get("Policy"):
+            key_policies.check(
+                call, replica, policy, bypass=bool(params.get("BypassPolicyLockoutSafetyCheck"))
+            )
+
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(KEY, key.name.key)
+            if current is None or await draft.get(KEY, name.key) is not None or region == key.name.region:
+                text = f"A key {key.id} exists in {region} already"
+                raise error("AlreadyExistsException", text)
+            draft.put(KEY, name.key, replica)
+            await self._set_regions(draft, current, current.primary_region, regions, skip=region)
+
+        await self._documents.transact(decide)
+        answer = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
+        answer.pop("CurrentKeyMaterialId", None)  # the answer describes the replica as it is made
+        tags = {"ReplicaTags": params["Tags"]} if params.get("Tags") else {}
+        return {"ReplicaKeyMetadata": answer, "ReplicaPolicy": policy, **tags}
+
+    async def update_primary_region(self, call: Call, params: Structure) -> Structure:
+        key = await self._access.managed(call, params["KeyId"], "UpdatePrimaryRegion")
+        check_enabled(key, call.now)
+        region: str = params["PrimaryRegion"]
+        if key.primary_region != key.name.region or region not in key.replica_regions:
+            raise unsupported(f"{key.arn} is not a primary key with a replica in {region}.")
+
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(KEY, key.name.key)
+            if current is None or current.primary_region != key.name.region:
+                raise unsupported(f"{key.arn} is not a primary key any more.")
+            regions = tuple(sorted({*current.replica_regions, key.name.region} - {region}))
+            await self._set_regions(draft, current, region, regions)
+            draft.put(KEY, key.name.key, replace(current, primary_region=region, replica_regions=regions))
+
+        await self._documents.transact(decide)
+        return {}
+
+    async def _set_regions(
+        self, draft: Draft, key: KmsKey, primary: str, replicas: tuple[str, ...], skip: str = ""
+    ) -> None:
+        """Tell every key of the family where its primary and its replicas are."""
+        for region in {key.name.region, *key.replica_regions, *replicas, primary} - {skip}:
+            name = key.name._replace(region=region)
+            member = await draft.get(KEY, name.key)
+            if member is not None:
+                draft.put(KEY, name.key, replace(member, primary_region=primary, replica_regions=replicas))

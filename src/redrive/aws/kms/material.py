@@ -23,14 +23,7 @@ class Materials:
         self._rng = runtime.rng
 
     def new(self, name: ResourceName, content: bytes, now: int, **others: Any) -> Material:
-        """Material with this content, for the key of that name, in use from `now` (ms) on.
-
-        Args:
-            name: The key's.
-            content: Bytes that nobody else has.
-            now: ms.
-            others: Further attributes of `Material`.
-        """
+        """Material with this content, for the key of that name, in use from `now` (ms) on."""
         material_id = sha256(self._rng.randbytes(SYMMETRIC_BYTES)).hexdigest()
         return self.as_material(name, material_id, content, now, **others)
 

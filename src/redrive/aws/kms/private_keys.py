@@ -1,4 +1,4 @@
-"""RSA and elliptic curves: encryption, signatures, public keys."""
+"""RSA and elliptic curves: new private keys, encryption, signatures, public keys."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,17 +10,60 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     load_der_private_key,
     load_der_public_key,
 )
 
+from redrive.aws.kit.offloading import offload
 from redrive.aws.kms.errors import bad_ciphertext, not_valid
+from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
 
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+CURVES: Final[Mapping[str, Callable[[], ec.EllipticCurve]]] = {
+    "ECC_NIST_P256": ec.SECP256R1,
+    "ECC_NIST_P384": ec.SECP384R1,
+    "ECC_NIST_P521": ec.SECP521R1,
+    "ECC_SECG_P256K1": ec.SECP256K1,
+}
+#: As long as the digest, which is what RFC 2104 recommends.
+MAC_BYTES: Final = {"HMAC_224": 28, "HMAC_256": 32, "HMAC_384": 48, "HMAC_512": 64}
+_PUBLIC_EXPONENT: Final = 65_537
 _EXPONENT_END: Final = 1 << 64
 _Digest = Callable[[], hashes.HashAlgorithm]
 _OAEP: Final[Mapping[str, _Digest]] = {"RSAES_OAEP_SHA_1": hashes.SHA1, "RSAES_OAEP_SHA_256": hashes.SHA256}
 _DIGESTS: Final[Mapping[str, _Digest]] = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}
+#: Of the digest of each; the padding takes twice as much, and two bytes (RFC 8017, 7.1.1).
+_OAEP_DIGEST_BYTES: Final = {"RSAES_OAEP_SHA_1": 20, "RSAES_OAEP_SHA_256": 32}
+
+
+async def new_material(spec: str, materials: Materials, account: str) -> bytes:
+    """The bytes of a new key: of symmetric ones themselves, of private ones in PKCS #8."""
+    if spec in MAC_BYTES:
+        return materials.random_bytes(MAC_BYTES[spec])
+    if spec == "SYMMETRIC_DEFAULT":
+        return materials.random_bytes(SYMMETRIC_BYTES)
+    return written(await new_private_key(spec, account))
+
+
+async def new_private_key(spec: str, account: str) -> PrivateKey:
+    """A private key. One of RSA takes up to a second of a processor, beside the event loop, one at a time for an account.
+
+    Raises:
+        AwsError: Too much of the account's work waits already.
+    """
+    if spec in CURVES:
+        return ec.generate_private_key(CURVES[spec]())
+    bits = int(spec.removeprefix("RSA_"))
+    return await offload(account, lambda: rsa.generate_private_key(_PUBLIC_EXPONENT, bits))
+
+
+def written(private_key: PrivateKey) -> bytes:
+    """A private key in PKCS #8, DER."""
+    return private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
 def loaded(content: bytes) -> PrivateKeyTypes:
@@ -47,10 +90,6 @@ def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
         and all(d * e % (prime - 1) == 1 and pow(2, prime - 1, prime) == 1 for prime in (p, q))
         and (numbers.dmp1, numbers.dmq1, numbers.iqmp * q % p) == (d % (p - 1), d % (q - 1), 1)
     )
-
-
-#: Of the digest of each; the padding takes twice as much, and two bytes (RFC 8017, 7.1.1).
-_OAEP_DIGEST_BYTES: Final = {"RSAES_OAEP_SHA_1": 20, "RSAES_OAEP_SHA_256": 32}
 
 
 def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
@@ -82,13 +121,7 @@ def decrypt(content: bytes, algorithm: str, blob: bytes) -> bytes:
 
 
 def sign(content: bytes, algorithm: str, message: bytes, *, is_digest: bool) -> bytes:
-    """A signature.
-
-    Args:
-        content: The private key (PKCS #8).
-        algorithm: One that the key has.
-        message: What is signed.
-        is_digest: It is the message's digest.
+    """A signature by a private key (PKCS #8), of a message or of its digest.
 
     Raises:
         AwsError: `ValidationException`: it is not as long as the algorithm's digests.

@@ -5,10 +5,8 @@ from typing import Final, Protocol
 
 from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.gateway.host import Host
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
-from redrive.aws.kit.service import AwsService
+from redrive.aws.kit.call import WHOLE_SERVICE, Call, ResourceScope, Verb
+from redrive.aws.kit.service import AwsService, operations_of
 from redrive.aws.kms.errors import translated
 from redrive.aws.kms.records import ALIAS, GRANT, KEY, alias_arn
 from redrive.aws.wire.profiles import JSON, Profile, in_order
@@ -42,13 +40,11 @@ def _operations(host: KeyHost) -> Mapping[str, Verb]:
     from redrive.aws.kms.encrypting import Encrypting
     from redrive.aws.kms.granting import Granting
     from redrive.aws.kms.importing import Importing
+    from redrive.aws.kms.inside import key_parts
     from redrive.aws.kms.key_policies import KeyPolicies
-    from redrive.aws.kms.keys import Keys
-    from redrive.aws.kms.parts import key_parts
-    from redrive.aws.kms.replicating import Replicating
+    from redrive.aws.kms.keys import TAGS, Keys, KeyTags, Replicating
     from redrive.aws.kms.rotation import Rotation
     from redrive.aws.kms.signing import Signing
-    from redrive.aws.kms.tags import TAGS, KeyTags
 
     documents, root = host.engine.resources.documents, host.root_key
     keyring, access, materials, _ = key_parts(host.engine, root)

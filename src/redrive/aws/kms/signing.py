@@ -9,7 +9,7 @@ from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.encrypting import check_dry_run, check_no_recipient, checked_context
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.new_material import new_private_key, written
+from redrive.aws.kms.private_keys import new_private_key, written
 from redrive.aws.kms.records import KmsKey
 from redrive.aws.kms.specs import (
     AGREES,

@@ -4,22 +4,22 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.aws.gateway.host import Host
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
+from redrive.aws.kit.call import WHOLE_SERVICE, Call, ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.documents.errors import translated
 from redrive.aws.lambda_.documents.layer_records import LAYER, LAYER_VERSION, read_layer
-from redrive.aws.lambda_.documents.mapping import MAPPING
 from redrive.aws.lambda_.documents.records import (
     ALIAS,
     EVENTS,
     FUNCTION,
+    FUNCTION_URL,
+    MAPPING,
     PROVISIONED,
+    URLS,
     VERSION,
 )
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, URLS
 from redrive.aws.lambda_.functions.downloads import PATH
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
 from redrive.aws.wire.shapes import Raw, Structure

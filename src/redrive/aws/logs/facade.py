@@ -5,21 +5,17 @@ from collections.abc import Mapping, Sequence
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import Rounds
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import Facades, OfferedService
-from redrive.aws.logs.destinations import DeliveryStreams, Functions, LogDestination
+from redrive.aws.kit.service import Facades, OfferedService, operations_of
+from redrive.aws.logs.destinations import DeliveryStreams, Functions, LogDestination, SubscribedEndpoint
+from redrive.aws.logs.events import LogReader, PutEventOperations
 from redrive.aws.logs.filters import MetricFilters
-from redrive.aws.logs.groups import LogGroupOperations
+from redrive.aws.logs.groups import LogGroupOperations, LogStreamOperations
 from redrive.aws.logs.live_tails import LiveTails
 from redrive.aws.logs.places import LogPlaces, Settle, StreamNames
-from redrive.aws.logs.putting import PutEventOperations
 from redrive.aws.logs.querying import Querying
-from redrive.aws.logs.reading import LogReader
 from redrive.aws.logs.records import METRIC_FILTER, SUBSCRIPTION_FILTER
 from redrive.aws.logs.resource_policies import ResourcePolicies
 from redrive.aws.logs.service import SERVICE
-from redrive.aws.logs.streams import LogStreamOperations
-from redrive.aws.logs.subscribed import SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SubscriptionFilters
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
@@ -38,28 +34,16 @@ class Logs(OfferedService):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Engine,  # not open yet
         store: NodeStore,
-        settle: Settle,
-        services: Facades,
+        settle: Settle,  # lets what this node has logged arrive in the store, so that whoever reads sees it
+        services: Facades,  # those that are added later are found as well
         identities: Identities,
         rounds: Rounds,
         *,
-        leaps: bool,
+        leaps: bool,  # the clock is a simulated one
         open_functions: bool,
     ) -> None:
-        """Speak for this store.
-
-        Args:
-            engine: Where groups and streams are, and what brings events to functions; not open yet.
-            store: Where events are.
-            settle: Flushes this node's log events to the store before a read.
-            services: Where functions and delivery streams are; those that are added later are found as well.
-            identities: Where roles are.
-            rounds: Counts the runs of functions that events lead to.
-            leaps: Whether the clock leaps, as a simulated one does.
-            open_functions: See `Functions`.
-        """
         self._documents = engine.resources.documents
         places = LogPlaces(self._documents)
         calls = InnerCalls(services, engine.runtime)
@@ -93,11 +77,7 @@ class Logs(OfferedService):
         )
 
     async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
-        """Write events down with what they lead to: callers' own, and those of whoever else writes to groups.
-
-        Args:
-            events: Of streams that there are.
-            streams: The names of those streams.
+        """Write events of streams down with what they lead to: callers' own, and those of whoever else writes to groups.
 
         Raises:
             StoreUnavailable: Nobody knows whether they are on disk.

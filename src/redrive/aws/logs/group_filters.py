@@ -45,16 +45,8 @@ class GroupFilters(Generic[F]):
     """The filters of one kind."""
 
     def __init__(self, kind: DocumentKind[F], noun: str, filters_max: int, places: LogPlaces) -> None:
-        """Keep them among the documents of these places.
-
-        Args:
-            kind: The kind.
-            noun: What a refusal calls a filter.
-            filters_max: The most that a group has.
-            places: The groups.
-        """
         self._kind = kind
-        self._noun = noun
+        self._noun = noun  # what a refusal calls a filter
         self._filters_max = filters_max
         self._places = places
         self._documents: Documents = places.documents

@@ -1,7 +1,7 @@
-"""Log groups: made, described, kept for so long, tagged, deleted."""
+"""Log groups: made, described, kept for so long, tagged, deleted; and their streams."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.aws.wire.violations import Violation, ViolationKind
 from redrive.engine.ports import NodeStore
 from redrive.model.errors import NotFound
-from redrive.model.log import LogGroup
+from redrive.model.log import END_OF_TIME, LogGroup, LogSpan, LogStream
 from redrive.model.names import ResourceName
 
 _TAGS: Final = Tagging(
@@ -42,6 +42,7 @@ RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
+_EVENTS_PER_DROP = 1_000  # about 5 ms of the store's time
 
 
 class LogGroupOperations:
@@ -195,4 +196,70 @@ def _as_structure(group: LogGroup, stored_bytes: int, filters: int) -> Structure
         "logGroupClass": _CLASS,
         "logGroupArn": arn,
         "deletionProtectionEnabled": False,
+    }
+
+
+class LogStreamOperations:
+    """Creates, finds and deletes streams."""
+
+    def __init__(self, store: NodeStore, places: LogPlaces, settle: Settle) -> None:
+        """Do it to these places of that store; see `Logs` for `settle`."""
+        self._store = store
+        self._places = places
+        self._settle = settle
+
+    async def create_log_stream(self, call: Call, params: Structure) -> Structure:
+        name = names.group_name(call, params["logGroupName"])
+        await self._places.add_stream(name, params["logStreamName"], await self._store.new_id(), call.now)
+        return {}
+
+    async def delete_log_stream(self, call: Call, params: Structure) -> Structure:
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
+        stream = await self._places.stream(group, params["logStreamName"])
+        while await self._store.drop_events(group.id, stream.id, END_OF_TIME, _EVENTS_PER_DROP):
+            pass
+        await self._places.remove_stream(stream)
+        return {}
+
+    async def describe_log_streams(self, call: Call, params: Structure) -> Structure:
+        by_time = params.get("orderBy") == "LastEventTime"
+        prefix: str = params.get("logStreamNamePrefix") or ""
+        if by_time and prefix:
+            raise invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
+        await self._settle()
+        group = await self._places.group(names.named_group(call, params))
+        streams = await self._places.streams(group, prefix)
+        descending = bool(params.get("descending"))
+        spans = await self._spans(group, streams) if by_time else {}
+
+        def order_key(stream: LogStream) -> str:
+            return f"{_last_at(spans, stream):020}/{stream.name}"
+
+        ordered = sorted(streams, key=order_key, reverse=descending)
+        page, answer = PAGES.cut("DescribeLogStreams", params, ordered, order_key, descending=descending)
+        spans = spans or await self._spans(group, page)
+        return {
+            "logStreams": [_stream_description(group, stream, spans.get(stream.id)) for stream in page],
+            **answer,
+        }
+
+    async def _spans(self, group: LogGroup, streams: Sequence[LogStream]) -> Mapping[int, LogSpan]:
+        return await self._store.log_spans(group.id, [stream.id for stream in streams])
+
+
+def _last_at(spans: Mapping[int, LogSpan], stream: LogStream) -> int:
+    span = spans.get(stream.id)
+    return 0 if span is None else span.last_at
+
+
+def _stream_description(group: LogGroup, stream: LogStream, span: LogSpan | None) -> Structure:
+    first_at, last_at, ingested_at = span or (None, None, None)
+    return {
+        "logStreamName": stream.name,
+        "creationTime": stream.created_at,
+        "firstEventTimestamp": first_at,
+        "lastEventTimestamp": last_at,
+        "lastIngestionTime": ingested_at,
+        "arn": names.stream_arn(group, stream),
+        "storedBytes": 0,  # as CloudWatch Logs reports for every stream since June 2019
     }

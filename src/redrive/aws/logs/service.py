@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.gateway.owed_calls import owed_profiles
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope, resource_part, values_of
+from redrive.aws.kit.call import Call, ResourceScope, resource_part, values_of
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.logs.errors import translated
 from redrive.aws.logs.places import GROUP, STREAM

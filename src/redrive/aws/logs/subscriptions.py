@@ -9,10 +9,9 @@ from redrive.aws.gateway.owed_calls import backlog_in
 from redrive.aws.gateway.rounds import ROUNDS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
-from redrive.aws.logs.destinations import LogDestination, destination_of
+from redrive.aws.logs.destinations import Forwarded, LogDestination, destination_of
 from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import read_pattern
-from redrive.aws.logs.forwarded import Forwarded
 from redrive.aws.logs.group_filters import GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces, StreamNames
 from redrive.aws.logs.records import (
@@ -45,16 +44,8 @@ class SubscriptionFilters:
         engine: Engine,
         store: TelemetryStore,
         places: LogPlaces,
-        destinations: Mapping[str, LogDestination],
+        destinations: Mapping[str, LogDestination],  # by the service in their ARNs
     ) -> None:
-        """Owe events by this engine.
-
-        Args:
-            engine: What delivers them.
-            store: Where events are.
-            places: The groups.
-            destinations: Where they go, by the service in their ARNs.
-        """
         self._engine = engine
         self._store = store
         self._places = places

@@ -3,12 +3,12 @@
 Deployment tools ask for all of these of each bucket before they change anything.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from redrive.aws.kit.call import Call
-from redrive.aws.s3.documents.access import BucketAccess
-from redrive.aws.s3.documents.bucket_policies import check_policy, is_public
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.s3.documents.access import BucketAccess, check_policy, is_public
 from redrive.aws.s3.documents.errors import denied, error
 from redrive.aws.s3.documents.records import Bucket
 from redrive.aws.s3.tag_sets import BUCKET_TAGS, bucket_tags
@@ -16,6 +16,42 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 
 _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+#: Of operations the actions that they need, and what S3 answers: of versioning, that it was never enabled.
+_UNSET: Final[Mapping[str, tuple[str, Structure]]] = {
+    "GetBucketVersioning": ("GetBucketVersioning", {}),
+    "GetBucketLogging": ("GetBucketLogging", {}),
+    "GetBucketAccelerateConfiguration": ("GetAccelerateConfiguration", {}),
+    "GetBucketRequestPayment": ("GetBucketRequestPayment", {"Payer": "BucketOwner"}),
+}
+#: Of operations the actions that they need, and the code and text of S3's refusal.
+_ABSENT: Final = {
+    "GetBucketCors": ("GetBucketCORS", "NoSuchCORSConfiguration", "The CORS configuration does not exist"),
+    "GetBucketWebsite": (
+        "GetBucketWebsite",
+        "NoSuchWebsiteConfiguration",
+        "The specified bucket does not have a website configuration",
+    ),
+    "GetBucketLifecycleConfiguration": (
+        "GetLifecycleConfiguration",
+        "NoSuchLifecycleConfiguration",
+        "The lifecycle configuration does not exist",
+    ),
+    "GetBucketReplication": (
+        "GetReplicationConfiguration",
+        "ReplicationConfigurationNotFoundError",
+        "The replication configuration was not found",
+    ),
+    "GetBucketEncryption": (
+        "GetEncryptionConfiguration",
+        "ServerSideEncryptionConfigurationNotFoundError",
+        "The server side encryption configuration was not found",
+    ),
+    "GetObjectLockConfiguration": (
+        "GetBucketObjectLockConfiguration",
+        "ObjectLockConfigurationNotFoundError",
+        "Object Lock configuration does not exist for this bucket",
+    ),
+}
 
 
 class BucketSettings:
@@ -94,64 +130,26 @@ class BucketSettings:
         return {"OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}}
 
 
-class AbsentSettings:
+def absent_settings(access: BucketAccess) -> dict[str, Verb]:
     """The operations that show settings which no bucket has here: as S3 answers of a bucket without them."""
 
-    def __init__(self, access: BucketAccess) -> None:
-        self._access = access
+    def shows(action: str, answer: Structure) -> Verb:
+        async def show(call: Call, params: Structure) -> Structure:
+            await access.bucket(call, params, action)
+            return dict(answer)
 
-    async def get_bucket_versioning(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketVersioning.html: it was never enabled."""
-        await self._access.bucket(call, params, "GetBucketVersioning")
-        return {}
+        return show
 
-    async def get_bucket_logging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLogging.html: nothing is logged."""
-        await self._access.bucket(call, params, "GetBucketLogging")
-        return {}
+    def refuses(action: str, code: str, text: str) -> Verb:
+        async def refuse(call: Call, params: Structure) -> Structure:
+            raise _absent(code, text, await access.bucket(call, params, action))
 
-    async def get_bucket_accelerate_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAccelerateConfiguration.html: it was never set."""
-        await self._access.bucket(call, params, "GetAccelerateConfiguration")
-        return {}
+        return refuse
 
-    async def get_bucket_request_payment(self, call: Call, params: Structure) -> Structure:
-        await self._access.bucket(call, params, "GetBucketRequestPayment")
-        return {"Payer": "BucketOwner"}
-
-    async def get_bucket_cors(self, call: Call, params: Structure) -> Structure:
-        text = "The CORS configuration does not exist"
-        return await self._none(call, params, "GetBucketCORS", "NoSuchCORSConfiguration", text)
-
-    async def get_bucket_website(self, call: Call, params: Structure) -> Structure:
-        text = "The specified bucket does not have a website configuration"
-        return await self._none(call, params, "GetBucketWebsite", "NoSuchWebsiteConfiguration", text)
-
-    async def get_bucket_lifecycle_configuration(self, call: Call, params: Structure) -> Structure:
-        text = "The lifecycle configuration does not exist"
-        return await self._none(
-            call, params, "GetLifecycleConfiguration", "NoSuchLifecycleConfiguration", text
-        )
-
-    async def get_bucket_replication(self, call: Call, params: Structure) -> Structure:
-        text = "The replication configuration was not found"
-        return await self._none(
-            call, params, "GetReplicationConfiguration", "ReplicationConfigurationNotFoundError", text
-        )
-
-    async def get_bucket_encryption(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketEncryption.html: contents lie as they came."""
-        text = "The server side encryption configuration was not found"
-        code = "ServerSideEncryptionConfigurationNotFoundError"
-        return await self._none(call, params, "GetEncryptionConfiguration", code, text)
-
-    async def get_object_lock_configuration(self, call: Call, params: Structure) -> Structure:
-        text = "Object Lock configuration does not exist for this bucket"
-        code = "ObjectLockConfigurationNotFoundError"
-        return await self._none(call, params, "GetBucketObjectLockConfiguration", code, text)
-
-    async def _none(self, call: Call, params: Structure, action: str, code: str, text: str) -> Structure:
-        raise _absent(code, text, await self._access.bucket(call, params, action))
+    return {
+        **{operation: shows(*answer) for operation, answer in _UNSET.items()},
+        **{operation: refuses(*refusal) for operation, refusal in _ABSENT.items()},
+    }
 
 
 def _policy_of(bucket: Bucket) -> str:

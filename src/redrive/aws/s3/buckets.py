@@ -1,10 +1,9 @@
 """Buckets: made, found, listed and removed."""
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.access import BucketAccess, check_bucket
 from redrive.aws.s3.documents.contents import Contents
 from redrive.aws.s3.documents.errors import PAGES, error, no_bucket
-from redrive.aws.s3.documents.names import check_bucket
 from redrive.aws.s3.documents.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -3,8 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
+from redrive.aws.s3.documents.access import unquoted
 from redrive.aws.s3.documents.errors import error, unmet
-from redrive.aws.s3.documents.names import unquoted
 from redrive.aws.s3.documents.records import ObjectRecord
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -10,10 +10,15 @@ from urllib.parse import unquote_to_bytes
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.checksums import FULL_OBJECT
 from redrive.aws.s3.conditions import ByteRange, check_copied
-from redrive.aws.s3.documents.access import BucketAccess
-from redrive.aws.s3.documents.errors import error, invalid, no_key, too_large
-from redrive.aws.s3.documents.names import check_key
-from redrive.aws.s3.documents.quotas import ANSWER_BYTES_MAX, COPY_BYTES_MAX
+from redrive.aws.s3.documents.access import BucketAccess, check_key
+from redrive.aws.s3.documents.errors import (
+    ANSWER_BYTES_MAX,
+    COPY_BYTES_MAX,
+    error,
+    invalid,
+    no_key,
+    too_large,
+)
 from redrive.aws.s3.documents.records import ObjectRecord, Segment
 from redrive.aws.s3.objects import Objects, headers_of, metadata_of
 from redrive.aws.wire.shapes import Structure

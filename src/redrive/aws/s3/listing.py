@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.documents.access import BucketAccess
-from redrive.aws.s3.documents.errors import PAGES, invalid
-from redrive.aws.s3.documents.quotas import LISTED_MAX
+from redrive.aws.s3.documents.errors import LISTED_MAX, PAGES, invalid
 from redrive.aws.s3.documents.records import (
     OBJECT,
     UPLOAD,

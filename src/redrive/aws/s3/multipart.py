@@ -7,10 +7,17 @@ from dataclasses import replace
 from redrive.aws.kit.call import Call
 from redrive.aws.s3 import checksums
 from redrive.aws.s3.copying import CopySources
-from redrive.aws.s3.documents.access import BucketAccess
-from redrive.aws.s3.documents.errors import error, invalid, no_bucket, no_upload, unmet
-from redrive.aws.s3.documents.names import check_key, unquoted
-from redrive.aws.s3.documents.quotas import LISTED_MAX, PART_BYTES_MIN, PARTS_MAX
+from redrive.aws.s3.documents.access import BucketAccess, check_key, unquoted
+from redrive.aws.s3.documents.errors import (
+    LISTED_MAX,
+    PART_BYTES_MIN,
+    PARTS_MAX,
+    error,
+    invalid,
+    no_bucket,
+    no_upload,
+    unmet,
+)
 from redrive.aws.s3.documents.records import (
     BUCKET,
     PART,

@@ -10,15 +10,20 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.checksums import verified
 from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable, span_of
-from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.access import BucketAccess, check_key
 from redrive.aws.s3.documents.contents import Contents
-from redrive.aws.s3.documents.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
-from redrive.aws.s3.documents.names import check_key
-from redrive.aws.s3.documents.quotas import (
+from redrive.aws.s3.documents.errors import (
     ANSWER_BYTES_MAX,
     CONTENT_BYTES_MAX,
     DELETED_AT_ONCE_MAX,
     METADATA_BYTES_MAX,
+    aborted,
+    error,
+    invalid,
+    no_bucket,
+    no_key,
+    no_upload,
+    too_large,
 )
 from redrive.aws.s3.documents.records import (
     BUCKET,
@@ -139,14 +144,7 @@ class Objects:
             await self.contents.remove(removed.blobs)
 
     async def tag(self, call: Call, event: str, bucket: Bucket, key: str, tags: Mapping[str, str]) -> None:
-        """Give an object that is there other tags.
-
-        Args:
-            call: The request.
-            event: The name of what it does: `Put` or `Delete`.
-            bucket: Where the object is.
-            key: Of the object.
-            tags: By their keys.
+        """Give an object that is there other tags; `event` is `Put` or `Delete`.
 
         Raises:
             AwsError: `NoSuchBucket`, `NoSuchKey`.

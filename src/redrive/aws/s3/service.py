@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from redrive.aws.gateway.owed_calls import owed_profiles
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.s3.documents.errors import translated
 from redrive.aws.s3.documents.records import BUCKET, DIALECT, OBJECT, PART, TO_DESTINATION, UPLOAD

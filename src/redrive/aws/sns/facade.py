@@ -10,8 +10,7 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.attributes import ROLE_ARN
 from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import OfferedService
+from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.aws.sns.confirmations import Confirmations
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.limits import FILTERS_MAX

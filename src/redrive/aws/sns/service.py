@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
+from redrive.aws.kit.call import WHOLE_SERVICE, Call, ResourceScope, values_of
 from redrive.aws.kit.service import AwsService
 from redrive.aws.sns.confirmations import QUESTION
 from redrive.aws.sns.documents import names

@@ -3,8 +3,7 @@
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Presenters
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import OfferedService
+from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.permissions import QueuePermissions

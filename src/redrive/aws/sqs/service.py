@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, ResourceScope
 from redrive.aws.kit.service import AwsService
 from redrive.aws.sqs import query_names
 from redrive.aws.sqs.errors import translated

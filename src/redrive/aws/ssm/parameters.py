@@ -1,25 +1,35 @@
-"""Operations on parameters."""
+"""Operations on parameters, and on their tags, which deployment tools read of each parameter that they keep."""
 
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
 import re2
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.ssm.errors import PAGES, error, invalid, not_found
 from redrive.aws.ssm.records import PARAMETER, VERSIONS_KEPT, Parameter, parameter_key, plain_name
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
 
 PARAMETERS_MAX: Final = 10_000  # of an account's region
 VALUE_BYTES_MAX: Final = 8192  # of the advanced tier, which is not told from the standard one
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-/]{1,1011}")
 _RESERVED: Final = re.compile(r"/?(?:aws|ssm)", re.IGNORECASE)
 _TYPES: Final = ("String", "StringList", "SecureString")
+_PARAMETER: Final = "Parameter"
+TAGS: Final = Tagging(
+    too_many=lambda: error("TooManyTagsError", "A parameter has at most 50 tags."),
+    add="AddTagsToResource",
+    remove="RemoveTagsFromResource",
+    listed="TagList",
+)
 
 
 class ParameterOperations:
@@ -223,3 +233,38 @@ def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
     if option == "BeginsWith":
         return any(attribute.startswith(value) for value in values)
     return any(value in attribute for value in values) if option == "Contains" else attribute in values
+
+
+class ParameterTags:
+    """Parameters, as `Tagging` labels them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._documents = engine.resources.documents
+
+    async def tags(self, request: TagRequest) -> Tags:
+        """See `Tagged.tags`."""
+        parameter = await self._documents.get(PARAMETER, _key(request.call, request.params))
+        if parameter is None:
+            raise _absent(request.params)
+        return parameter.tags
+
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
+        """See `Tagged.retag`."""
+        try:
+            await self._documents.update(
+                PARAMETER,
+                _key(request.call, request.params),
+                lambda current: replace(current, tags=change(current.tags)),
+            )
+        except NotFound:
+            raise _absent(request.params) from None
+
+
+def _key(call: Call, params: Structure) -> str:
+    if params["ResourceType"] != _PARAMETER:
+        raise error("InvalidResourceType", "The resource type is not valid.")
+    return parameter_key(call.account, call.region, plain_name(params["ResourceId"]))
+
+
+def _absent(params: Structure) -> Exception:
+    return error("InvalidResourceId", f'The resource ID "{params["ResourceId"]}" is not valid.')

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.aws.gateway.host import Host
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope, values_of
-from redrive.aws.kit.service import AwsService
+from redrive.aws.kit.call import Call, ResourceScope, Verb, values_of
+from redrive.aws.kit.service import AwsService, operations_of
 from redrive.aws.ssm.errors import translated
 from redrive.aws.ssm.records import PARAMETER, plain_name
 from redrive.aws.wire.profiles import JSON, Profile
@@ -29,8 +27,7 @@ async def _scopes(_: Engine, call: Call, _operation: str, params: Structure) -> 
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:
-    from redrive.aws.ssm.parameters import ParameterOperations
-    from redrive.aws.ssm.tags import TAGS, ParameterTags
+    from redrive.aws.ssm.parameters import TAGS, ParameterOperations, ParameterTags
 
     return operations_of("ssm", ParameterOperations(host.engine), TAGS.operations(ParameterTags(host.engine)))
 

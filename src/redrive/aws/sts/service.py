@@ -4,10 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.aws.gateway.host import Host
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.kit.service import AwsService
+from redrive.aws.kit.call import Call, ResourceScope, Verb
+from redrive.aws.kit.service import AwsService, operations_of
 from redrive.aws.sts.errors import translated
 from redrive.aws.wire.profiles import QUERY, Profile
 from redrive.aws.wire.shapes import Structure
@@ -26,8 +24,7 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:
-    from redrive.aws.sts.assuming import Assuming
-    from redrive.aws.sts.identifying import Identifying
+    from redrive.aws.sts.sessions import Assuming, Identifying
 
     documents = host.engine.resources.documents
     return operations_of("sts", Identifying(host.sessions, documents), Assuming(host.sessions))

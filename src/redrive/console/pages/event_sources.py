@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.documents.records import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.invocations.metrics import BATCHES, FAILED, FAILED_IN_PART, SUCCEEDED, batch_series
-from redrive.aws.lambda_.mappings.filter import MappingFilter
+from redrive.aws.lambda_.mappings.batches import MappingFilter
 from redrive.console import json_text, links
 from redrive.console.commands import aws_command
 from redrive.console.hour import Hour, last_hour

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from redrive.aws.lambda_.documents.backlogs import DIALECT, INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE
+from redrive.aws.logs.events import read_events
 from redrive.aws.logs.places import LogPlaces
-from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import links
 from redrive.console.commands import aws_command

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from redrive.aws.logs.events import read_events
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.places import LogPlaces
-from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 from redrive.aws.gateway.inner_calls import path_of
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope, resource_part
+from redrive.aws.kit.call import Call, ResourceScope, resource_part
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 

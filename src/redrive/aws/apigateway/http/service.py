@@ -7,10 +7,8 @@ from redrive.aws.apigateway.control.errors import translated
 from redrive.aws.apigateway.control.records import HTTP_API
 from redrive.aws.apigateway.control.scopes import path_scopes
 from redrive.aws.gateway.host import Host
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.kit.service import AwsService
+from redrive.aws.kit.call import Call, ResourceScope, Verb
+from redrive.aws.kit.service import AwsService, operations_of
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -19,7 +19,7 @@ from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
 from redrive.aws.apigateway.rest.kinds import RESOURCES
 from redrive.aws.apigateway.rest.resources import with_resource
-from redrive.aws.kit.nesting import is_nested_deeper
+from redrive.aws.kit.json_cursor import is_nested_deeper
 
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)
 """The errors of a reader that meets a text where an object has to be, and the like."""

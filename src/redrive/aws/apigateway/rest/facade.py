@@ -14,8 +14,7 @@ from redrive.aws.apigateway.rest.service import SERVICE
 from redrive.aws.apigateway.rest.stages import DeploymentOperations, StageOperations
 from redrive.aws.apigateway.rest.tags import TAGS, ApiTags, GatewayAccountOperations
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.service import OfferedService
+from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.engine.engine import Engine
 
 

@@ -16,8 +16,7 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.control.scopes import path_scopes
 from redrive.aws.apigateway.control.targets import URLS
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.call import Call, ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
 from redrive.aws.wire.shapes import Structure

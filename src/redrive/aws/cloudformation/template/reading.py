@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
-from redrive.aws.kit.nesting import is_nested_deeper
+from redrive.aws.kit.json_cursor import is_nested_deeper
 from redrive.model.budget import CHARS_PER_STEP
 
 VALUES_MAX: Final = 100_000

@@ -1,19 +1,23 @@
-"""Composite alarms: brought to the state that their rules have, whenever an alarm in them changes, and each minute."""
+"""Composite alarms: brought to the state that their rules have, whenever an alarm in them changes, and each minute.
+
+While another alarm, its suppressor, is in ALARM, a composite alarm keeps its actions back. It waits for that for a
+while before it acts, and for a while after it ended. An action that is kept back is taken in the end if the alarm's
+state still is another than the last that was told. Source: CloudWatch user guide, "Composite alarm action suppression".
+Periods end at the evaluation after them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.backlog import owe_in
-from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.definition import check_actions
-from redrive.aws.cloudwatch.alarms.mail import people_moment
+from redrive.aws.cloudwatch.alarms.delivering import owe_in
+from redrive.aws.cloudwatch.alarms.notification import people_moment
 from redrive.aws.cloudwatch.alarms.operations import put_in, resource_name, tags_of
 from redrive.aws.cloudwatch.alarms.reasons import INITIAL, data_moment
-from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm
-from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
+from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm, StateChange
 from redrive.aws.cloudwatch.alarms.rule import (
     RuleError,
     RuleNode,
@@ -23,8 +27,8 @@ from redrive.aws.cloudwatch.alarms.rule import (
     leaves,
     read_rule,
 )
-from redrive.aws.cloudwatch.alarms.suppression import BY_ALARM, Next, Suppression, Suppressor, follow
 from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
+from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -32,6 +36,9 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
 
+BY_ALARM: Final = "Alarm"
+BY_WAIT: Final = "WaitPeriod"
+BY_EXTENSION: Final = "ExtensionPeriod"
 _SUPPRESSOR: Final = "ActionsSuppressor"
 _WAIT: Final = "ActionsSuppressorWaitPeriod"
 _EXTENSION: Final = "ActionsSuppressorExtensionPeriod"
@@ -41,17 +48,55 @@ _KEPT: Final = (
 )
 
 
+class Suppression(NamedTuple):
+    """The reason why a composite alarm keeps its actions back."""
+
+    by: str  # BY_ALARM, BY_WAIT or BY_EXTENSION
+    told: str  # The state that was announced last
+    until: int | None = None  # When the period ends (ms); None: with the other alarm
+
+
+class Suppressor(NamedTuple):
+    """The other alarm."""
+
+    on: bool  # It is in ALARM
+    wait_ms: int  # How long it is waited for
+    extension_ms: int  # How long after it
+
+
+class Next(NamedTuple):
+    """The suppression from now on, and whether the actions of the alarm's state are taken now."""
+
+    suppression: Suppression | None
+    acts: bool
+
+
+def follow(current: Suppression | None, before: str, state: str, suppressor: Suppressor, now: int) -> Next:
+    """The next suppression, of an alarm that was in one state and is in another from now on."""
+    if current is None:
+        return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
+    if suppressor.on:
+        return Next(Suppression(BY_ALARM, current.told), acts=False)
+    if current.by == BY_ALARM and suppressor.extension_ms:
+        return Next(Suppression(BY_EXTENSION, current.told, now + suppressor.extension_ms), acts=False)
+    waits_in_vain = current.by == BY_WAIT and state == current.told
+    if not waits_in_vain and current.until is not None and now < current.until:
+        return Next(current, acts=False)
+    return Next(None, acts=state != current.told)
+
+
+def _first(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
+    if suppressor.on:
+        return Next(Suppression(BY_ALARM, before), acts=False)
+    if state == ALARM and suppressor.wait_ms:
+        return Next(Suppression(BY_WAIT, before, now + suppressor.wait_ms), acts=False)
+    return Next(None, acts=True)
+
+
 class Composites:
     """Puts composite alarms, and brings them to their states."""
 
     def __init__(self, engine: Engine, registry: AlarmRegistry, transitions: Transitions) -> None:
-        """Do it by this engine.
-
-        Args:
-            engine: Where alarms are.
-            registry: What is known of them.
-            transitions: Writes transitions down.
-        """
         self._engine = engine
         self._registry = registry
         self._transitions = transitions

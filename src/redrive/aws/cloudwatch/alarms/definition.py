@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from redrive.aws.cloudwatch.alarms.records import ACTIONS
 from redrive.aws.cloudwatch.alarms.verdict import COMPARISONS, TREATMENTS
-from redrive.aws.cloudwatch.metrics.computed import in_order
 from redrive.aws.cloudwatch.metrics.errors import combination, missing, unreadable
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
+from redrive.aws.cloudwatch.metrics.metric_math import in_order
 from redrive.aws.cloudwatch.metrics.statistic import statistic
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.arn import Arn, parse_arn

@@ -1,20 +1,35 @@
-"""Describing alarms: which there are, by every filter, page by page."""
+"""Describing alarms and their history, by every filter, page by page; history that is too old is swept."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARMS, COMPOSITE, METRIC, Alarm
+from redrive.aws.cloudwatch.alarms.operations import resource_name
+from redrive.aws.cloudwatch.alarms.records import (
+    ACTIONS,
+    ALARMS,
+    COMPOSITE,
+    HISTORY,
+    HISTORY_KEPT_MS,
+    METRIC,
+    Alarm,
+    HistoryItem,
+    history_prefix,
+)
 from redrive.aws.cloudwatch.alarms.rule import children_of
 from redrive.aws.cloudwatch.metrics.errors import PAGES, combination
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import dimensions_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Removal
 from redrive.engine.resources import Documents
 
 ALARM_PAGES: Final = replace(PAGES, size=50, size_max=100)
 _FAMILY: Final = ("ChildrenOfAlarmName", "ParentsOfAlarmName")
+#: Items that one call looks at: 0.2 s of processor time.
+LOOKED_AT_MAX: Final = 10_000
+_SWEPT_AT_ONCE: Final = 500
 
 
 class Describing:
@@ -25,7 +40,7 @@ class Describing:
 
     async def describe_alarms(self, call: Call, params: Structure) -> Structure:
         _check(params)
-        alarms = [alarm for alarm in await self._select(call, params) if _is_wanted(alarm, params)]
+        alarms = [alarm for alarm in await self._select(call, params) if _matches(alarm, params)]
         page, ending = ALARM_PAGES.cut("DescribeAlarms", params, alarms, _name)
         family = any(params.get(name) for name in _FAMILY)
         items = [_relative(alarm) if family else described(alarm) for alarm in page]
@@ -81,7 +96,7 @@ def _check(params: Structure) -> None:
         raise combination(f"{family[0]} can be combined with MaxRecords and NextToken alone.")
 
 
-def _is_wanted(alarm: Alarm, params: Structure) -> bool:
+def _matches(alarm: Alarm, params: Structure) -> bool:
     family = any(params.get(name) for name in _FAMILY)
     if not family and alarm.kind not in (params.get("AlarmTypes") or (METRIC,)):
         return False
@@ -156,3 +171,59 @@ def _relative(alarm: Alarm) -> Structure:
     names = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp")
     parents = ("AlarmRule",) if alarm.kind == COMPOSITE else ()
     return {name: whole[name] for name in (*names, *parents)}
+
+
+class History:
+    """Shows what happened to alarms."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def describe_alarm_history(self, call: Call, params: Structure) -> Structure:
+        name: str | None = params.get("AlarmName")
+        prefix = (
+            f"{call.account}/{call.region}/" if name is None else history_prefix(resource_name(call, name))
+        )
+        stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
+        entries = [(_document_key(key), item) for key, _, item in stored if _item_matches(item, params)]
+        ascending = params.get("ScanBy") == "TimestampAscending"
+        entries.sort(key=lambda pair: pair[0], reverse=not ascending)
+        page, ending = ALARM_PAGES.cut(
+            "DescribeAlarmHistory", params, entries, lambda pair: pair[0], descending=not ascending
+        )
+        return {"AlarmHistoryItems": [_as_structure(item) for _, item in page], **ending}
+
+    async def sweep(self, now: int) -> None:
+        """Remove items that are too old."""
+        after = ""
+        while page := await self._documents.stored(HISTORY, "", after, _SWEPT_AT_ONCE):
+            after = page[-1][0]
+            if old := [key for key, _, item in page if item.at < now - HISTORY_KEPT_MS]:
+                await self._documents.write([Removal(HISTORY, key) for key in old])
+
+
+def _document_key(key: str) -> str:
+    """The place among all items, as text that sorts: later ones have the greater."""
+    prefix, *numbers = key.rsplit("/", 3)
+    position = "/".join(f"{10 ** len(number) - 1 - int(number):0{len(number)}d}" for number in numbers)
+    return f"{position}/{prefix}"
+
+
+def _item_matches(item: HistoryItem, params: Structure) -> bool:
+    if item.kind not in (params.get("AlarmTypes") or (METRIC,)):
+        return False
+    if params.get("HistoryItemType") not in (None, item.type):
+        return False
+    begin, end = params.get("StartDate"), params.get("EndDate")
+    return (begin is None or item.at >= begin) and (end is None or item.at <= end)
+
+
+def _as_structure(item: HistoryItem) -> Structure:
+    return {
+        "AlarmName": item.alarm,
+        "AlarmType": item.kind,
+        "Timestamp": item.at,
+        "HistoryItemType": item.type,
+        "HistorySummary": item.summary,
+        "HistoryData": item.data,
+    }

@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from redrive.aws.cloudwatch.alarms.composites import Composites
-from redrive.aws.cloudwatch.alarms.history import History
+from redrive.aws.cloudwatch.alarms.describing import History
 from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
 from redrive.aws.cloudwatch.alarms.reasons import data_of, reason_of
-from redrive.aws.cloudwatch.alarms.records import Alarm
-from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
+from redrive.aws.cloudwatch.alarms.records import TURN, Alarm, Turn
 from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
-from redrive.aws.cloudwatch.alarms.turns import EvaluationTurns
 from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, decide
-from redrive.aws.cloudwatch.alarms.watch import AlarmWatch
-from redrive.engine.ports import Clock
+from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry, AlarmWatch
+from redrive.engine.ports import Clock, Runtime
+from redrive.engine.resources import Documents, Draft
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import DAY_MS
 
@@ -28,6 +27,33 @@ logger = logging.getLogger(__name__)
 
 LATE_MS: Final = 6_000
 _MINUTE_MS: Final = 60_000
+#: A round is each minute; of a dead node's turn at most the next one is missed.
+LEASE_MS: Final = 75_000
+_KEY: Final = "turn"
+
+
+class EvaluationTurns:
+    """This node's turns: of several nodes one evaluates, by a lease that others take once it ran out.
+
+    Two nodes that evaluate at once, because a clock runs ahead, write no transition twice: see `Transitions.bring`.
+    """
+
+    def __init__(self, documents: Documents, runtime: Runtime) -> None:
+        self._documents = documents
+        self._runtime = runtime
+
+    async def take(self) -> bool:
+        """Returns whether it is this node's turn, which it then is for `LEASE_MS`."""
+        now, node = self._runtime.clock.now(), self._runtime.node
+
+        async def decide(draft: Draft) -> bool:
+            turn = await draft.get(TURN, _KEY)
+            if turn is not None and turn.node != node and turn.until > now:
+                return False
+            draft.put(TURN, _KEY, Turn(node, now + LEASE_MS))
+            return True
+
+        return await self._documents.transact(decide)
 
 
 class Evaluator:
@@ -40,25 +66,12 @@ class Evaluator:
         transitions: Transitions,
         turns: EvaluationTurns,
         composites: Composites,
-        history: History,
+        history: History,  # swept once a day
         clock: Clock,
-        settle: Callable[[], Awaitable[None]],
+        settle: Callable[[], Awaitable[None]],  # lets what this node has counted arrive in the store
         *,
-        leaps: bool,
+        leaps: bool,  # the clock is a simulated one, and this node the only one
     ) -> None:
-        """Evaluate the alarms of a registry.
-
-        Args:
-            registry: The alarms.
-            readings: Reads what they watch.
-            transitions: Writes down what follows.
-            turns: Says whether it is this node's turn.
-            composites: Follow what metric alarms do.
-            history: Is swept once a day.
-            clock: The time.
-            settle: Lets what this node has counted arrive in the store.
-            leaps: The clock is a simulated one, and this node the only one.
-        """
         self._registry = registry
         self._readings = readings
         self._transitions = transitions

@@ -1,15 +1,22 @@
-"""The notification of an alarm that topics publish, with its members in their order (recorded)."""
+"""Messages of an alarm: the notification that topics publish, its mail for people, and the event that functions get.
 
-from collections.abc import Mapping
+Members stand in their order (recorded).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.change import StateChange, region_name, triggering
-from redrive.aws.cloudwatch.alarms.mail import mail
 from redrive.aws.cloudwatch.alarms.reasons import data_moment
-from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm
+from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State, StateChange
 from redrive.aws.wire.shapes import Structure
+from redrive.model.ids import id_text
 
 SUBJECT_CHARS_MAX: Final = 100
 _STATISTICS: Final = {
@@ -19,6 +26,28 @@ _STATISTICS: Final = {
     "SampleCount": "SAMPLE_COUNT",
     "Sum": "SUM",
 }
+_LABEL_WIDTH: Final = 30
+
+
+@cache
+def region_name(region: str) -> str:
+    """A region as people know it: `US East (N. Virginia)`; one that nobody published, by its code."""
+    botocore = find_spec("botocore")
+    if botocore is None or not botocore.submodule_search_locations:
+        return region
+    file = Path(botocore.submodule_search_locations[0], "data", "partitions.json")
+    partitions: list[dict[str, Any]] = orjson.loads(file.read_bytes())["partitions"]
+    names = {code: about for partition in partitions for code, about in partition["regions"].items()}
+    name: str = names.get(region, {}).get("description", region)
+    return name
+
+
+def triggering(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
+    """The alarms that brought a composite one to its state, as its reason names them."""
+    if not alarm.state.data:
+        return ()
+    alarms: Sequence[Mapping[str, Any]] = orjson.loads(alarm.state.data).get("triggeringAlarms", ())
+    return alarms
 
 
 def publication(change: StateChange, topic_arn: str) -> Structure:
@@ -139,3 +168,152 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
         return {"Id": query["Id"], **labelled, "MetricStat": description, "ReturnData": returned}
     labelled = {"Label": query["Label"]} if query.get("Label") else {}
     return {"Expression": query["Expression"], "Id": query["Id"], **labelled, "ReturnData": returned}
+
+
+def event(change: StateChange) -> dict[str, Any]:
+    """The event that a function gets."""
+    alarm = change.alarm
+    return {
+        "source": "aws.cloudwatch",
+        "alarmArn": alarm.arn,
+        "accountId": alarm.name.account,
+        "time": data_moment(alarm.state.transitioned_at),
+        "region": alarm.name.region,
+        "alarmData": {
+            "alarmName": alarm.name.name,
+            "state": _state(alarm.state),
+            "previousState": _state(change.before),
+            "configuration": _configuration(alarm),
+        },
+    }
+
+
+def _state(state: State) -> dict[str, Any]:
+    state_members = {
+        "value": state.value,
+        "reason": state.reason,
+        "reasonData": state.data,
+        "timestamp": data_moment(state.transitioned_at),
+    }
+    return {name: value for name, value in state_members.items() if value is not None}
+
+
+def _configuration(alarm: Alarm) -> dict[str, Any]:
+    settings = alarm.given
+    described = {"description": settings["AlarmDescription"]} if settings.get("AlarmDescription") else {}
+    if alarm.kind == COMPOSITE:
+        suppressor = {
+            member: settings[name]
+            for member, name in (
+                ("actionsSuppressor", "ActionsSuppressor"),
+                ("actionsSuppressorWaitPeriod", "ActionsSuppressorWaitPeriod"),
+                ("actionsSuppressorExtensionPeriod", "ActionsSuppressorExtensionPeriod"),
+            )
+            if settings.get(name) is not None
+        }
+        return {**described, "alarmRule": settings["AlarmRule"], **suppressor}
+    queries = settings.get("Metrics") or [_as_query(alarm)]
+    return {**described, "metrics": [_event_query(query) for query in queries]}
+
+
+def _as_query(alarm: Alarm) -> dict[str, Any]:
+    settings = alarm.given
+    metric = {name: settings[name] for name in ("Namespace", "MetricName", "Dimensions") if name in settings}
+    stat = settings.get("Statistic") or settings["ExtendedStatistic"]
+    unit = {"Unit": settings["Unit"]} if settings.get("Unit") else {}
+    identity = id_text(sha256(alarm.arn.encode()).digest()[:16])  # a UUID of its own (recorded)
+    return {
+        "Id": identity,
+        "MetricStat": {"Metric": metric, "Period": settings["Period"], "Stat": stat, **unit},
+    }
+
+
+def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
+    returned = {"returnData": query.get("ReturnData") is not False}
+    if expression := query.get("Expression"):
+        labelled = {"label": query["Label"]} if query.get("Label") else {}
+        return {"id": query["Id"], "expression": expression, **labelled, **returned}
+    stat = query["MetricStat"]
+    metric = {
+        "namespace": stat["Metric"]["Namespace"],
+        "name": stat["Metric"]["MetricName"],
+        "dimensions": {
+            dimension["Name"]: dimension["Value"] for dimension in stat["Metric"].get("Dimensions") or ()
+        },
+    }
+    unit = {"unit": stat["Unit"]} if stat.get("Unit") else {}
+    description = {"metric": metric, "period": stat["Period"], "stat": stat["Stat"], **unit}
+    return {"id": query["Id"], "metricStat": description, **returned}
+
+
+def mail(change: StateChange) -> str:
+    """The text: a sentence, and what it is about, block by block."""
+    alarm, state = change.alarm, change.alarm.state
+    region, at = region_name(alarm.name.region), people_moment(state.transitioned_at)
+    details = {
+        "Name": alarm.name.name,
+        "Description": alarm.given.get("AlarmDescription") or "",
+        "State Change": f"{change.before.value} -> {state.value}",
+        "Reason for State Change": state.reason,
+        "Timestamp": at,
+        "AWS Account": alarm.name.account,
+        "Alarm Arn": alarm.arn,
+    }
+    opening = (
+        f'The alarm "{alarm.name.name}" in the {region} region is {state.value} since {at}, because'
+        f' "{state.reason}".'
+    )
+    blocks = [
+        _block("Alarm Details", details),
+        *_about(alarm),
+        _block("State Change Actions", _actions(alarm)),
+    ]
+    return "\n\n".join([opening, *blocks]) + "\n"
+
+
+def people_moment(at: int) -> str:
+    """A moment as people read it: `Sunday 06 November, 2022 17:43:53 UTC`."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%A %d %B, %Y %H:%M:%S UTC")
+
+
+def _about(alarm: Alarm) -> list[str]:
+    settings = alarm.given
+    if alarm.kind == COMPOSITE:
+        children = {child["arn"]: child["state"]["value"] for child in triggering(alarm)}
+        return [
+            _block("Alarm Rule", {"Rule": settings["AlarmRule"]}),
+            _block("Triggering children", children),
+        ]
+    threshold = (
+        f"{settings['ComparisonOperator']} {settings['Threshold']} for"
+        f" {settings.get('DatapointsToAlarm') or settings['EvaluationPeriods']} of the last"
+        f" {settings['EvaluationPeriods']} periods"
+    )
+    metric = {
+        name: str(settings[key])
+        for name, key in (
+            ("MetricNamespace", "Namespace"),
+            ("MetricName", "MetricName"),
+            ("Period", "Period"),
+            ("Statistic", "Statistic"),
+            ("Statistic", "ExtendedStatistic"),
+            ("Unit", "Unit"),
+            ("TreatMissingData", "TreatMissingData"),
+        )
+        if settings.get(key)
+    }
+    dimensions = {
+        "Dimensions": ", ".join(
+            f"{dimension['Name']} = {dimension['Value']}" for dimension in settings.get("Dimensions") or ()
+        )
+    }
+    return [_block("Threshold", {"Threshold": threshold}), _block("Monitored Metric", metric | dimensions)]
+
+
+def _actions(alarm: Alarm) -> dict[str, str]:
+    return {state: ", ".join(alarm.actions(state)) for state in ("OK", "ALARM", "INSUFFICIENT_DATA")}
+
+
+def _block(title: str, fields: Mapping[str, str]) -> str:
+    lines = [f"{f'- {name}:':<{_LABEL_WIDTH}}{value}".rstrip() for name, value in fields.items()]
+    return "\n".join([f"{title}:", *lines])

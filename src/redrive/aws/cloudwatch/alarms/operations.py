@@ -1,11 +1,12 @@
-"""Putting, deleting and switching alarms, and setting their state by hand."""
+"""Putting, tagging, deleting and switching alarms, and setting their state by hand."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition
+from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition, read_arn
 from redrive.aws.cloudwatch.alarms.reasons import INITIAL
 from redrive.aws.cloudwatch.alarms.records import (
     ALARMS,
@@ -19,16 +20,20 @@ from redrive.aws.cloudwatch.alarms.records import (
     history_at,
     history_key,
 )
-from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
-from redrive.aws.cloudwatch.metrics.errors import error, unreadable
+from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
+from redrive.aws.cloudwatch.metrics.errors import error, invalid, unreadable
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.engine.resources import Draft
+from redrive.engine.resources import Documents, Draft
+from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 
 Definition = dict[str, Any]
+_ALARM = "alarm:"
+TAGS: Final = Tagging(too_many=lambda: invalid(f"A resource can have at most {TAGS_MAX} tags."))
 
 
 class AlarmOperations:
@@ -39,16 +44,8 @@ class AlarmOperations:
         engine: Engine,
         registry: AlarmRegistry,
         transitions: Transitions,
-        settle: Callable[[int], Awaitable[None]],
+        settle: Callable[[int], Awaitable[None]],  # lets composite alarms follow, at a moment (ms)
     ) -> None:
-        """Carry it out by this engine.
-
-        Args:
-            engine: Where alarms are.
-            registry: Knows how many there are.
-            transitions: Writes transitions down.
-            settle: Lets composite alarms follow, at a moment (ms).
-        """
         self._engine = engine
         self._registry = registry
         self._transitions = transitions
@@ -170,3 +167,36 @@ def _note(draft: Draft, alarm: Alarm, type_: str, now: int) -> None:
     summary = f'Alarm "{alarm.name.name}" {type_.lower()}d'
     item = HistoryItem(alarm.name.name, alarm.kind, now, "ConfigurationUpdate", summary, data)
     draft.put(HISTORY, history_key(alarm.name, now, alarm.changes), item)
+
+
+class AlarmTags:
+    """Alarms, as `Tagging` labels them."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def tags(self, request: TagRequest) -> Tags:
+        """See `Tagged.tags`; an alarm that is not there has none (recorded)."""
+        alarm = await self._documents.get(ALARMS, _name(request.call, request.params).key)
+        return {} if alarm is None else alarm.tags
+
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
+        """See `Tagged.retag`."""
+        try:
+            await self._documents.update(
+                ALARMS,
+                _name(request.call, request.params).key,
+                lambda alarm: replace(alarm, tags=change(alarm.tags)),
+            )
+        except NotFound:
+            raise error("ResourceNotFoundException") from None
+
+
+def _name(call: Call, params: Structure) -> ResourceName:
+    """The alarm that an ARN means; of other resources, and other accounts', there are none here."""
+    arn = read_arn(params["ResourceARN"])
+    if arn is None or arn.service != "cloudwatch" or not arn.resource.startswith(_ALARM):
+        raise invalid(f"The value {params['ResourceARN']} for parameter ResourceARN is invalid.")
+    if (arn.account, arn.region) != (call.account, call.region):
+        raise error("ResourceNotFoundException")
+    return ResourceName(arn.account, arn.region, arn.resource.removeprefix(_ALARM))

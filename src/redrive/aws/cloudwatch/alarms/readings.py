@@ -9,8 +9,8 @@ from itertools import groupby
 
 from redrive.aws.cloudwatch.alarms.verdict import Datapoint
 from redrive.aws.cloudwatch.alarms.watch import AlarmWatch, WatchedMetric
-from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
+from redrive.aws.cloudwatch.metrics.metric_math import computed
 from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
 from redrive.aws.cloudwatch.metrics.statistic import Measured
 from redrive.aws.kit.offloading import within_budget

@@ -94,20 +94,11 @@ def data_of(
     verdict: AlarmVerdict,
     now: int,
     *,
-    statistic: str | None,
+    statistic: str | None,  # the alarm's; None: it computes an expression
     unit: str | None,
     period_seconds: int,
 ) -> str:
-    """The reason as JSON, with its members in their recorded order.
-
-    Args:
-        rule: The alarm's.
-        verdict: The state that was decided.
-        now: When (ms).
-        statistic: The alarm's; None: it computes an expression.
-        unit: The alarm's.
-        period_seconds: The alarm's.
-    """
+    """The reason as JSON, with its members in their recorded order."""
     real = [point for point in verdict.judged if point.value is not None]
     data: dict[str, Any] = {"version": "1.0", "queryDate": data_moment(now)}
     if real:

@@ -1,4 +1,4 @@
-"""Alarms and their history as stored documents."""
+"""Alarms, their history, and the turn of the node that evaluates them, as documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -78,6 +78,13 @@ class Alarm(Document):
         return replace(self, changes=self.changes + 1, **fields)
 
 
+class StateChange(NamedTuple):
+    """An alarm that came to another state."""
+
+    alarm: Alarm  # As it is now
+    before: State  # The state that it left
+
+
 def arn_of(name: ResourceName) -> str:
     """The ARN of an alarm."""
     return f"arn:aws:cloudwatch:{name.region}:{name.account}:alarm:{name.name}"
@@ -126,3 +133,14 @@ def change_of(key: str) -> int:
 
 ALARMS: Final = DocumentKind.of("alarm", Alarm)
 HISTORY: Final = DocumentKind.of("alarm_history", HistoryItem)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Document):
+    """The node that evaluates."""
+
+    node: str  # Its name
+    until: int  # How long others leave it to that node (ms)
+
+
+TURN: Final = DocumentKind.of("alarm_turn", Turn)

@@ -82,12 +82,7 @@ def read_rule(text: str) -> RuleNode:
 
 
 def holds(node: RuleNode, states: Mapping[str, str]) -> bool:
-    """Returns whether a rule is true.
-
-    Args:
-        node: The rule.
-        states: Of alarms by their names; one that is not there is in no state.
-    """
+    """Returns whether a rule is true of the states of alarms by their names; one that is not there is in no state."""
     if isinstance(node, InState):
         return states.get(node.alarm) == node.state
     if isinstance(node, Always):

@@ -5,9 +5,16 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.backlog import owe_in
-from redrive.aws.cloudwatch.alarms.change import StateChange
-from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY, Alarm, HistoryItem, State, history_key
+from redrive.aws.cloudwatch.alarms.delivering import owe_in
+from redrive.aws.cloudwatch.alarms.records import (
+    ALARMS,
+    HISTORY,
+    Alarm,
+    HistoryItem,
+    State,
+    StateChange,
+    history_key,
+)
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
@@ -51,15 +58,7 @@ class Transitions:
     async def change_in(
         self, draft: Draft, alarm: Alarm, spec: TargetState, now: int, *, acts: bool = True
     ) -> StateChange:
-        """Let an alarm of a draft come to a state, if it is another with what that leads to.
-
-        Args:
-            draft: The alarm's.
-            alarm: The alarm.
-            spec: The state.
-            now: When (ms).
-            acts: Whether its actions are taken, where they are enabled.
-        """
+        """Let an alarm of a draft come to a state; another state has its history, and its actions if `acts`."""
         value, reason, data = spec
         moved = value != alarm.state.value
         state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)

@@ -13,6 +13,19 @@ error: Final = errors_of("cloudwatch")
 
 #: A value is not acceptable.
 invalid: Final = partial(error, "InvalidParameterValueException")
+#: Parameters do not go together.
+combination: Final = partial(error, "InvalidParameterCombinationException")
+#: A parameter must be given.
+missing: Final = partial(error, "MissingRequiredParameterException")
+#: GetMetricData's and PutMetricAlarm's answer to most of what is wrong.
+unreadable: Final = partial(common, "ValidationException")
+translated: Final = translator(
+    (
+        StoreUnavailable,
+        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
+    ),
+)
+PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))
 
 
 def invalid_value(parameter: str, value: object) -> AwsError:
@@ -20,29 +33,8 @@ def invalid_value(parameter: str, value: object) -> AwsError:
     return invalid(f"The value {value} for parameter {parameter} is invalid.")
 
 
-#: Parameters do not go together.
-combination: Final = partial(error, "InvalidParameterCombinationException")
-
-
 def exclusive(one: str, other: str) -> AwsError:
     """Only one of two parameters may be given."""
     return combination(
         f"The parameters {one} and {other} are mutually exclusive and you have specified both."
     )
-
-
-#: A parameter must be given.
-missing: Final = partial(error, "MissingRequiredParameterException")
-#: GetMetricData's and PutMetricAlarm's answer to most of what is wrong.
-unreadable: Final = partial(common, "ValidationException")
-
-
-translated: Final = translator(
-    (
-        StoreUnavailable,
-        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
-    ),
-)
-
-
-PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))

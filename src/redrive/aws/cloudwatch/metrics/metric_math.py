@@ -7,7 +7,7 @@ import math
 import operator
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -22,6 +22,7 @@ from redrive.aws.cloudwatch.metrics.expressions import (
     Node,
     Number,
     TextLiteral,
+    names_in,
 )
 from redrive.model.budget import Budget
 
@@ -29,6 +30,20 @@ TimeSeries = Mapping[int, float]
 """Values by the beginnings of their periods (ms)."""
 Value = float | TimeSeries | Sequence[TimeSeries]
 _MS: Final = 1000
+Binary = Callable[[float, float], float]
+_SUMMARIES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "AVG": statistics.fmean,
+    "DATAPOINT_COUNT": lambda values: float(len(values)),
+    "MAX": max,
+    "MIN": min,
+    "STDDEV": statistics.pstdev,
+    "SUM": math.fsum,
+}
+_POINTWISE: Final[Mapping[str, Callable[[float], float]]] = {
+    "ABS": abs,
+    "CEIL": lambda value: float(math.ceil(value)),
+    "FLOOR": lambda value: float(math.floor(value)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +174,6 @@ def _mapped(change: Callable[[float], float], series: TimeSeries) -> TimeSeries:
 
 # ---- operators -------------------------------------------------------------------------------------------------
 
-Binary = Callable[[float, float], float]
-
 
 def _truth(compare: Callable[[float, float], bool]) -> Binary:
     return lambda left, right: float(compare(left, right))
@@ -215,20 +228,6 @@ def _series(operate: Binary, left: Value, right: Value) -> TimeSeries:
 
 
 # ---- functions -------------------------------------------------------------------------------------------------
-
-_SUMMARIES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "AVG": statistics.fmean,
-    "DATAPOINT_COUNT": lambda values: float(len(values)),
-    "MAX": max,
-    "MIN": min,
-    "STDDEV": statistics.pstdev,
-    "SUM": math.fsum,
-}
-_POINTWISE: Final[Mapping[str, Callable[[float], float]]] = {
-    "ABS": abs,
-    "CEIL": lambda value: float(math.ceil(value)),
-    "FLOOR": lambda value: float(math.floor(value)),
-}
 
 
 def _summary(summarize: Callable[[Sequence[float]], float], value: Value) -> Value:
@@ -292,3 +291,58 @@ def _interpolated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
         for moment in moments[bisect_right(moments, before) : bisect_left(moments, after)]:
             filled[moment] = series[before] + slope * (moment - before)
     return filled
+
+
+def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[str]:
+    """The ids of expressions, each behind those that it names.
+
+    Args:
+        expressions: By their ids.
+        known: The ids of other queries.
+
+    Raises:
+        ExpressionError: An expression names what is not there, or itself by way of others.
+    """
+    left = {name: set(names_in(node)) for name, node in expressions.items()}
+    for name, query in left.items():
+        if unknown := sorted(query - set(known) - set(expressions)):
+            raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
+    ordered: list[str] = []
+    while left:
+        free = [name for name, query in left.items() if not query & left.keys()]
+        if not free:
+            raise ExpressionError(f"Error in expression '{min(left)}': it depends on itself")
+        ordered += free
+        for name in free:
+            del left[name]
+    return ordered
+
+
+def computed(
+    expressions: Mapping[str, Node],
+    metrics: Mapping[str, TimeSeries],
+    moments: Sequence[int],
+    period_seconds: int,
+    budget: Budget,
+) -> dict[str, Value]:
+    """The values of metrics and of expressions on them, by their ids.
+
+    Args:
+        expressions: By their ids.
+        metrics: What the queries of metrics found, by their ids.
+        moments: When the periods begin (ms), in order.
+        period_seconds: How long each is.
+        budget: Of points.
+
+    Raises:
+        ExpressionError: An expression has no value; the text names it.
+        OverBudgetError: They have more points than they may.
+    """
+    known: dict[str, Value] = dict(metrics)
+    for name in in_order(expressions, metrics):
+        computation = Computation(known, list(metrics), moments, period_seconds, budget)
+        try:
+            known[name] = computation.value(expressions[name])
+        except ExpressionError as invalid:
+            raise ExpressionError(f"Error in expression '{name}': {invalid}") from None
+    return known

@@ -17,6 +17,20 @@ from redrive.model.metric import Series
 PREFIX: Final = "AWS/"  # namespaces nobody else may write to
 
 Dimensions = tuple[tuple[str, str], ...]
+_WEB: Final = (("endpoint", "web"),)
+_OTHER: Final = (("endpoint", "other"),)
+# Those of text messages and of mobile applications are of no topic; telemetry has them under the names and dimensions
+# that AWS has. Dollars are no unit that CloudWatch's model knows.
+_OF_APPLICATIONS: Final = (("Application",), ("Application", "Platform"), ("Platform",))
+_NO_TOPICS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "NumberOfMessagesPublished": _OF_APPLICATIONS,
+    "NumberOfNotificationsDelivered": _OF_APPLICATIONS,
+    "NumberOfNotificationsFailed": _OF_APPLICATIONS,
+    "PublishSize": _OF_APPLICATIONS,
+    "SMSMonthToDateSpentUSD": ((),),
+    "SMSSuccessRate": (("PhoneNumber",), ("SMSType",)),
+}
+_TEXT_UNITS: Final = {"SMSMonthToDateSpentUSD": "None", "SMSSuccessRate": "Count"}
 
 
 class MetricName(NamedTuple):
@@ -51,9 +65,6 @@ def _count(*sources: str | MetricSource) -> OwnMetric:
 def _filtered(verdict: FilterVerdict) -> MetricSource:
     return MetricSource("deliveries_filtered", (("reason", verdict.value),))
 
-
-_WEB: Final = (("endpoint", "web"),)
-_OTHER: Final = (("endpoint", "other"),)
 
 _SQS: Final[Mapping[str, OwnMetric]] = {
     "ApproximateAgeOfOldestMessage": OwnMetric("Seconds", (MetricSource("oldest_age_seconds"),)),
@@ -117,18 +128,6 @@ NAMESPACES: Final = {
         OwnNamespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
     )
 }
-# Those of text messages and of mobile applications are of no topic; telemetry has them under the names and dimensions
-# that AWS has. Dollars are no unit that CloudWatch's model knows.
-_OF_APPLICATIONS: Final = (("Application",), ("Application", "Platform"), ("Platform",))
-_NO_TOPICS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "NumberOfMessagesPublished": _OF_APPLICATIONS,
-    "NumberOfNotificationsDelivered": _OF_APPLICATIONS,
-    "NumberOfNotificationsFailed": _OF_APPLICATIONS,
-    "PublishSize": _OF_APPLICATIONS,
-    "SMSMonthToDateSpentUSD": ((),),
-    "SMSSuccessRate": (("PhoneNumber",), ("SMSType",)),
-}
-_TEXT_UNITS: Final = {"SMSMonthToDateSpentUSD": "None", "SMSSuccessRate": "Count"}
 _BY_SERIES: Final = {namespace.series: namespace for namespace in NAMESPACES.values()}
 
 

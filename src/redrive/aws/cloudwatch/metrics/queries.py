@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from redrive.aws.cloudwatch.metrics.computed import computed, in_order
 from redrive.aws.cloudwatch.metrics.errors import PAGES, unreadable
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
+from redrive.aws.cloudwatch.metrics.metric_math import computed, in_order
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import (
     MetricReader,

@@ -1,12 +1,109 @@
-"""Statistics by their names: what `Average` or `p99.9` is of a period's samples."""
+"""Statistics by their names: what `Average` or `p99.9` is of a period's samples.
 
+`tm90` is the mean of the lowest 90 %, `TM(10%:90%)` of what is between, `TM(100:2000)` of the values above 100 up to
+2,000; likewise `TS` (sum), `TC` (count), `WM` (mean, with values outside taken for the nearest inside) and `PR` (the
+percentage of samples inside). `IQM` is `TM(25%:75%)`. Source: CloudWatch user guide, "CloudWatch statistics definitions".
+"""
+
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.aws.cloudwatch.metrics.trimmed import Trim, read_trim
 from redrive.model.metric import Statistics, ValueCount
+
+_NUMBER: Final = r"-?[0-9]{1,15}(?:\.[0-9]{0,10})?"
+_SHORT: Final = re.compile(r"(tm|wm|tc|ts)(100|[0-9]{1,2}(?:\.[0-9]{1,10})?)", re.ASCII)
+_LONG: Final = re.compile(rf"(TM|WM|TC|TS|PR)\(({_NUMBER})?(%?):({_NUMBER})?(%?)\)", re.ASCII)
+_WHOLE: Final = 100.0
+BASIC: Final[dict[str, Callable[[Statistics], float]]] = {
+    "SampleCount": lambda statistics: statistics.samples,
+    "Average": lambda statistics: statistics.average,
+    "Sum": lambda statistics: statistics.total,
+    "Minimum": lambda statistics: statistics.least,
+    "Maximum": lambda statistics: statistics.greatest,
+}
+_PERCENTILE: Final = re.compile(r"p(100(\.0*)?|[0-9]{1,2}(\.[0-9]{0,10})?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """A statistic of the values inside two bounds."""
+
+    kind: str  # `TM`, `WM`, `TC`, `TS` or `PR`
+    low: float | None  # The lower bound, not itself inside; None: there is none
+    high: float | None  # The upper bound; None: there is none
+    percent: bool  # The bounds are percentages of the samples, smallest first; else values
+
+    def of(self, values: Sequence[ValueCount]) -> float | None:
+        """The statistic of all values of a period, smallest first; None if nothing is inside."""
+        inside = list(self._inside(values))
+        samples = sum(count for _, count in inside)
+        total = sum(count for *_, count in values)
+        if self.kind == "TC":
+            return samples
+        if self.kind == "PR":
+            return samples / total * _WHOLE
+        if not samples:
+            return None
+        if self.kind == "WM":
+            return self._winsorized(values, inside) / total
+        summed = sum(value * count for value, count in inside)
+        return summed if self.kind == "TS" else summed / samples
+
+    def _inside(self, values: Sequence[ValueCount]) -> Iterator[tuple[float, float]]:
+        """Values inside the bounds, and how many samples of each are."""
+        if not self.percent:
+            low, high = _or(self.low, -math.inf), _or(self.high, math.inf)
+            yield from ((value, count) for *_, value, count in values if low < value <= high)
+            return
+        total = sum(count for *_, count in values)
+        begin, end = total * _or(self.low, 0) / _WHOLE, total * _or(self.high, _WHOLE) / _WHOLE
+        seen = 0.0
+        for *_, value, count in values:
+            count_inside = min(seen + count, end) - max(seen, begin)
+            if count_inside > 0:
+                yield value, count_inside
+            seen += count
+
+    def _winsorized(self, values: Sequence[ValueCount], inside: Sequence[tuple[float, float]]) -> float:
+        least, greatest = inside[0][0], inside[-1][0]
+        return sum(min(max(value, least), greatest) * count for *_, value, count in values)
+
+
+def _or(bound: float | None, otherwise: float) -> float:
+    return otherwise if bound is None else bound
+
+
+def read_trim(name: str) -> Trim | None:
+    """The trimmed statistic of that name; None if it is the name of none."""
+    if name == "IQM":
+        return Trim("TM", 25, 75, percent=True)
+    if (short := _SHORT.fullmatch(name)) is not None:
+        return Trim(short[1].upper(), None, float(short[2]), percent=True)
+    match = _LONG.fullmatch(name)
+    return None if match is None else _long(match)
+
+
+def _long(match: "re.Match[str]") -> Trim | None:
+    kind, low, low_percent, high, high_percent = match.groups()
+    signs = {sign for bound, sign in ((low, low_percent), (high, high_percent)) if bound is not None}
+    if len(signs) != 1 or (low is None and low_percent) or (high is None and high_percent):
+        return None
+    percent = signs == {"%"}
+    trim = Trim(kind, _float(low), _float(high), percent)
+    return trim if _is_sound(trim) and not (kind == "PR" and percent) else None
+
+
+def _is_sound(trim: Trim) -> bool:
+    bounds = [bound for bound in (trim.low, trim.high) if bound is not None]
+    within = not trim.percent or all(0 <= bound <= _WHOLE for bound in bounds)
+    return within and bounds == sorted(set(bounds))
+
+
+def _float(text: str | None) -> float | None:
+    return None if text is None else float(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,16 +114,6 @@ class Measured:
     unit: str  # CloudWatch's
     statistics: Statistics  # Statistics of all samples
     values: Sequence[ValueCount] = ()  # The values of the samples whose senders gave values, smallest first
-
-
-BASIC: Final[dict[str, Callable[[Statistics], float]]] = {
-    "SampleCount": lambda statistics: statistics.samples,
-    "Average": lambda statistics: statistics.average,
-    "Sum": lambda statistics: statistics.total,
-    "Minimum": lambda statistics: statistics.least,
-    "Maximum": lambda statistics: statistics.greatest,
-}
-_PERCENTILE: Final = re.compile(r"p(100(\.0*)?|[0-9]{1,2}(\.[0-9]{0,10})?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

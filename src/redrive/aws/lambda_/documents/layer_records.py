@@ -87,12 +87,7 @@ def layer_version_key(reference: LayerNamed) -> str:
 
 
 def read_layer(call: Call, text: str, number: int | None = None) -> LayerNamed:
-    """The layer that a name or an ARN names.
-
-    Args:
-        call: Whose account and region a mere name is in.
-        text: The published model has checked its shape.
-        number: The version, where the operation is about one.
+    """The layer that a name or an ARN names, and the version, where the operation is about one.
 
     Raises:
         AwsError: The number is none that a version can have.

@@ -36,11 +36,6 @@ class FunctionReference(NamedTuple):
 def read(call: Call, text: str, qualifier: str | None = None) -> FunctionReference:
     """The function that a text names, within the caller's account and region unless it says otherwise.
 
-    Args:
-        call: Whose account and region.
-        text: In one of the forms above; the published model has checked its shape.
-        qualifier: As a parameter of its own gives it.
-
     Raises:
         AwsError: The text has none of the forms, the region is another, or the qualifiers differ.
     """

@@ -1,15 +1,25 @@
-"""Documents of functions: one for a function, and one for each of its versions and aliases."""
+"""Documents of functions, their versions and aliases, function URLs and event source mappings."""
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Final, Self
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from redrive.aws.lambda_.documents.names import LATEST, arn_of
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
+from redrive.aws.wire.hosted_urls import HostedUrls, hosted_url
 from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Draft
 from redrive.model.document import Document
+from redrive.model.http import Request
 from redrive.model.names import ResourceName
 
 REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024  # of an invocation that is answered
+_DIGITS: Final = 10  # so that keys are in the order of the numbers
+PATH: Final = "/_redrive/function-url/"
+_HOST: Final = re.compile(r"([a-z0-9]{32})\.lambda-url\.[a-z0-9-]+\..+")
+_IN_HOST: Final = ".lambda-url."
+_HOST_CHARS_MAX: Final = 300
+URLS: Final = HostedUrls(_IN_HOST, re.compile(PATH), REQUEST_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +194,6 @@ EVENTS: Final = DocumentKind.of("function_events", EventSettings)
 
 PROVISIONED: Final = DocumentKind.of("function_provisioned", Provisioned)
 
-_DIGITS: Final = 10  # so that keys are in the order of the numbers
-
 
 def version_key(name: ResourceName, version: str) -> str:
     """The key of a published version."""
@@ -195,3 +203,99 @@ def version_key(name: ResourceName, version: str) -> str:
 def qualified_key(name: ResourceName, qualifier: str) -> str:
     """The key of an alias, and of the settings of a version or an alias."""
     return f"{name.key}/{qualifier}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSourceMapping(Document):
+    """One queue that feeds one function."""
+
+    restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
+
+    id: str  # A UUID
+    queue: ResourceName  # Source queue
+    function: ResourceName  # Function, version or alias that it invokes
+    qualifier: str | None = None  # As it was named; None: it was not
+    enabled: bool = True  # Whether messages are taken
+    batch_size: int = 10  # The largest number of messages of an invocation
+    window_seconds: int = 0  # How long messages are gathered for one
+    concurrency_max: int | None = None  # How many invocations a node makes at once; None: as many as usual
+    partial: bool = False  # The function answers which messages of a batch failed
+    # Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
+    filters: tuple[str, ...] = ()
+    modified_at: int = 0  # ms
+    counted: bool = False  # Whether its messages are counted in its own metrics
+    tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the mapping."""
+        location = f"{self.function.region}:{self.function.account}"
+        return f"arn:aws:lambda:{location}:event-source-mapping:{self.id}"
+
+    @property
+    def key(self) -> str:
+        """The key of its document: in its account and region."""
+        return f"{self.function.account}/{self.function.region}/{self.id}"
+
+    @property
+    def named(self) -> FunctionReference:
+        """The function as it was named."""
+        return FunctionReference(self.function, self.qualifier)
+
+    @property
+    def queue_arn(self) -> str:
+        """The ARN of the queue."""
+        return f"arn:aws:sqs:{self.queue.region}:{self.queue.account}:{self.queue.name}"
+
+    @property
+    def ordered(self) -> bool:
+        """True if the queue keeps the order of groups."""
+        return self.queue.name.endswith(".fifo")
+
+
+MAPPING: Final = DocumentKind.of("event_source_mapping", EventSourceMapping)
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPlace(Document):
+    """The place that a URL's id leads to."""
+
+    restored: ClassVar = {"function": ResourceName._make}
+
+    function: ResourceName  # Function it calls
+    qualifier: str = ""  # The alias; empty: the function itself
+
+
+FUNCTION_URL: Final = DocumentKind.of("function_url", UrlPlace)
+
+
+class UrlTarget(NamedTuple):
+    """The target of a request to a function URL."""
+
+    id: str  # Id of the URL
+    path: str  # As the function is told it
+    domain: str  # The host that the function is told
+
+
+def target_of(request: Request) -> UrlTarget | None:
+    """The target of a request; None if its host or its path only looks like a function URL's."""
+    host = request.host
+    if request.path.startswith(PATH):
+        url_id, slash, path = request.path.removeprefix(PATH).partition("/")
+        return UrlTarget(url_id, slash + path or "/", host)
+    match = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
+    return None if match is None else UrlTarget(match[1], request.path, host.partition(":")[0])
+
+
+def url_text(base_url: str, url_id: str, region: str) -> str:
+    """The URL as callers are told it: `redrive.aws.wire.hosted_urls`."""
+    return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{PATH}{url_id}')}/"
+
+
+def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:
+    """The function without the URL of an alias, or its own; the draft forgets the URL's id."""
+    function_url = function.urls.get(qualifier)
+    if function_url is None:
+        return function
+    draft.remove(FUNCTION_URL, function_url.id)
+    return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})

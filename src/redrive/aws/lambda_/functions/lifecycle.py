@@ -25,19 +25,18 @@ from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
 from redrive.aws.lambda_.documents.records import (
     ALIAS,
     FUNCTION,
+    FUNCTION_URL,
     PROVISIONED,
     VERSION,
     Configuration,
     FunctionRecord,
     version_key,
 )
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL
 from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.configurations import CREATING, UPDATING, configured, listed, rendered
 from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.layer_use import LayerCode, check_unpacked, layers_in
-from redrive.aws.lambda_.functions.reading import configured
-from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.tags import TAGS
 from redrive.aws.lambda_.functions.versions import publish_in
@@ -68,22 +67,8 @@ class FunctionOperations:
         roles: ExecutionRoles,
         variables: SealedVariables,
         *,
-        ended_runtimes: bool = False,
+        ended_runtimes: bool = False,  # whether runtimes that AWS has ended are taken
     ) -> None:
-        """Do it through these.
-
-        Args:
-            engine: Where functions are kept.
-            lookup: Finds them there.
-            archives: Reads the code that callers give.
-            code: Keeps it.
-            runner: Runs them, and ends what runs of those that changed.
-            downloads: Where the code can be fetched from.
-            layers: Forgets layers that nobody needs any more.
-            roles: Those that functions run as.
-            variables: Encrypts environment variables by callers' keys.
-            ended_runtimes: Whether runtimes that AWS has ended are taken.
-        """
         self._configured = partial(configured, ended_runtimes=ended_runtimes)
         self._engine = engine
         self._lookup = lookup

@@ -8,8 +8,7 @@ from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import denied, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in
-from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
-from redrive.aws.lambda_.documents.records import FUNCTION
+from redrive.aws.lambda_.documents.records import FUNCTION, MAPPING, EventSourceMapping
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text

@@ -26,8 +26,7 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.aws.lambda_.documents.lookup import FunctionTarget
-from redrive.aws.lambda_.documents.mapping import EventSourceMapping
-from redrive.aws.lambda_.documents.records import Configuration
+from redrive.aws.lambda_.documents.records import Configuration, EventSourceMapping
 from redrive.model.function import InvocationResult, Throttled
 from redrive.model.metric import Series, SeriesGroup
 from redrive.model.names import ResourceName

@@ -20,8 +20,8 @@ from redrive.aws.lambda_.documents.records import (
     Provisioned,
     qualified_key,
 )
-from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
-from redrive.aws.lambda_.functions.rendering import timestamp
+from redrive.aws.lambda_.functions.configurations import timestamp
+from redrive.aws.lambda_.functions.settings import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.invocations.warmth import Warmth
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

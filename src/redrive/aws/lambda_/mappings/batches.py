@@ -1,4 +1,4 @@
-"""Batches of messages: the event that a function gets of them, and which of them its answer says have failed."""
+"""Batches of messages: which a function gets, the event that it gets of them, and which its answer says have failed."""
 
 import base64
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,16 +7,54 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.lambda_.documents.mapping import EventSourceMapping
+from redrive.aws.lambda_.documents.records import EventSourceMapping
 from redrive.aws.wire.shapes import Structure
 from redrive.model.delivery import Delivery
+from redrive.model.filtering import FilterPolicyInvalid, FilterVerdict, Scope, Subject, read_policy
 
+_BODY = "body"
 EVENT_BYTES_MAX: Final = 6 * 1024 * 1024
 # The order of a record's attributes, as recorded.
 _ATTRIBUTES: Final = (
     *("ApproximateReceiveCount", "AWSTraceHeader", "SentTimestamp", "SequenceNumber", "MessageGroupId"),
     *("SenderId", "MessageDeduplicationId", "ApproximateFirstReceiveTimestamp", "DeadLetterQueueSourceArn"),
 )
+_EMPTY: Final = b'{"Records":[]}'
+
+
+class MappingFilter:
+    """Patterns, of which a record has to match one.
+
+    A pattern for a JSON body and a body that is no JSON never match, nor the other way round.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Read patterns.
+
+        Raises:
+            ValueError: A pattern is not one.
+        """
+        try:
+            self._policies = [read_policy(pattern, Scope.BODY) for pattern in patterns]
+        except FilterPolicyInvalid as problem:
+            raise ValueError(str(problem)) from None
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        """True if a record is wanted."""
+        if not self._policies:
+            return True
+        text = orjson.dumps({**record, _BODY: _read(record[_BODY])}).decode()
+        subject = Subject({}, text)
+        return any(policy.match(subject) is FilterVerdict.MATCHED for policy in self._policies)
+
+
+def _read(body: str) -> object:
+    """A body as patterns see it: JSON of an object or a list, or else the text."""
+    try:
+        document: object = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    return document if isinstance(document, dict | list) else body
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +118,6 @@ def parted(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         size += item.size + 1
     if together:
         yield together
-
-
-_EMPTY: Final = b'{"Records":[]}'
 
 
 def event_of(items: Sequence[Item]) -> bytes:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.documents.records import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.mappings.consuming import MappingConsumer
 from redrive.engine.engine import Engine
 from redrive.engine.upkeep import Upkeep

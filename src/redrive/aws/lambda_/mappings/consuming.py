@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from redrive.access.principals import Principal
 from redrive.aws.lambda_.documents.lookup import Lookup
-from redrive.aws.lambda_.documents.mapping import EventSourceMapping
+from redrive.aws.lambda_.documents.records import EventSourceMapping
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
@@ -22,8 +22,7 @@ from redrive.aws.lambda_.invocations.metrics import (
     InvocationMetrics,
 )
 from redrive.aws.lambda_.mappings import batches
-from redrive.aws.lambda_.mappings.batches import Item
-from redrive.aws.lambda_.mappings.filter import MappingFilter
+from redrive.aws.lambda_.mappings.batches import Item, MappingFilter
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
@@ -63,26 +62,14 @@ class MappingConsumer:
         engine: Engine,
         lookup: Lookup,
         executor: Executor,
-        show: Show,
+        show: Show,  # as SQS shows a claimed delivery to receivers
         mapping: EventSourceMapping,
         metrics: InvocationMetrics,
         roles: ExecutionRoles,
-        wait_ms: int = WAIT_MS,
-        may_read: MayRead | None = None,
+        wait_ms: int = WAIT_MS,  # for the first message, before queue and function are looked at again
+        may_read: MayRead
+        | None = None,  # whether its role may use the keys of a queue's messages; None: always
     ) -> None:
-        """Consume.
-
-        Args:
-            engine: Whose queue.
-            lookup: Finds the function.
-            executor: Runs it.
-            show: Shows a claimed delivery as SQS shows it to receivers.
-            mapping: From where to where, and how.
-            metrics: Counts its messages, if it wants that.
-            roles: Tells what the function's role may do now.
-            wait_ms: How long the first message is waited for, before queue and function are looked at again.
-            may_read: Tells whether the function's role may use the keys of a queue's messages; None: it always may.
-        """
         self.mapping = mapping
         self._engine = engine
         self._lookup = lookup

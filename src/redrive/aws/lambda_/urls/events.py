@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.lambda_.documents.url_records import UrlTarget
+from redrive.aws.lambda_.documents.records import UrlTarget
 from redrive.aws.wire import http_events
 from redrive.aws.wire.http_events import JSON, EventContext, body_of, response_in, signer_of
 from redrive.model.http import Request, Response
@@ -35,15 +35,7 @@ class AnswerMalformed(ValueError):  # noqa: N818 - a refusal
 def event_of(
     request: Request, target: UrlTarget, caller: Principal | None, now: int, request_id: str
 ) -> bytes:
-    """The event of a request, as JSON.
-
-    Args:
-        request: As it came.
-        target: Where it leads.
-        caller: Who signed it; None: nobody had to.
-        now: ms.
-        request_id: Of the invocation.
-    """
+    """The event of a request, as JSON; nobody had to sign it where there is no caller."""
     account = "anonymous" if caller is None else caller.account
     context = EventContext(account, target.id, target.domain, target.id, _DEFAULT, request_id, now)
     authorizer = None if caller is None else {"iam": signer_of(caller)}

@@ -10,8 +10,15 @@ from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, policy_of
 from redrive.aws.lambda_.documents.names import arn_of
-from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX, FunctionUrl
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, URLS, UrlPlace, UrlTarget, target_of
+from redrive.aws.lambda_.documents.records import (
+    FUNCTION_URL,
+    REQUEST_BYTES_MAX,
+    URLS,
+    FunctionUrl,
+    UrlPlace,
+    UrlTarget,
+    target_of,
+)
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import TRACE
@@ -51,15 +58,6 @@ class FunctionUrls:
         authentication: Authentication,
         metrics: InvocationMetrics,
     ) -> None:
-        """Answer them.
-
-        Args:
-            engine: Stores the URLs; its clock and random numbers are used.
-            lookup: Finds the functions behind them.
-            executor: Runs those.
-            authentication: Tells who signed, where the URL wants it.
-            metrics: Counts requests.
-        """
         self._engine = engine
         self._lookup = lookup
         self._executor = executor

@@ -11,9 +11,18 @@ from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import PAGES, error, no_such, taken
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
-from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, qualified_key
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, url_text, without_url_in
-from redrive.aws.lambda_.functions.rendering import timestamp
+from redrive.aws.lambda_.documents.records import (
+    ALIAS,
+    FUNCTION,
+    FUNCTION_URL,
+    FunctionRecord,
+    FunctionUrl,
+    UrlPlace,
+    qualified_key,
+    url_text,
+    without_url_in,
+)
+from redrive.aws.lambda_.functions.configurations import timestamp
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

@@ -1,17 +1,27 @@
-"""Access to buckets: the bucket that a call names, and the permission of its caller."""
+"""Access to buckets: the bucket and key that a call names, the policies of buckets, and the permission of a caller."""
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
+from typing import Any, Final
 
-from redrive.access.patterns import Values
+from redrive.access.patterns import PolicyInvalid, Values
+from redrive.access.policy_document import new_policy, stored_policy
+from redrive.access.statements import Statement
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.documents.bucket_policies import is_public
-from redrive.aws.s3.documents.errors import denied, no_bucket, unoffered
+from redrive.aws.s3.documents.errors import KEY_BYTES_MAX, denied, error, no_bucket, unoffered
 from redrive.aws.s3.documents.records import BUCKET, Bucket
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 from redrive.model.errors import NotFound
 
+_BUCKET: Final = re.compile(
+    r"(?=.{3,63}\Z)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+)
+_ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_RESERVED: Final = ("xn--", "sthree-"), ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 #: Parameters that would have to change what is kept or who may read it; SDKs send none of them unasked.
 _UNOFFERED = (
     *("SSECustomerAlgorithm", "SSEKMSKeyId", "BucketKeyEnabled", "Tagging"),
@@ -35,10 +45,48 @@ _AS_IT_IS = {
     "VersionId": ("null",),
     "ObjectOwnership": ("BucketOwnerEnforced",),
 }
-
 # Deployment tools make buckets whose policies refuse whatever came without TLS, and then write to them. A request that
 # never leaves the machine crosses no network; what a proxy on it forwards has.
 _STAYS_HERE: Mapping[str, Values] = {"aws:SecureTransport": "true"}
+_CHARS_MAX: Final = 20 * 1024  # "Bucket policies", user guide
+# Condition keys that keep a statement about everybody from being public ("The meaning of public", user guide).
+_NARROWING: Final = frozenset(
+    {
+        *("aws:sourceaccount", "aws:sourcearn", "aws:sourceowner", "aws:sourceip", "aws:principalaccount"),
+        *("aws:principalarn", "aws:principalorgid", "aws:userid", "aws:sourcevpc", "aws:sourcevpce"),
+    }
+)
+
+
+def check_bucket(name: str) -> None:
+    """Refuse a name that no new bucket can have ("Bucket naming rules", user guide).
+
+    Raises:
+        AwsError: `InvalidBucketName`.
+    """
+    beginnings, ends = _RESERVED
+    is_reserved = name.startswith(beginnings) or name.endswith(ends)
+    if not _BUCKET.fullmatch(name) or _ADDRESS.fullmatch(name) or is_reserved:
+        raise error("InvalidBucketName", "The specified bucket is not valid.", BucketName=name)
+
+
+def check_key(key: str) -> None:
+    """Refuse a key that no object can have.
+
+    Raises:
+        AwsError: `KeyTooLongError`; `InvalidArgument` for NUL, which no store and no XML can hold.
+    """
+    size = len(key.encode())
+    if size > KEY_BYTES_MAX:
+        text = "Your key is too long"
+        raise error("KeyTooLongError", text, Size=str(size), MaxSizeAllowed=str(KEY_BYTES_MAX))
+    if "\0" in key:
+        raise error("InvalidArgument", "A key of Redrive's S3 has no NUL.")
+
+
+def unquoted(etag: str) -> str:
+    """An entity tag without its quotes."""
+    return etag.strip().removeprefix("W/").strip('"')
 
 
 class BucketAccess:
@@ -58,13 +106,7 @@ class BucketAccess:
             raise unoffered(name)
 
     async def bucket(self, call: Call, params: Structure, action: str, key: str | None = None) -> Bucket:
-        """The bucket that a call is about.
-
-        Args:
-            call: The call.
-            params: Its parameters.
-            action: In the words of policies, without `s3:`.
-            key: Of the object that the action is about.
+        """The bucket that a call is about, for an action in the words of policies, without `s3:`, on a key or on itself.
 
         Raises:
             AwsError: `NoSuchBucket`, `AccessDenied`, or `NotImplemented` for a parameter that is not offered.
@@ -116,15 +158,7 @@ class BucketAccess:
     async def bucket_by_name(
         self, call: Call, name: str, action: str, key: str | None = None, owner: str | None = None
     ) -> Bucket:
-        """The bucket of a name; see `bucket`.
-
-        Args:
-            call: The call.
-            name: Of the bucket.
-            action: See `bucket`.
-            key: See `bucket`.
-            owner: The account that the caller expects it to have.
-        """
+        """The bucket of a name, which the caller expects to have an owner; see `bucket`."""
         bucket = await self._bucket(name)
         arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
         policy = bucket.policy or None
@@ -155,3 +189,46 @@ def _actions(params: Structure) -> Iterable[str]:
     # A bucket's tags have a name of theirs in common with an object's, which are a header.
     yield from (name for name in _UNOFFERED if params.get(name) and not isinstance(params[name], dict))
     yield from (name for name, values in _AS_IT_IS.items() if params.get(name) not in (None, *values))
+
+
+def check_policy(text: str, bucket: Bucket) -> None:
+    """Refuse a policy that this bucket cannot have.
+
+    Raises:
+        AwsError: `MalformedPolicy`.
+    """
+    if len(text) > _CHARS_MAX:
+        raise _malformed("Policies must be smaller than 20 KB")
+    try:
+        policy = new_policy(text)
+    except PolicyInvalid as invalid:
+        raise _malformed(f"This policy contains invalid Json or elements: {invalid.reason}") from None
+    if policy.services - {"s3"}:
+        raise _malformed("Policy has invalid action")
+    for resource in _resources(json.loads(text)):
+        if resource != bucket.arn and not resource.startswith(f"{bucket.arn}/"):
+            raise _malformed("Policy has invalid resource")
+
+
+def is_public(text: str) -> bool:
+    """True if a policy lets everybody in, whoever they are."""
+    return any(_lets_everybody_in(statement) for statement in stored_policy(text).statements)
+
+
+def _lets_everybody_in(statement: Statement) -> bool:
+    principals = statement.principals
+    everybody = principals.everyone or principals.is_exclusion
+    return statement.allows and everybody and _NARROWING.isdisjoint(statement.keys)
+
+
+def _resources(document: Any) -> list[str]:
+    statements = document["Statement"]
+    resources: list[str] = []
+    for statement in statements if isinstance(statements, list) else [statements]:
+        resource = statement.get("Resource", statement.get("NotResource", []))
+        resources += resource if isinstance(resource, list) else [resource]
+    return resources
+
+
+def _malformed(text: str) -> AwsError:
+    return error("MalformedPolicy", text)

@@ -3,17 +3,43 @@
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Final, Protocol
 
-from redrive.aws.s3.documents.ports import BlobKeeper
 from redrive.aws.s3.documents.records import Segment
 from redrive.model.errors import NotFound
 from redrive.model.http import StreamedBody
 
 logger = logging.getLogger(__name__)
-
 # Beside the containers of storage accounts, whose accounts have no hyphen in their names.
 _FOLDER: Final = "s3-objects"
+
+
+class BlobKeeper(Protocol):
+    """Keeps blobs by names that this server chose."""
+
+    async def put(self, path: str, content: bytes, content_type: str = "") -> str:
+        """Write a blob, on disk when this returns."""
+        ...
+
+    async def read(self, path: str, first: int, length: int) -> bytes:
+        """Some bytes of a blob.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        ...
+
+    async def stream(self, path: str, first: int, length: int) -> AsyncGenerator[bytes]:
+        """As `read`, in pieces; the blob may be removed meanwhile.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        ...
+
+    async def remove(self, paths: Sequence[str]) -> None:
+        """Remove blobs; those that are not there are no error."""
+        ...
 
 
 class ContentLost(NotFound):
@@ -24,12 +50,6 @@ class Contents:
     """Keeps contents, each in segments of what came in one request."""
 
     def __init__(self, blobs: BlobKeeper, new_id: Callable[[], str]) -> None:
-        """Keep them here.
-
-        Args:
-            blobs: Where they are.
-            new_id: Makes up names.
-        """
         self._blobs = blobs
         self._new_id = new_id
 

@@ -1,4 +1,4 @@
-"""S3's errors: their codes, texts and statuses, and the translation of the engine's refusals.
+"""S3's quotas, and its errors: their codes, texts and statuses, and the translation of the engine's refusals.
 
 Source: "Error responses" of the API reference, and answers recorded of S3.
 """
@@ -9,9 +9,25 @@ from typing import Final
 from redrive.aws.kit.paging import Pages
 from redrive.aws.kit.refusals import translator
 from redrive.aws.s3.documents.contents import ContentLost
-from redrive.aws.s3.documents.quotas import BUCKETS_MAX
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import Conflict, StoreUnavailable
+
+_MIB: Final = 1024 * 1024
+
+KEY_BYTES_MAX: Final = 1024
+METADATA_BYTES_MAX: Final = 2048
+#: Of one request: the bodies that the HTTP front takes.
+CONTENT_BYTES_MAX: Final = 16 * _MIB
+#: Of one answer, which is held in memory; Amazon has no such bound. Clients read larger objects in ranges.
+ANSWER_BYTES_MAX: Final = 64 * _MIB
+PART_BYTES_MIN: Final = 5 * _MIB
+PARTS_MAX: Final = 10_000
+OBJECT_BYTES_MAX: Final = 5 * 1024**4
+COPY_BYTES_MAX: Final = 5 * 1024**3
+LISTED_MAX: Final = 1000
+DELETED_AT_ONCE_MAX: Final = 1000
+BUCKETS_MAX: Final = 10_000
+
 
 logger = logging.getLogger(__name__)
 

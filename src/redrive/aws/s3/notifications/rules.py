@@ -100,11 +100,6 @@ def rules_of(configuration: Mapping[str, Any]) -> Iterator[NotificationRule]:
 def checked(configuration: Structure, region: str, new_id: Callable[[], str]) -> Structure:
     """A configuration as it is kept: each rule with an id, the names of filters' rules capitalized.
 
-    Args:
-        configuration: As a caller put it.
-        region: The bucket's.
-        new_id: Makes up ids.
-
     Raises:
         AwsError: `InvalidArgument` or `MalformedXML`.
     """

@@ -1,4 +1,8 @@
-"""Quotas: reserved concurrency, and what an account may have and has."""
+"""Reserved concurrency, what an account may have and has, and settings that are the same for every function here.
+
+Those are code signing, the end of loops, and updates of runtimes. Terraform and SAM read them with every function, and
+write back what they read.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -6,11 +10,19 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.backlogs import follow_in
-from redrive.aws.lambda_.documents.errors import absent_as, invalid, no_function, typeless
+from redrive.aws.lambda_.documents.errors import (
+    PAGES,
+    absent_as,
+    error,
+    invalid,
+    no_function,
+    typeless,
+    unoffered,
+)
 from redrive.aws.lambda_.documents.layer_records import LAYER_VERSION
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
-from redrive.aws.lambda_.documents.records import FUNCTION, PROVISIONED, VERSION
+from redrive.aws.lambda_.documents.records import FUNCTION, PROVISIONED, VERSION, FunctionRecord
 from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -106,3 +118,60 @@ def _unqualified(reference: FunctionReference) -> FunctionReference:
             " Please specify either a function name or an unqualified function ARN."
         )
     return reference
+
+
+class FixedSettings:
+    """Answers with them, and refuses any others."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+
+    # ---- code signing: there is never a configuration -------------------------------------------------------
+
+    async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        function = await self._function(call, params, "GetFunctionCodeSigningConfig")
+        return {"FunctionName": function.name.name}
+
+    async def put_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        await self._function(call, params, "PutFunctionCodeSigningConfig")
+        raise error(
+            "CodeSigningConfigNotFoundException",
+            "The code signing configuration cannot be found. Check that the provided code signing configuration is not"
+            f" deleted: {params['CodeSigningConfigArn']}.",
+        )
+
+    async def delete_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        await self._function(call, params, "DeleteFunctionCodeSigningConfig")
+        return {}
+
+    async def list_code_signing_configs(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
+        return PAGES.of("ListCodeSigningConfigs", params, (), str)
+
+    # ---- loops are ended: see `rounds` -----------------------------------------------------------------------
+
+    async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
+        await self._function(call, params, "GetFunctionRecursionConfig")
+        return {"RecursiveLoop": "Terminate"}
+
+    async def put_function_recursion_config(self, call: Call, params: Structure) -> Structure:
+        await self._function(call, params, "PutFunctionRecursionConfig")
+        if params["RecursiveLoop"] != "Terminate":
+            raise unoffered(f"RecursiveLoop {params['RecursiveLoop']}")
+        return {"RecursiveLoop": "Terminate"}
+
+    # ---- the machine has one runtime of a kind ----------------------------------------------------------------
+
+    async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.authorized_target(call, reference, "GetRuntimeManagementConfig")
+        return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}
+
+    async def put_runtime_management_config(self, call: Call, params: Structure) -> Structure:
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.authorized_target(call, reference, "PutRuntimeManagementConfig")
+        if params["UpdateRuntimeOn"] != "Auto":
+            raise unoffered(f"UpdateRuntimeOn {params['UpdateRuntimeOn']}")
+        return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}
+
+    async def _function(self, call: Call, params: Structure, action: str) -> FunctionRecord:
+        return await self._lookup.function(call, names.read(call, params["FunctionName"]), action)

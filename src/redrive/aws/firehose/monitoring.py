@@ -1,4 +1,4 @@
-"""Metrics of delivery streams, in `AWS/Firehose`.
+"""Monitoring of delivery streams: metrics in `AWS/Firehose`, and errors in the log group that a stream names.
 
 IncomingRecords, IncomingBytes, IncomingPutRequests         what was taken
 PutRecord.Requests, PutRecord.Bytes                         the same by operation
@@ -8,18 +8,52 @@ DeliveryToS3.Records, DeliveryToS3.Bytes, DeliveryToS3.ObjectCount
 DeliveryToS3.DataFreshness (s)                              how old the oldest record was
 ExecuteProcessing.Success                                   1 for an invocation of the function, 0 for one that failed
 SucceedProcessing.Records, SucceedProcessing.Bytes          what the function has processed
+
+Errors: https://docs.aws.amazon.com/firehose/latest/dev/monitoring-with-cloudwatch-logs.html.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from redrive.aws.firehose.records import DeliveryStream
+from redrive.engine.ports import LogSink
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.names import ResourceName
 
+logger = logging.getLogger(__name__)
+
+S3: Final = "S3"
+LAMBDA: Final = "Lambda"
 NAMESPACE: Final = "AWS/Firehose"
 _UNITS: Final = {"DataFreshness": "Seconds"}
-
 Count = Callable[[Sequence[MetricPoint]], None]
+
+
+class ErrorLog:
+    """Writes down what went wrong."""
+
+    def __init__(self, sink: LogSink) -> None:
+        self._sink = sink
+
+    def write(self, stream: DeliveryStream, code: str, message: str, at: int, processor: str = "") -> None:
+        """Write down an error; of a processor, by its ARN, or of S3."""
+        logger.warning("firehose.failed stream=%s code=%s error=%s", stream.arn, code, message)
+        options: Mapping[str, Any] = stream.destination["CloudWatchLoggingOptions"]
+        if not options.get("Enabled"):
+            return
+        entry = {
+            "deliveryStreamARN": stream.arn,
+            "destination": stream.destination["BucketARN"],
+            "deliveryStreamVersionId": stream.version,
+            "message": message,
+            "errorCode": code,
+            **({"processor": processor} if processor else {}),
+        }
+        group = ResourceName(stream.account, stream.region, options["LogGroupName"])
+        self._sink.write(group, options["LogStreamName"], at, orjson.dumps(entry).decode())
 
 
 class StreamMetrics:

@@ -1,1 +1,0 @@
-"""Layers and their versions."""
