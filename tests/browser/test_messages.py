@@ -218,12 +218,15 @@ def test_messages_of_a_queue_are_searched_as_one_types_and_read_beside_the_list(
     screen.wait_for('"order": 4,', "#preview")
     screen.keys("b")
     screen.wait_for('"order": 3,', "#preview")
-    opened = screen.url
-    screen.open(opened)
+    screen.open(screen.url)
     screen.wait_for('"order": 3,', "#preview")
+    screen.run("window.row = document.querySelector('[data-open]')")
+    queue.send('{"order": 40}')
+    screen.wait_for("41 waiting", "#live")
+    assert screen.run("return row.isConnected && row.hasAttribute('data-open')")
     screen.click("#preview [data-act=shut]")
     assert "open=" not in screen.url
-    assert queue.counts() == (40, 0, 0)
+    assert queue.counts() == (41, 0, 0)
     received = queue.receive(AttributeNames=["ApproximateReceiveCount"])
     assert {each["Attributes"]["ApproximateReceiveCount"] for each in received} == {"1"}
 

@@ -89,11 +89,13 @@ async function refresh(part) {
   follow(); attention(); tellTimes(); markRefused();
 }
 
-// Morphing keeps focus, ticks, open folds and scrolling. Children with an id are matched by it, others by place.
+// Morphing keeps focus, ticks and folds. Children with an id are matched by it, others by place.
 function morph(old, fresh) {
   const byId = new Map($$(":scope > [id]", old).map((each) => [each.id, each]));
   let at = old.firstChild;
+  const drop = () => { const gone = at; at = at.nextSibling; gone.remove(); };
   for (const next of [...fresh.childNodes]) {
+    while (next.nodeType === 1 && at?.nodeType === 3) drop(); // blanks, which a part alone lacks
     const same = next.id ? byId.get(next.id) : at && !at.id && at.nodeName === next.nodeName ? at : null;
     if (!same) { old.insertBefore(next, at); continue; }
     if (same !== at) old.insertBefore(same, at); else at = at.nextSibling;
@@ -104,7 +106,7 @@ function morph(old, fresh) {
     for (const { name, value } of next.attributes) if (same.getAttribute(name) !== value && !own(name)) same.setAttribute(name, value);
     if (!same.matches("input, textarea, select")) morph(same, next);
   }
-  while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+  while (at) drop();
 }
 
 function trouble(text, signedOut) {
@@ -121,7 +123,7 @@ function failed(error) {
   trouble(`${error.message && !(error instanceof TypeError) ? error.message : "No answer."} Trying again; the page shows what it last had.`);
 }
 
-// ---- paused, a list stays as it is, and says how many are newer
+// ---- paused, a list says how many are newer
 const live = $("#live"), newer = $("#newer");
 let newerTag = "";
 const rowNames = (of) => $$("[data-row]", of).map((each) => each.id || $("a", each)?.getAttribute("href"));
@@ -215,7 +217,7 @@ function say(text) {
   setTimeout(() => toast.remove(), 2500);
 }
 
-// Over plain HTTP there is no clipboard: the text is copied by way of a field.
+// Plain HTTP has no clipboard: a field does it.
 async function copy(text, button) {
   try { await navigator.clipboard.writeText(text); } catch {
     const field = Object.assign(document.createElement("textarea"), { value: text });
@@ -333,7 +335,7 @@ for (const form of $$("form[data-live], form[data-search]")) {
   });
 }
 
-// ---- forms that keep their last values in this browser
+// ---- forms that keep their last values
 for (const form of $$("form[data-keeps]")) {
   const name = `form ${location.pathname}`, fields = [...form.elements].filter((each) => each.name && each.type !== "radio");
   const last = "filled" in form.dataset ? [] : JSON.parse(kept.get(name) || "[]");
@@ -405,7 +407,7 @@ if (terms && query) {
   });
 }
 
-// ---- the preview: a row is read beside the list, where there is room
+// ---- the preview: a row is read beside the list
 const preview = $("#preview");
 async function peek(row) {
   const link = row && $("th a", row);
@@ -487,7 +489,7 @@ document.addEventListener("keydown", (event) => {
 });
 $("[data-first]")?.focus({ preventScroll: true }); // a plan's primary button: Enter starts it
 
-// ---- charts: a cross-hair reads the values that the table below the chart has
+// ---- charts: a cross-hair reads the values of the table below
 for (const chart of $$("svg.chart[data-series]")) {
   const series = chart.dataset.series.split("|").map((each) => each.split(" ")), times = chart.dataset.times.split(" "), figure = chart.closest("figure");
   const line = document.createElementNS("http://www.w3.org/2000/svg", "line"), words = $$(".legend b", figure), before = words.map((each) => each.textContent);
