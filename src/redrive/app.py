@@ -74,7 +74,7 @@ DRAIN_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server with its store open and every part in its place; nobody is answered before `serve`."""
+    """A server with its store open and every part in its place; it accepts no requests before `serve`."""
 
     core: Core  # Parts that all facades share
     parts: Extensions  # The facades, and their parts
@@ -87,7 +87,7 @@ class Server:
 
     @property
     def extensions(self) -> Sequence[Extension]:
-        """The facades, and their parts; of those that nobody has asked for yet what stands for them."""
+        """The facades, and their parts; services are loaded at their first request."""
         return self.parts.extensions
 
     async def open(self) -> None:
@@ -125,7 +125,7 @@ class Server:
         await self.parts.close()
 
     async def _keep_up(self) -> None:
-        """Upkeep for as long as the server runs; what fails in it is told, and ends nobody's service."""
+        """Upkeep for as long as the server runs; failures are logged, and do not end the service."""
         engine = self.core.engine
         upkeep = engine.run if self.time is None else engine.tidy
         while True:
@@ -183,7 +183,7 @@ async def run(
 
 
 async def _warn_without_keys(core: Core) -> None:
-    """Say that nobody can sign in yet, and how to change that."""
+    """Log that there is no access key yet, and how to create one."""
     settings = core.settings
     if settings.auth == "required" and not settings.insecure_test_keys and not await core.keyring.all():
         logger.warning(

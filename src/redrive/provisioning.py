@@ -192,7 +192,7 @@ def _bounds(text: str, params: Mapping[str, Any]) -> str:
 
 
 def check_keys(keys: Sequence[DeclaredKey], settings: Settings) -> None:
-    """Let nobody declare a key that can be guessed for a server that others reach.
+    """Refuse guessable keys for a server that is reachable from other machines.
 
     Raises:
         SettingsInvalid: A secret is too short.

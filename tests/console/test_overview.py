@@ -165,7 +165,7 @@ async def test_a_queue_from_which_nobody_receives_is_told_of_after_ten_minutes()
         engine = world.engine
         for queue in (world.orders, world.dead):
             await engine.messages.send(queue, [Message(engine.runtime.message_id(), "7001")])
-        told = "Nobody has received from it for 10 minutes"
+        told = "No receives for 10 minutes"
         await advance(visitor, 9 * MINUTE_MS)
         assert told not in await overview(visitor)
         await advance(visitor, 2 * MINUTE_MS)

@@ -42,7 +42,7 @@ async def test_a_key_is_made_disabled_and_deleted_and_its_secret_shown_once() ->
         assert await keyring.find(key_id) is None
         await visitor.post(f"{KEYS}/{key_id}", {"do": "enable"})
         assert await keyring.find(key_id) is not None
-        assert "cannot be brought back" in await page(visitor, f"{KEYS}/{key_id}")
+        assert "Deletion cannot be undone" in await page(visitor, f"{KEYS}/{key_id}")
         assert (await visitor.post(f"{KEYS}/{key_id}", {"do": "x"})).status == 400
         await visitor.post(f"{KEYS}/{key_id}", {"do": "delete"})
         assert await keyring.all() == []

@@ -40,7 +40,7 @@ _SHORT_CHARS_MAX: Final = 4096
 _SHORT_REMEMBERED: Final = 512
 _LONG_REMEMBERED: Final = 32
 
-_KEYS_SHOWN: Final = 5  # of those that a policy asks about and nobody knows, in the log
+_KEYS_SHOWN: Final = 5  # unknown keys of one policy, in the log
 _KEY_CHARS_SHOWN: Final = 64
 
 _VERSION_WITHOUT_VARIABLES: Final = "2008-10-17"  # and what a policy has that names none
@@ -220,16 +220,16 @@ _IMPLIED: Final[Mapping[Form, Mapping[str, str]]] = {
 }
 
 
-# ---- keys that nobody here knows --------------------------------------------------------------------------
+# ---- unknown condition keys ------------------------------------------------------------------------------
 
 
 def _decidable(condition: PolicyCondition, *, denies: bool) -> PolicyCondition:
-    """A condition, or the assumption in its place where nobody can tell."""
+    """A condition, or the assumption in its place if its keys are unknown."""
     return condition if all(map(is_known, condition.keys)) else Undecidable(condition.keys, assumed=denies)
 
 
 def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple[Patterns, bool]:
-    """The resources of a statement some of whose names nobody can tell, and whether they are excepted.
+    """The resources of a statement some of whose names are unknown, and whether they are excepted.
 
     What it denies may be anything; what it allows is what can be told.
     """

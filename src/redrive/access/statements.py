@@ -84,7 +84,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """A condition about a key that nobody here knows the value of."""
+    """A condition about a key that this server does not know the value of."""
 
     keys: frozenset[str]  # Which
     assumed: bool  # True for a statement that denies

@@ -58,7 +58,7 @@ class BlobService:
         Args:
             containers: Of the blob store.
             blobs: What is in them.
-            access: Says who may use them; None: everybody.
+            access: Says who may use them; None: everyone may.
             clock: The system's.
         """
         self._containers = containers

@@ -29,7 +29,7 @@ _RULE_MIN: Final = 3  # columns of line behind a title
 def register(command: argparse.ArgumentParser) -> None:
     """Add its options."""
     command.description = (
-        "The rental-car story on a server of its own, in a few seconds; exits 1 if anything is missing."
+        "The rental-car story on its own server, in a few seconds; exits 1 if anything is missing."
     )
     command.add_argument(
         "--stay", action="store_true", help="keep the server running, with dead letters to try the console on"

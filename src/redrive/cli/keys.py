@@ -71,7 +71,7 @@ async def _of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) ->
 
 
 def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
-    """A key that nobody can guess, or the one that the command line names."""
+    """A key that cannot be guessed, or the one that the command line names."""
     now = runtime.clock.now()
     if parsed.id is None and parsed.secret is None:
         return new_access_key(parsed.account, now, runtime.rng)

@@ -144,7 +144,7 @@ def _of_machine(settings: Settings, config: Path | None) -> Iterator[Finding]:
     advice = f"others can read {', '.join(readable)}; chmod 600" if readable else ""
     yield Finding("files", advice)
     root = os.geteuid() == 0 and settings.functions_isolation != "user"
-    yield Finding("user", "the server would run as root; run it as a user of its own" if root else "")
+    yield Finding("user", "the server would run as root; run it as a dedicated user" if root else "")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     few = most != resource.RLIM_INFINITY and most < _FILES_MIN
     yield Finding(

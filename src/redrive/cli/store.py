@@ -114,7 +114,7 @@ def _backup(parsed: argparse.Namespace) -> int:
     settings, _ = settings_of(parsed)
     if not settings.store.startswith(_SQLITE):
         raise CommandFailed(
-            "only a SQLite store is backed up by this command; PostgreSQL has means of its own, pg_dump for example"
+            "only a SQLite store is backed up by this command; PostgreSQL has its own tools, such as pg_dump"
         )
     return _print_contents(parsed, back_up_store(settings, parsed.file))
 

@@ -132,7 +132,7 @@ def _unattended(visit: Visit, level: Level) -> Need:
     title = (
         f"{number(waiting)} {many(waiting, 'message')} {many(waiting, 'waits', 'wait')} in {level.name.name}"
     )
-    detail = f"Nobody has received from it for {WAITED_MINUTES} minutes; the oldest waits for"
+    detail = f"No receives for {WAITED_MINUTES} minutes; the oldest waits for"
     age = show_duration(level.age_seconds * 1000)
     return Need(
         "unattended",

@@ -76,7 +76,7 @@ class Nodes:
         self._upkeep = Upkeep(self.beat, clock, BEAT_MS, "node.unseen")
 
     async def all(self) -> list[Node]:
-        """This node, and then the others by name, but for those that nobody has heard of for an hour."""
+        """This node, and then the others by name, except those silent for an hour."""
         if not self._shared:
             return [self._own]
         now = self._clock.now()

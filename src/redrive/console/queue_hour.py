@@ -26,7 +26,7 @@ class Flow(NamedTuple):
 
     in_rate: float  # How many came in a second, on average of the last whole period and the current one
     out_rate: float  # How many receivers got in a second, likewise
-    curve: Curve | None  # How many waited in each period of the hour; None: nobody looked
+    curve: Curve | None  # How many waited in each period of the hour; None: it was not counted
 
 
 def flow_series(queues: Iterable[ResourceName], counters: Iterable[str] = LISTED) -> list[Series]:
@@ -65,7 +65,7 @@ def _depths(hour: Hour, queue: ResourceName) -> Curve | None:
 
 
 def depth_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
-    """The messages that waited and that were in flight at each minute; None: nobody looked."""
+    """The messages that waited and that were in flight at each minute; None: it was not counted."""
     lines = {
         label: [(bucket.at, bucket.statistics.average) for bucket in hour.points(queue_series(queue, gauge))]
         for label, gauge in (("Waiting", _WAITING), ("In flight", _IN_FLIGHT))

@@ -95,7 +95,7 @@ class Tail:
         self._lines.append(line._replace(number=self._number))
 
     def is_read(self) -> bool:
-        """False once nobody has looked for ten seconds: then no more is heard."""
+        """False ten seconds after the last look: then it stops listening."""
         if self._now() < self._until:
             return True
         if self._watching is not None:

@@ -28,7 +28,7 @@ def searched(visit: "Visit", text: str) -> Predicate:
     """The predicate of a typed search.
 
     Raises:
-        Unusable: Bodies are hidden here, so nobody may search them.
+        Unusable: Bodies are hidden, so they cannot be searched.
         SearchInvalidError: It cannot be read.
     """
     if text and not visit.bodies_shown:
@@ -137,7 +137,7 @@ class Visit:
         return queue
 
     def body_of(self, delivery: Delivery) -> str | None:
-        """The body of a message; None where bodies are hidden from everybody who looks, and of what is encrypted.
+        """The body of a message; None where bodies are hidden, or the message is encrypted.
 
         To decrypt takes a right that the console does not ask its visitors for: they receive such messages instead.
         """

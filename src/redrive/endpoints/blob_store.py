@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the library has these names for type checkers alone
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 # A push that fails is an attempt, and the schedule says when the next one is. A push has its own time-out, so that the
-# library's is only what ends a request that nobody waits for any more.
+# library's is only what ends an abandoned request.
 ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minutes=5)}
 _PIECE_BYTES: Final = 128 * 1024
 _REQUEST_MAX: Final = timedelta(minutes=5)

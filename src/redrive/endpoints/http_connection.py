@@ -99,7 +99,7 @@ class HttpConnection(KeptConnection):
     @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._answering is None:  # nobody asked for it
+        if self._answering is None:  # unrequested
             self._drop()
             return
         self._beside_body += len(data)

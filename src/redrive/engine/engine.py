@@ -172,12 +172,12 @@ class Engine:
         await self.parts.sweeper.round()
 
     async def _carry_on(self) -> int | None:
-        """Carry on tasks and replays that nobody works at; the moment (ms) when the first lease of the others ends."""
+        """Resume tasks and replays that no node works on; the moment (ms) when the first lease of the others ends."""
         leases = (await self.parts.redriver.take_up(), await self.parts.replayer.round())
         return min((ends for ends in leases if ends is not None), default=None)
 
     async def _carry_on_round(self) -> None:
-        """Carry on what nobody works at, and again at each lease's end: a dead node's task waits no round besides."""
+        """Resume what no node works on, and again at each lease's end: a dead node's task waits no round besides."""
         round_ends = self.clock.now() + ROUND_MS
         lease_ends = await self._carry_on()
         while lease_ends is not None and lease_ends < round_ends:

@@ -92,7 +92,7 @@ class Messages:
         return await size(self._store, self._clock, topic)
 
     async def delay(self, queue: Queue) -> None:
-        """Let what nobody has claimed yet wait as long as what is new in the queue, from its arrival."""
+        """Apply the queue's delay to unclaimed deliveries, counted from their arrival."""
         last: int | None = 0
         while last is not None:
             last = await self._store.delay(queue.id, queue.delay_ms, last, ROWS_PER_SWEEP)

@@ -1,4 +1,4 @@
-"""Sweep: what nobody asks for any more is removed, a little at a time.
+"""Sweep: unreachable and expired rows are removed in small steps.
 
 Every node sweeps, without a leader: removing what is expired is the same whoever does it, and twice does no harm.
 Receivers check the retention period themselves, so sweeping late loses disk and never correctness.
@@ -43,7 +43,7 @@ class Sweeper:
             resources: What is there, and what of it falls due.
             circuits: Of the subscriptions' endpoints.
             counters: Where what went is counted.
-            listeners: Told of what nobody received in time.
+            listeners: Told of messages that expired unreceived.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
             forget: Called with the number of every queue that is gone and had something happen to it on this node.
         """

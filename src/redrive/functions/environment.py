@@ -181,7 +181,7 @@ class Environment:
         return {_MARK: self._mark, processes.OWNER: processes.this_server()}
 
     def _is_own(self, address: Address, own: Address) -> bool:
-        """True if the process or what it started connected from an address; elsewhere than on Linux nobody can tell."""
+        """True if the process or its children connected from an address; other systems than Linux are not checked."""
         if sys.platform != "linux":
             return True
         peer = peer_of(address, own)

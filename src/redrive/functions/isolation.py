@@ -182,7 +182,7 @@ def _limits(tools: Tools, *, counted: bool) -> list[str]:
 
 
 def _bubble(tools: Tools, folders: Folders, programs: Sequence[str], storage_mb: int) -> list[str]:
-    """Namespaces of its own: nothing is written but in /tmp, and the network is a loopback with nobody on it."""
+    """Separate namespaces: only /tmp is writable, and the network is an empty loopback."""
     arguments = [tools.bwrap, "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"]
     arguments += ["--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
     arguments += ["--die-with-parent", "--cap-drop", "ALL", "--clearenv"]

@@ -1,4 +1,4 @@
-"""The pool: environments are started on demand, used again, and ended when nobody has needed them for a while.
+"""The pool: environments are started on demand, used again, and ended after being idle for a while.
 
 Nothing ticks while environments rest: each has one timer, and its process sleeps in a read. The environment that rested
 shortest serves next, so that those there are too many of grow old and go.
@@ -102,7 +102,7 @@ class KeptEnvironments:
 STARTS_MAX: Final = 4
 _EMPTY: Final = "empty"  # the layers of a function that has none
 _HOSTS: Final = "hosts"
-IDLE_MS: Final = 300_000  # an environment that nobody needed for five minutes is ended
+IDLE_MS: Final = 300_000  # an environment that was idle for five minutes is ended
 
 
 class FunctionPool:

@@ -26,7 +26,7 @@ class Fares(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The number that nobody has tried to deliver, or has received, so far."""
+        """The number that were neither attempted nor received so far."""
         return self.looked_at - self.taken - self.failed
 
 

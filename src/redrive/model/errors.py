@@ -42,7 +42,7 @@ class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
     """The key that messages are encrypted with cannot be used, or not by this caller.
 
     Attributes:
-        code: The reason, in the words of the service that has the key; empty if nobody asked it.
+        code: The reason, in the words of the service that has the key; empty if it was not asked.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

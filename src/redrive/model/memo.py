@@ -1,4 +1,4 @@
-"""Memory of what pure functions make of texts: of many short ones and few long ones, so that nobody can fill it."""
+"""Memory of what pure functions make of texts: of many short ones and few long ones, so that no caller can fill it."""
 
 from collections.abc import Callable
 from functools import lru_cache, update_wrapper

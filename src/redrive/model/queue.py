@@ -72,7 +72,7 @@ class Queue:
 
     @property
     def ends_unasked(self) -> bool:
-        """True if a delivery's end is looked for though nobody asks the queue for deliveries."""
+        """True if a delivery's end is looked for although no receiver asks for deliveries."""
         return self.drops_after > 0 or self.buries_expired
 
     def to_document(self) -> dict[str, Any]:

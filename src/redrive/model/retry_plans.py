@@ -1,4 +1,4 @@
-"""The published retry schedules that nobody configures, each with its ladder, and what each is the schedule of.
+"""The published retry schedules that are not configurable, each with its ladder, and what each is the schedule of.
 
 Where a plan's owner may change a limit, `dataclasses.replace` makes the changed plan:
 `replace(EVENT_WEBHOOK, attempts_max=5, expires_after_ms=30 * MINUTE_MS)`.
@@ -114,7 +114,7 @@ class RetryPlan:
     receives_per_second_max: int | None = None  # The throttle that goes with it; None for none
 
 
-#: The schedules that nobody configures, by the names that `redrive schedule --plan` takes.
+#: The schedules that are not configurable, by the names that `redrive schedule --plan` takes.
 PLANS: Final = {
     "managed": RetryPlan("Queues, functions and delivery streams", MANAGED_ENDPOINT),
     "customer": RetryPlan("Mail, text messages and mobile push", CUSTOMER_ENDPOINT),

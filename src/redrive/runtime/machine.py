@@ -87,7 +87,7 @@ _POOL_BYTES = 4096
 
 
 class PooledSystemRandom(random.SystemRandom):
-    """The kernel's randomness, fetched a pool at a time; nobody can guess what comes next."""
+    """The kernel's randomness, fetched a pool at a time; it cannot be predicted."""
 
     def __init__(self) -> None:
         super().__init__()

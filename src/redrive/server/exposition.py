@@ -220,7 +220,7 @@ def _help_of(metric: str, kind: str) -> str:
 #
 # https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 #
-# Written here, since prometheus_client takes twenty times as long for a line, on the thread that answers everybody:
+# Written here, since prometheus_client takes twenty times as long for a line, on the event loop:
 # 129 ms where this takes 6, for 26,000 of them (decision 0007). Tests read what is written with its parser.
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -105,7 +105,7 @@ def _is_address(name: str) -> bool:
 
 _OWN_SITES: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
 _SHOWN_CHARS_MAX: Final = 100
-#: Where links out of messages lead, which people click in their mail: they carry a token that nobody can guess.
+#: Where links out of messages lead, which people click in their mail: they carry a token that cannot be guessed.
 _LINK_PATH: Final = "/eventsubscriptions/"
 _LINK_ACTIONS: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
 _LINK_FIELDS_MAX: Final = 16

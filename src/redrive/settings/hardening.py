@@ -87,7 +87,7 @@ def _listening(settings: Settings) -> str:
 def _hosts(settings: Settings) -> str:
     if settings.auth == "required" or ANY_HOST not in read_hosts(settings.allow_hosts):
         return ""
-    return "any web page can reach the server by a host name of its own; set allow_hosts to your names"
+    return "a web page can reach the server through a host name that points here (DNS rebinding); set allow_hosts"
 
 
 def _pushes(settings: Settings) -> str:
@@ -156,7 +156,7 @@ def risks(settings: Settings) -> Iterator[str]:
     if settings.auth == "off" and ANY_HOST in read_hosts(settings.allow_hosts):
         yield (
             "server.any_host allow_hosts=*: any web page that is open on this machine can read and command this server,"
-            " by a name of its own that leads here; name your hosts instead"
+            " through a host name that points here (DNS rebinding); list your hosts instead"
         )
     if settings.functions == "on" and settings.functions_isolation == "none":
         yield (

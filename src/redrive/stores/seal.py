@@ -57,7 +57,7 @@ class Seal:
 
     Args:
         keys: 32 bytes each; none: documents are kept as they are.
-        random_bytes: So many, that nobody can guess, for nonces.
+        random_bytes: Makes unpredictable bytes, for nonces.
         setting: What names the keys, for whoever starts the server without one.
     """
 

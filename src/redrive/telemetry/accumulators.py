@@ -104,7 +104,7 @@ class TopicAccumulators:
         self.messages_published = self.of("messages_published")
         self.bytes_published = self.of("bytes_published")
         self.taken_by_queues = self.of("deliveries_made", OTHER)
-        #: Of the deliveries made those that queues took with the publication, which nobody pushed.
+        #: Deliveries that queues took with the publication, without a push.
         self.taken_at_once = 0
 
     def of(self, counter: str, labels: Labels = ()) -> MetricAccumulator:

@@ -62,7 +62,7 @@ class TrafficByPlace:
 
 
 def scope_series(owner: ResourceName, counter: str) -> Series:
-    """A counter of a scope; it is not an account's, so that nobody finds it among the metrics of one."""
+    """A counter of a scope; it is not an account's, and so is not listed among the metrics of one."""
     return Series("", "", SCOPE, counter, (("account", owner.account), ("region", owner.region)))
 
 

@@ -37,7 +37,7 @@ class Supervisor:
 
         Args:
             number: Of workers.
-            sockets: Bound; nobody listens on them yet.
+            sockets: Bound, but not listening yet.
             command: The command line of a worker, of the file descriptors of its channel and of the sockets.
         """
         self._number = number
@@ -85,7 +85,7 @@ class Supervisor:
     # ---- coming and going --------------------------------------------------------------------------------------
 
     async def _started(self) -> SupervisedWorker:
-        """A further worker, that answers; nobody watches it before it is admitted."""
+        """A further worker, that answers; it is not supervised before it is admitted."""
         member = await SupervisedWorker.start(self._command, self._sockets, self._answer)
         try:
             await member.ready()

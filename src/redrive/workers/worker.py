@@ -95,7 +95,7 @@ class Worker(Siblings):
         Args:
             read_metrics: This process's, as Prometheus reads them.
             retire: Lets others accept what comes from now on, and takes so long (s) at most.
-            stop: Set when this process is to end: it has retired, or nobody supervises it any more.
+            stop: Set when this process is to end: it has retired, or lost its supervisor.
         """
         self._channel = await WorkerChannel.over(self._end)
         self._channel.send("ready")

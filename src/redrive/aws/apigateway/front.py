@@ -50,7 +50,7 @@ class ApiFront:
         self._log = log
 
     async def answer(self, request: Request, refusal: Refuse) -> Response:  # noqa: ARG002 - APIs are for pages, too
-        """Answer one request. An API is opened to everybody by its owner, method by method, and so to pages."""
+        """Answer one request. An API is opened to the public by its owner, method by method, and so to pages."""
         request_id = id_text(self._engine.runtime.message_id())
         if request.record is not None:
             request.record.service, request.record.operation = "execute-api", request.method

@@ -46,7 +46,7 @@ class RootKey(Protocol):
         ...
 
     def sealed(self, kind: str, key: str, document: Any) -> Any:
-        """A document that nobody else can read."""
+        """A document that no one else can read."""
         ...
 
     def opened(self, resource: Resource) -> Resource:
@@ -62,7 +62,7 @@ class DataKeys:
     """The data keys by which messages are sealed and opened, and KMS's answers about the right to use them.
 
     Attributes:
-        inside: Asks KMS in nobody's name.
+        inside: Calls KMS for the server itself.
         clock: Time.
         random_bytes: Chance, for nonces.
     """

@@ -77,7 +77,7 @@ class InnerCalls:
 
         Raises:
             AwsError: The service refuses.
-            StoreUnavailable: The store is away; nobody knows whether it was carried out.
+            StoreUnavailable: The store is unavailable; the call may have been carried out.
         """
         operation_model = Service.load(service).operation(operation)
         operation_model.check(params)

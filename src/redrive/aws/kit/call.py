@@ -77,7 +77,7 @@ class Call:
     base_url: str  # Prefix of URLs in the answer
     # Condition keys that a service adds to calls on behalf of a user; None: there are none.
     further_keys: Mapping[str, Values] | None = None
-    # The dead letter that a message is which a service sends; None: it is nobody's.
+    # The dead letter that a message is which a service sends; None: it is not a dead letter.
     died: DeathRecord | None = None
     of_stack: bool = False  # A stack makes it, which gives its resources tags that nobody else may give
 

@@ -50,7 +50,7 @@ class JsonCursor:
         return self.at(name, self.members.get(name), rule)
 
     def only(self, known: Collection[str]) -> None:
-        """Refuse members of other names: a misspelt one would otherwise be a default that nobody asked for.
+        """Refuse members of other names: a misspelt one would otherwise silently be a default.
 
         Raises:
             Exception: The reader's.

@@ -131,7 +131,7 @@ class OfferedService:
 
 
 class UnopenedService:
-    """A service that nobody has asked for yet."""
+    """A service before its first request."""
 
     def __init__(self, open_service: Callable[[], Awaitable[Facade]]) -> None:
         self.open: Final = open_service

@@ -210,7 +210,7 @@ def checked_context(context: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def check_no_recipient(params: Structure) -> None:
-    """Refuse answers for enclaves: nobody here could say that one is one.
+    """Refuse answers for enclaves: attestation documents cannot be verified here.
 
     Raises:
         AwsError: `UnsupportedOperationException`.

@@ -42,7 +42,7 @@ class Materials:
         return replace(material, sealed=self._sealed(name, material.id, self._opened(key.name, material)))
 
     def random_bytes(self, number: int) -> bytes:
-        """So many bytes that nobody can guess."""
+        """So many unpredictable bytes."""
         return self._rng.randbytes(number)
 
     def opened(self, key: KmsKey, material: Material) -> bytes:

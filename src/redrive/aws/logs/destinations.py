@@ -122,7 +122,7 @@ class LogDestination(Protocol):
         Raises:
             AwsError: It is gone, or lets nobody in any more.
             KeyError: This server does not offer its service.
-            StoreUnavailable: Nobody knows whether it has them.
+            StoreUnavailable: It is unknown whether it has them.
         """
         ...
 

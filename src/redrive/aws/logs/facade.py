@@ -80,7 +80,7 @@ class Logs(OfferedService):
         """Write events of streams down with what they lead to: callers' own, and those of whoever else writes to groups.
 
         Raises:
-            StoreUnavailable: Nobody knows whether they are on disk.
+            StoreUnavailable: It is unknown whether they are on disk.
         """
         await self._subscriptions.write_down(events, streams)
         self.tails.stir()

@@ -85,7 +85,7 @@ class SubscriptionFilters:
         return {}
 
     async def describe_destinations(self, _: Call, params: Structure) -> Structure:
-        """There are none: nobody can put one."""
+        """There are none: none can be put."""
         return PAGES.of("DescribeDestinations", params, (), dict)
 
     # ---- events ------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class SubscriptionFilters:
         """Write events down, and owe what matches in the same transaction: no crash comes between.
 
         Raises:
-            StoreUnavailable: Nobody knows whether it was done.
+            StoreUnavailable: It is unknown whether it was done.
         """
         await self.kept.follow()
         owed = [

@@ -98,7 +98,7 @@ class Confirmations:
         )
 
     async def _clear_in(self, draft: Draft, now: int) -> None:
-        """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""
+        """Forget the oldest questions as far as they are over, with the unconfirmed subscriptions."""
         subscriptions = self._engine.resources.subscriptions
         for token, question in await draft.find(QUESTION, "", _CLEARED_MAX):
             if now < question.asked_at + subscription_state.PENDING_MS:

@@ -96,7 +96,7 @@ class SnsDeliveryProfile:
     # ---- what only the subscription changes --------------------------------------------------------------
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
-        """See `DeliveryProfile.context`; a confirmation is nobody's dead letter."""
+        """See `DeliveryProfile.context`; a failed confirmation is not dead-lettered."""
         return SubscriptionContext(
             topic,
             subscription,

@@ -192,7 +192,7 @@ def _queue_arn(queue: ResourceName) -> str:
 
 def _provider_response(entry: _Entry) -> str:
     """The endpoint's answer: its text, or for AWS's own services the names they gave, in JSON."""
-    if entry.attempt.reason is Reason.WITHHELD:  # nobody else was asked
+    if entry.attempt.reason is Reason.WITHHELD:  # no other endpoint was asked
         return entry.attempt.response
     if PROTOCOLS[entry.protocol].of_service:
         return _of_service(entry)

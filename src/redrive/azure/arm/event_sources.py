@@ -127,7 +127,7 @@ def domain_topic(resource: ArmId, domain_properties: Mapping[str, Any]) -> Topic
 
 
 def new_topic(resource: ArmId, properties: Mapping[str, Any]) -> Topic:
-    """A new topic that nobody publishes to directly, and that has no keys."""
+    """A new topic without keys, which is not published to directly."""
     attributes = {
         settings.ID: resource.text,
         settings.PROPERTIES: orjson.dumps(properties).decode(),

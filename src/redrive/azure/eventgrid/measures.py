@@ -175,7 +175,7 @@ class Measures(Listener):
             self._dropped(fact)
 
     def _dropped(self, fact: Attempted) -> None:
-        """An event that nobody keeps: one that has a container to go to is not lost yet."""
+        """A lost event: one with a dead-letter container is not lost yet."""
         settings = delivery_settings(fact.subscription)
         if settings.dead_letter_container is None:
             reason = dead_letters.letter_of(fact, settings).reason

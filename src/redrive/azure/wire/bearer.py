@@ -53,10 +53,10 @@ class BearerAuthentication(Protocol):
 
 
 class TrustAllBearers:
-    """Trusts everybody, with a token or without: for loopback alone."""
+    """Accepts every request, with or without a token: for loopback only."""
 
     async def caller(self, request: Request) -> BearerCaller:  # noqa: ARG002 - as Authentication
-        """See `BearerAuthentication.caller`; refuses nobody."""
+        """See `BearerAuthentication.caller`; refuses no one."""
         return BearerCaller(None)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:  # noqa: ARG002 - as Authentication

@@ -95,7 +95,7 @@ class Http2Connection(KeptConnection):
         """Post a body that is not empty.
 
         Raises:
-            Unprocessed: See there; a request that nobody waits for any more ends its stream and no other.
+            Unprocessed: See there; an abandoned request ends its stream and no other.
             ConnectionError: The connection ended, or the service ended the stream.
         """
         self._stay()
@@ -260,7 +260,7 @@ class Http2Connection(KeptConnection):
                 self._send_body(stream, exchange)
 
     def _abandon(self, stream: int) -> None:
-        """End a stream that nobody waits for."""
+        """End an abandoned stream."""
         with suppress(ProtocolError):  # it has ended by itself, or the connection has
             self._h2.reset_stream(stream, ErrorCodes.CANCEL)
         self._flush()

@@ -139,7 +139,7 @@ class SmsConnection(KeptConnection):
 
     def _take(self, pdu: Pdu) -> None:
         if pdu.is_response:
-            answer = self._waiting.get(pdu.sequence)  # none for what nobody waits for any more
+            answer = self._waiting.get(pdu.sequence)  # none for an abandoned request
             if answer is not None and not answer.done():
                 answer.set_result(pdu)
             elif pdu.command == smpp.UNBIND | smpp.RESPONSE:

@@ -1,4 +1,4 @@
-"""Text messages that nobody is sent: the latest are kept in memory, for tests that look at them."""
+"""Text messages that are not sent: the latest are kept in memory for tests."""
 
 from collections import deque
 from typing import Final, NamedTuple

@@ -307,7 +307,7 @@ class Directory:
         return versions
 
     def _lose(self, changes: Sequence[Change]) -> None:
-        """Nobody knows whether these were made."""
+        """It is unknown whether these changes were made."""
         for change in changes:
             if isinstance(change, Put | Remove):
                 self.forget(change.kind, change.key)

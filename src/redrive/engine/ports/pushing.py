@@ -141,7 +141,7 @@ class SubscriptionContext:
     headers: Callable[[bytes], bytes]
     queue: ResourceName | None = None  # The queue of this server that its endpoint is; None: it is pushed to
     dead_letter: ResourceName | None = None  # Where deliveries go that cannot be made; None: they are dropped
-    # Picks the deliveries that ask the endpoint whether it wants the others; they are nobody's dead letters.
+    # Picks the deliveries that ask the endpoint whether it wants the others; they are not dead-lettered.
     is_confirmation: Callable[[Delivery], bool] = _never
     # A message that `queue` refuses is tried again by the plan; else it is a dead letter as soon as it is
     # published.

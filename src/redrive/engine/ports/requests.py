@@ -36,7 +36,7 @@ class NewDelivery:
     sealer: Sealer | None = None
 
     def row(self, seq: int) -> tuple[Any, ...]:
-        """The attributes of its `Delivery`, in their order; nobody has claimed it."""
+        """The attributes of its `Delivery`, in their order; it is unclaimed."""
         return (
             self.queue_id,
             seq,
@@ -152,7 +152,7 @@ class ClaimRequest:
     resumes: bool = False
     rate_max: int | None = None  # Claims a second over all nodes; None: no limit
     # Only what is exhausted or expired among the `limit` first of the line is sent where it goes: for queues
-    # that nobody receives from.
+    # without receivers.
     claims_nothing: bool = False
     # Where fewer than `limit` were claimed, the answer says when the next delivery falls due: for a consumer
     # who need not claim again to learn it. Not with `rate_max`.

@@ -70,7 +70,7 @@ class DocumentSealing(Protocol):
     """The encryption of documents of secret kinds at rest."""
 
     def sealed(self, kind: str, key: str, document: Any) -> Any:
-        """A document that nobody else can read."""
+        """A document that no one else can read."""
         ...
 
     def opened(self, resource: Resource) -> Resource:

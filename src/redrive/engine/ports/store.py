@@ -158,7 +158,7 @@ class MessageStore(Protocol):
 
 
 class QueueStore(Protocol):
-    """The contents of queues: read and counted without being claimed, and removed when nobody can ask for them."""
+    """The contents of queues: read and counted without claims, and removed once unreachable."""
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """Look, without touching: deliveries in order of arrival, waiting and claimed."""
@@ -239,7 +239,7 @@ class QueueStore(Protocol):
         ...
 
     async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
-        """Let deliveries that nobody has claimed yet wait so long from their arrival.
+        """Set the delay of unclaimed deliveries, counted from their arrival.
 
         Args:
             queue_id: Of the queue.
@@ -269,7 +269,7 @@ class QueueStore(Protocol):
 
         Memories are what deduplication, repeated claims and failed attempts need no longer.
 
-        A claim checks the retention period as well; sweeping is for queues that nobody receives from.
+        A claim checks the retention period as well; sweeping is for queues without receivers.
         """
         ...
 

@@ -74,7 +74,7 @@ class _PublishContext:
     topic: Topic
     publication: Publication
     now: int
-    # Of the text for everybody; more than any text there is where protocols get different ones.
+    # Of the default text; more than any text there is where protocols get different ones.
     body_bytes: int
 
 
@@ -140,7 +140,7 @@ class PublicationRouter:
         return routed
 
     async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> DeliveryRoute:
-        """The route of what a subscriber may see; what it may not see is nobody's dead letter either."""
+        """The route of what a subscriber may see; what it may not see is not dead-lettered either."""
         screen = routed.publication.screen
         seen = routed.publication if screen is None else screen(subscription)
         if isinstance(seen, Attempt):

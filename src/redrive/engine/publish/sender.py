@@ -40,7 +40,7 @@ class Publisher:
         Args:
             queue: Where.
             messages: What.
-            died: The dead letter that the only message is; None: they are nobody's.
+            died: The dead letter that the only message is; None: they are not dead letters.
         """
         now = self._clock.now()
         new_deliveries = [_arrival(queue, message, now) for message in messages]

@@ -103,7 +103,7 @@ class QueueNotifier:
                 number -= 1
 
     def announce_all(self) -> None:
-        """Anything may have arrived anywhere: everybody looks again."""
+        """Anything may have arrived anywhere: wake all waiting receives."""
         self._counts_everywhere += 1
         for queue_id, line in list(self._lines.items()):
             self.announce(queue_id, len(line.waiting))
@@ -155,7 +155,7 @@ class QueueNotifier:
             count: What `count` said before the claim that came back empty.
             until: The end of the wait (ms).
             due_at: When the earliest delivery that is there already falls due (ms), if there is one.
-            cancellation: Tells when nobody wants the answer any more.
+            cancellation: Tells when the request is cancelled.
         """
         if self.count(queue_id) != count or (cancellation is not None and cancellation.happened):
             return

@@ -87,7 +87,7 @@ class LeasedTasks(Generic[Leased]):
         return task.node == self._runtime.node
 
     async def take_up(self, tasks: Iterable[Leased], work: Work[Leased]) -> int | None:
-        """Begin those of some tasks that are active and nobody works at: after a restart, or when their node died.
+        """Begin those of some tasks that are active and that no node works on: after a restart, or when their node died.
 
         Returns:
             The moment (ms) at which the first lease of the others ends; None if no other node holds any.

@@ -137,7 +137,7 @@ class Redriver:
         def cancelling(current: MoveTask) -> MoveTask:
             if not current.state.active or current.state is TaskState.CANCELLING:
                 raise Refused(f"task {task_id} is {current.state}")
-            paused = current.state is TaskState.PAUSED  # nobody works at it
+            paused = current.state is TaskState.PAUSED  # no node works on it
             return replace(current, state=TaskState.CANCELLED if paused else TaskState.CANCELLING)
 
         return await self._change(source, task_id, cancelling)
@@ -216,7 +216,7 @@ class Redriver:
         return sum(task.state.active for task in tasks)
 
     async def take_up(self) -> int | None:
-        """Carry on the tasks that nobody works at; see `LeasedTasks.take_up`."""
+        """Resume tasks that no node works on; see `LeasedTasks.take_up`."""
         tasks = [task for task in await self._documents.find(TASK, "") if task.state.at_work]
         return await self._tasks.take_up(tasks, self._carry_on)
 

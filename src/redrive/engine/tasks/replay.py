@@ -137,7 +137,7 @@ class Replayer:
     # ---- upkeep -----------------------------------------------------------------------------------------
 
     async def round(self) -> int | None:
-        """Carry on the replays that nobody works at, and look after those that ended; see `LeasedTasks.take_up`."""
+        """Resume replays that no node works on, and look after those that ended; see `LeasedTasks.take_up`."""
         replays = await self._documents.find(REPLAY, "")
         for replay in replays:
             if not replay.state.active:

@@ -5,7 +5,7 @@ call at once, and the busier it is, the less a call costs. Each call is answered
 
 Beginning and committing a statement costs the database as much as twenty of its rows. So calls wait while many are under
 way, instead of taking another lane, and those that were just answered may share the next group: the loop has two turns
-before it is taken. A lone caller waits for nobody.
+before it is taken. A lone caller does not wait.
 
     calls ──wait──► lane 1: statement, commit ──► each caller's answer
                └──► lane 2: …

@@ -1,4 +1,4 @@
-"""Deliveries that nobody settles go: purged, or out of their retention period."""
+"""Removes deliveries that are purged or past their retention period."""
 
 from collections.abc import Sequence
 from typing import Any, Final

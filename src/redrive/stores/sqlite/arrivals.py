@@ -76,7 +76,7 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
 
 
 def delay(queue_id: int, delay_ms: int, after_seq: int, limit: int, transaction: Transaction) -> int | None:
-    """Let what nobody has claimed yet wait so long from its arrival; see `Store.delay`."""
+    """Set the delay of unclaimed deliveries, counted from their arrival; see `Store.delay`."""
     cursor = transaction.cursor
     last: int | None = rows.one(cursor, _LAST_AFTER, (queue_id, after_seq, limit))[0]
     if last is not None:

@@ -106,7 +106,7 @@ def last_number(connection: apsw.Connection) -> int:
 
 @contextmanager
 def alone(path: Path) -> Iterator[apsw.Connection]:
-    """A store's file, that nobody serves and nobody else changes meanwhile; of this version's schema.
+    """A store's file, that no server and no other process uses meanwhile; of this version's schema.
 
     Raises:
         StoreUnavailable: There is no store, it is served, of another version, or cannot be read.

@@ -65,10 +65,10 @@ class GroupCommit:
         """Take over a connection.
 
         Args:
-            connection: Used by nobody else from now on.
+            connection: The caller must not use it from now on.
             transaction: What calls get; of this connection.
             inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
-            room: On the disk; None: nobody looks.
+            room: Checks the room on the disk; None: it is not checked.
             meter: Measures the commits that wait for a disk.
         """
         self._connection = connection

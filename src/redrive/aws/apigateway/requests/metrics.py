@@ -30,7 +30,7 @@ Count = Callable[[Sequence[MetricPoint]], None]
 _MILLISECONDS: Final = frozenset({"Latency", "IntegrationLatency"})
 _CLIENT, _SERVER = 4, 5
 
-ROUTES: Final = ":routes"  # no account's, so that nobody finds it among the metrics of one
+ROUTES: Final = ":routes"  # no account's, and so is not listed among the metrics of one
 #: The names of the series of a route, by the class of the answers that they count.
 CLASSES: Final = {_CLIENT: "4xx", _SERVER: "5xx"}
 OTHERS: Final = "others"

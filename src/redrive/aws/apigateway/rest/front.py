@@ -97,7 +97,9 @@ class RestFront:
         check_policies(exchange, deployment.settings.get("policy"), signed=signed)
         if method["authorizationType"] == CUSTOM:
             await self._authorizers.admit(exchange, method, deployment.tree)
-        elif not signed and method["authorizationType"] != "NONE":  # what nobody can decide is not open
+        elif (
+            not signed and method["authorizationType"] != "NONE"
+        ):  # an undecidable authorization is a refusal
             raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
         by_authorizer = deployment.settings.get("apiKeySource") == "AUTHORIZER"
         await self._usage.admit(exchange, method, staged.settings, by_authorizer=by_authorizer)

@@ -181,7 +181,7 @@ def _check_target(kind: str, uri: str) -> None:
 
 
 def check_content_handling(part: Mapping[str, Any]) -> None:
-    """Refuse an integration, or its response, that converts bodies in a way that nobody knows.
+    """Refuse an integration, or its response, that converts bodies in an unknown way.
 
     Raises:
         AwsError: `BadRequestException`.
@@ -216,7 +216,7 @@ def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
     """An integration's response as it is kept.
 
     Raises:
-        AwsError: `BadRequestException`: it converts bodies in a way that nobody knows.
+        AwsError: `BadRequestException`: it converts bodies in an unknown way.
     """
     settings = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
     check_content_handling(settings)

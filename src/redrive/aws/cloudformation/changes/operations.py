@@ -183,7 +183,7 @@ class StackOperations:
             self._forgets_at = now + DAY_MS
 
     async def _release(self) -> None:
-        """Let nobody wait for the leases of dead nodes, where no other is alive."""
+        """Release the leases of dead nodes if no other node is alive."""
         for operation in await self._active() if self._alone else ():
             if not self._tasks.is_ours(operation):
                 await self._engine.resources.documents.update(
@@ -191,7 +191,7 @@ class StackOperations:
                 )
 
     async def take_up(self) -> None:
-        """Carry on the changes that nobody works at."""
+        """Resume changes that no node works on."""
         await self._tasks.take_up(await self._active(), self._take)
 
     async def _active(self) -> Sequence[StackOperation]:

@@ -45,7 +45,7 @@ def _invalid() -> AwsError:
 
 
 def _is_statement(statement: Any) -> bool:
-    """True if a stack policy may say it: about everybody, and about updates."""
+    """True if a stack policy may say it: about everyone, and about updates."""
     if not isinstance(statement, Mapping) or statement.get("Principal", "*") != "*":
         return False
     action_lists = [statement[name] for name in ("Action", "NotAction") if name in statement]

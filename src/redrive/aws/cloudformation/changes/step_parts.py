@@ -287,7 +287,7 @@ class ResourceRemoval(StepParts):
             await self._write(current, event)
 
     async def clear_leftovers(self, name: str) -> None:
-        """Remove what a resource replaced, as far as nobody wants it kept; what cannot be removed stays behind."""
+        """Remove what a resource replaced, unless it is to be retained; what cannot be removed stays behind."""
         current = self.resources[name]
         if not current.leftovers:
             return

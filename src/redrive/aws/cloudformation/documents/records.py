@@ -60,7 +60,7 @@ def id_in(text: str) -> str:
 def made_up(
     rng: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
 ) -> str:
-    """A name for a resource, which nobody else has: `<stack>-<logical id>-<12 characters>`, shortened to fit.
+    """A unique name for a resource: `<stack>-<logical id>-<12 characters>`, shortened to fit.
 
     Args:
         rng: For the last part.

@@ -1,6 +1,6 @@
 """Signals that resources wait for: responses of custom resources, signals, and the ends of nested stacks.
 
-A response is sent to a URL that nobody can guess: its last part is a digest of the installation's secret and of what the
+A response is sent to a URL that cannot be guessed: its last part is a digest of the installation's secret and of what the
 response is about, so it is the same after a crash, and nothing is stored before the response arrives.
 """
 

@@ -166,7 +166,7 @@ class EventSettings(Document):
     age_seconds: int | None = None  # How old an event may become; None: as old as usual
     on_success: str = ""  # The ARN that records of successes go to; empty: none
     on_failure: str = ""  # The same of failures
-    modified_at: int | None = None  # When a caller gave them (ms); None: nobody did
+    modified_at: int | None = None  # When a caller gave them (ms); None: never
 
 
 @dataclass(frozen=True, slots=True)

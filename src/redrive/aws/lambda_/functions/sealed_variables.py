@@ -51,7 +51,7 @@ class SealedVariables:
 
         Args:
             calls: Asks KMS in the name of callers.
-            inside: Asks KMS in nobody's name; None: there is no KMS.
+            inside: Calls KMS for the server itself; None: there is no KMS.
         """
         self._calls = calls
         self._inside = inside

@@ -33,7 +33,7 @@ from redrive.model.names import ResourceName
 
 NAMESPACE: Final = "AWS/Lambda"
 
-MAPPINGS: Final = ":mappings"  # no account's, so that nobody finds it among the metrics of one
+MAPPINGS: Final = ":mappings"  # no account's, and so is not listed among the metrics of one
 #: The names of a mapping's series: batches that the function took, took in part, or failed at.
 SUCCEEDED, FAILED_IN_PART, FAILED = BATCHES = ("succeeded", "failed_in_part", "failed")
 

@@ -108,7 +108,7 @@ def for_apple(wish: Wish, bundle: str) -> Notification:
         "apns-topic": wish.attributes.get(f"{_APNS}TOPIC") or bundle,
         "apns-push-type": kind,
         "apns-expiration": "0" if left == 0 else str(expires_at),
-        # Apple refuses the other priority for those that nobody is shown.
+        # Apple refuses the other priority for silent notifications.
         "apns-priority": wish.attributes.get(f"{_APNS}PRIORITY") or ("5" if kind == "background" else "10"),
         "apns-collapse-id": wish.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
     }
@@ -219,7 +219,7 @@ def _seconds_left(wish: Wish) -> int | None:
 
 
 def _push_type(platform: str, document: Mapping[str, Any]) -> str:
-    """`background` for a notification that nobody is shown, as SNS tells it."""
+    """`background` for a silent notification, as SNS determines it."""
     if "VOIP" in platform:
         return "voip"
     aps = document.get("aps")

@@ -98,7 +98,7 @@ class DeviceEndpoint:
         """Push it, and mind what the service says of the device.
 
         Raises:
-            StoreUnavailable: Nobody knows what became of the device: it is pushed to again.
+            StoreUnavailable: The state of the device is unknown: it is pushed to again.
         """
         device_name = platform.device_at(push_request.endpoint)
         if device_name is None:

@@ -2,7 +2,7 @@
 
 What a retry policy leaves out is completed from the published defaults, so that the guide's own example,
 `{"healthyRetryPolicy":{"numRetries":5}}`, is whole. Null counts as left out. An unknown name is refused: a
-misspelt attribute would otherwise be a default that nobody asked for.
+misspelt attribute would otherwise silently be a default.
 
 Texts marked "chosen" were never seen on the wire, nor those of `JsonCursor` but the two about a number's range; the
 others were, or follow the pattern of one that was.

@@ -112,11 +112,11 @@ def carried(attributes: Attributes | None) -> Carried:
 
 
 Texts = tuple[str, dict[str, str]]
-"""The text for everybody, and the others by the protocols and platforms they are for."""
+"""The default text, and the others by the protocols and platforms they are for."""
 
 
 def texts(message: str, structure: str | None, platform: str | None = None) -> Texts:
-    """The text for everybody, and the others by the protocols and platforms they are for.
+    """The default text, and the others by the protocols and platforms they are for.
 
     Args:
         message: As given.

@@ -37,7 +37,7 @@ def is_leaving(subscription: Subscription, now: int) -> bool:
 
 
 def is_over(subscription: Subscription, now: int) -> bool:
-    """Returns whether nobody can bring the subscription back, so that it may be forgotten."""
+    """Returns whether the subscription can no longer be restored, and may be forgotten."""
     since = int(subscription.attributes.get(_LEAVING, subscription.created_at))
     return not subscription.confirmed and now >= since + PENDING_MS
 

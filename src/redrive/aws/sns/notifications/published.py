@@ -100,7 +100,7 @@ class Confirmation:
     version: str = "1"  # Signature version
 
     def pack(self) -> bytes:
-        """The headers of its delivery, whose body nobody reads."""
+        """The headers of its delivery, without the body."""
         return orjson.dumps({"envelope": CONFIRMATION_ENVELOPE, **asdict(self)})
 
     @classmethod

@@ -36,7 +36,7 @@ class DirectTexts:
         return only_subscription(name, _PHONES, number)
 
     async def check_phone(self, call: Call, number: str) -> None:
-        """Refuse a telephone that nobody may write to.
+        """Refuse an invalid or opted-out telephone number.
 
         Raises:
             AwsError: `InvalidParameter`: it is not a telephone number, or its owner wants no messages.

@@ -72,7 +72,7 @@ class Telephones:
         """Hand on to this endpoint.
 
         Args:
-            gateway: Takes requests with what `TextMessages.headers` made; None: nobody does.
+            gateway: Takes requests with what `TextMessages.headers` made; None: they are not sent.
             documents: Has who opted out, and what was spent.
             now: Milliseconds since the epoch, for the month.
             part_price: What each part of a text costs, in USD.
