@@ -132,7 +132,7 @@ class Server:
             try:
                 await upkeep()
             except Exception:
-                logger.exception("upkeep.failed: taken up again in the next round")
+                logger.exception("upkeep.failed: retried in the next round")
             else:
                 return  # once, on a simulated clock
             await engine.clock.sleep_until(engine.clock.now() + ROUND_MS)

@@ -104,7 +104,7 @@ async def test_a_task_that_failed_is_told_of_and_can_be_begun_again(
     worker.goes_on.set()
     worker.tasks.begin(task_of(), fail)
     await worker.tasks.quiet()
-    assert "move_task.interrupted task=1/here/dead/000000000000000-t: taken up again later" in caplog.text
+    assert "move_task.interrupted task=1/here/dead/000000000000000-t: resumed later" in caplog.text
     assert ("Traceback" in caplog.text) is is_shown
     worker.tasks.begin(task_of(), worker.work)
     await worker.tasks.quiet()

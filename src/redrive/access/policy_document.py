@@ -116,7 +116,7 @@ def new_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     unknown = sorted(key for key in policy.keys if not is_known(key))
     if unknown:
         logger.warning(
-            "policy.unknown_keys %s: statements that deny by them hold, and those that allow do not",
+            "policy.unknown_keys %s: Deny statements with them apply, Allow statements do not",
             ", ".join(repr(key[:_KEY_CHARS_SHOWN]) for key in unknown[:_KEYS_SHOWN]),
         )
     return policy

@@ -10,22 +10,22 @@ from redrive.cli.terminal import moment
 def register(command: argparse.ArgumentParser) -> None:
     """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser(
-        "list", help="list endpoints that fail, are left alone, or are not confirmed"
-    )
+    listing = actions.add_parser("list", help="list endpoints that are failing, on hold or unconfirmed")
     listing.add_argument("--all", action="store_true", help="list the healthy ones too")
     add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=asking(_list))
     close = actions.add_parser(
-        "close", aliases=["lift"], help="close the circuit breaker of an endpoint: try what waits at once"
+        "close",
+        aliases=["lift"],
+        help="close the circuit breaker of an endpoint and retry waiting deliveries at once",
     )
     close.set_defaults(run=asking(_close))
-    options = actions.add_parser("set", help="choose how failures of an endpoint are treated")
+    options = actions.add_parser("set", help="set how failures of an endpoint are handled")
     options.add_argument(
         "--circuit-breaker",
         "--rests",
         choices=("on", "off"),
-        help="leave the endpoint alone while it fails (always on for Event Grid)",
+        help="stop deliveries while the endpoint fails (always on for Event Grid)",
     )
     options.add_argument(
         "--client-errors",

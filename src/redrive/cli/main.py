@@ -82,9 +82,7 @@ COMMANDS: Final = {
     "schedule": Command("schedule", "show when failed deliveries are retried"),
     "keys": Command("keys", "create, list and delete access keys"),
     "store": Command("store", "back up, verify or migrate a store, or spread it over a cluster"),
-    "env": Command(
-        "env", "print lines that point a shell at a server, and keep its commands from the real AWS"
-    ),
+    "env": Command("env", "print shell variables that direct AWS tools to a server instead of AWS"),
     "config": Command("settings", "print the settings and the origin of each", "register_config"),
     "doctor": Command(
         "settings",

@@ -50,9 +50,9 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
 
 
 _CHANGES: Final = {
-    "cancel": "let a redrive task stop; what it has moved stays moved",
-    "pause": "let a redrive task pause where it is",
-    "resume": "let a paused redrive task go on, at the pace it had or at another",
+    "cancel": "stop a redrive task; moved messages stay where they are",
+    "pause": "pause a redrive task",
+    "resume": "resume a paused redrive task, optionally at another pace",
 }
 
 

@@ -95,7 +95,7 @@ class Extensions:
                 clock = self._core.runtime.clock
                 await clock.sleep_until(clock.now() + _AGAIN_MS)
             except Exception:  # a fault of ours: the next news, or the next request, tries again
-                logger.exception("services.unopened: what another node began is not taken up here yet")
+                logger.exception("services.unopened: work of other nodes is not resumed here yet")
 
     async def open_all(self) -> None:
         """Make all that are left."""

@@ -74,7 +74,7 @@ class LogBuffer:
     def _keep(self, lines: Sequence[_PendingLine]) -> None:
         room = WAITING_MAX - len(self._lines)
         if len(lines) > room:
-            logger.warning("telemetry.lines_lost number=%d: the store does not take them", len(lines) - room)
+            logger.warning("telemetry.lines_lost number=%d: the store refused them", len(lines) - room)
         self._lines.extend(lines[:room])
 
     async def _stream(self, group: ResourceName, name: str, now: int) -> LogStream:

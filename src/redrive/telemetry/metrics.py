@@ -342,9 +342,7 @@ class Metrics(Listener):
         """Keep points that could not be stored, for the next time."""
         room = WAITING_MAX - len(self._waiting)
         if len(points) > room:
-            logger.warning(
-                "telemetry.points_lost number=%d: the store does not take them", len(points) - room
-            )
+            logger.warning("telemetry.points_lost number=%d: the store refused them", len(points) - room)
         self.count(points[-room:] if room > 0 else ())
 
 

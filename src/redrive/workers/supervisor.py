@@ -135,7 +135,7 @@ class Supervisor:
             members = [member for member in begun if isinstance(member, SupervisedWorker)]
             failures = [error for error in begun if isinstance(error, BaseException)]
             if failures:
-                logger.error("worker.reload_failed error=%s: the workers from before go on", failures[0])
+                logger.error("worker.reload_failed error=%s: the old workers continue", failures[0])
                 await asyncio.gather(*(member.end() for member in members))
                 return
             before, self.members = self.members, []

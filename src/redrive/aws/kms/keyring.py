@@ -95,9 +95,7 @@ class KeyRing:
                 )
 
         if anew:
-            logger.info(
-                "kms.wrapped_anew keys=%d: none of them needs another root key than the first any more", anew
-            )
+            logger.info("kms.wrapped_anew keys=%d: all of them are encrypted by the first root key now", anew)
 
     async def _present(self, keys: list[KmsKey], now: int) -> list[KmsKey]:
         current_keys = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]

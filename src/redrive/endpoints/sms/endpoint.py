@@ -40,7 +40,7 @@ Reader = Callable[[str, str], Awaitable[None]]
 
 
 async def _unread(number: str, text: str) -> None:
-    logger.debug("sms.unread number=%s characters=%d: nobody reads what telephones write", number, len(text))
+    logger.debug("sms.unread number=%s characters=%d: incoming texts are not processed", number, len(text))
 
 
 class SmsEndpoint(TimedEndpoint):

@@ -205,7 +205,7 @@ class TopicPublisher:
             subscription = await self._topics.subscriptions.get(topic.name, follow_up.subscription_id)
             if subscription is None:
                 logger.warning(
-                    "publish.nowhere topic=%s subscription=%s: it is gone",
+                    "publish.nowhere topic=%s subscription=%s: it was deleted",
                     topic.name.key,
                     follow_up.subscription_id,
                 )

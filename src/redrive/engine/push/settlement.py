@@ -184,7 +184,7 @@ class AttemptSettlement:
             raise
         except Exception:
             logger.exception(
-                "delivery.leads_nowhere subscription=%s message=%s ending=%s: it ends without what it should lead to",
+                "delivery.leads_nowhere subscription=%s message=%s ending=%s: its follow-up is lost",
                 self._context.subscription.key,
                 id_text(item.fact.delivery.message_id),
                 item.fact.transition.outcome,

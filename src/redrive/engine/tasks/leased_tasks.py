@@ -135,7 +135,7 @@ class LeasedTasks(Generic[Leased]):
             # A store that is away is told of by the store, once: no task needs to show the way there.
             logged_error = None if isinstance(error, StoreUnavailable) else error
             logger.error(
-                "%s.interrupted task=%s: taken up again later",
+                "%s.interrupted task=%s: resumed later",
                 self._kind.name,
                 task.key,
                 exc_info=logged_error,

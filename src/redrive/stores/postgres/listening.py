@@ -118,10 +118,10 @@ class Notices:
                 await self._say_goodbye(connection)
                 raise
             except (*LOST, asyncpg.PostgresError) as error:
-                logger.warning("store.deaf error=%s: listening again as soon as possible", describe(error))
+                logger.warning("store.deaf error=%s: reconnecting", describe(error))
             connection.terminate()
             connection = await self._connect_again()
-            logger.warning("store.hears_again: what was missed is looked for")
+            logger.warning("store.hears_again: looking for missed changes")
             self._hear_anything()
 
     async def _tell_from(self, connection: asyncpg.Connection) -> None:

@@ -76,7 +76,8 @@ def reseal(connection: apsw.Connection, seal: Seal) -> None:
         connection.execute("VACUUM")
     except apsw.FullError as error:
         logger.warning(
-            "store.remnants error=%s: what was sealed is still readable in free parts of the file", error
+            "store.remnants error=%s: the text before encryption is still readable in free parts of the file",
+            error,
         )
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 

@@ -72,7 +72,9 @@ class DiskReserve:
             return None
         if self._hold(self._log_bytes()):
             self.is_short = False
-            logger.warning("store.room file=%s: there is room again, and messages are taken in", self._path)
+            logger.warning(
+                "store.room file=%s: there is disk space again, and messages are accepted", self._path
+            )
             return None
         return StoreUnavailable(_FULL)
 
