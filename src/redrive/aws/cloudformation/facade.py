@@ -20,7 +20,7 @@ class CloudFormation(OfferedService):
     def __init__(self, engine: Engine, services: Services, operations: StackOperations) -> None:
         self._engine = engine
         changes = StackChanges(engine, services, operations)
-        self.signals = SignalOperations(engine, operations.words)
+        self.signals = SignalOperations(engine, operations.signals)
         super().__init__(
             SERVICE,
             engine,
@@ -32,7 +32,7 @@ class CloudFormation(OfferedService):
                 TemplateOperations(engine, services),
                 ExportOperations(engine),
                 StackPolicyOperations(engine, services),
-                DriftOperations(engine, services, operations.words),
+                DriftOperations(engine, services, operations.signals),
                 self.signals,
             ),
         )

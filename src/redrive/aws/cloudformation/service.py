@@ -14,7 +14,7 @@ from redrive.aws.cloudformation.documents.history import (
     SIGNAL,
     TO_TOPIC,
 )
-from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, place
+from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, stack_name
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     PATH,
@@ -41,7 +41,7 @@ async def _scopes(engine: Engine, call: Call, _operation: str, params: Structure
 async def _stacks(engine: Engine, call: Call, params: Structure) -> AsyncIterator[str]:
     if name := params.get("StackName"):
         stack = await find_stack(engine, call, name)
-        unknown = name if name.startswith("arn:") else stack_arn(place(call, name), "*")
+        unknown = name if name.startswith("arn:") else stack_arn(stack_name(call, name), "*")
         yield unknown if stack is None else stack.arn
     keys = [f"{call.account}/{call.region}/{number}" for number in values_of(params, "StackDriftDetectionId")]
     if params.get("ChangeSetName", "").startswith("arn:"):

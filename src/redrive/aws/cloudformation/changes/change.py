@@ -41,7 +41,7 @@ class Change:
         self,
         engine: Engine,
         services: Services,
-        words: StackSignals,
+        signals: StackSignals,
         activity: Activity,
         operation: StackOperation,
         stack: Stack,
@@ -51,9 +51,9 @@ class Change:
         self._programs = Programs(engine)
         self._journal = Journal(engine, operation, stack)
         self._resources: dict[str, StackResource] = {}
-        self._steps = Steps(engine, services, words, self._journal, self._resources)
-        self._return = Steps(engine, services, words, self._journal, self._resources)
-        self._removal = ResourceRemoval(engine, services, words, self._journal, self._resources)
+        self._steps = Steps(engine, services, signals, self._journal, self._resources)
+        self._return = Steps(engine, services, signals, self._journal, self._resources)
+        self._removal = ResourceRemoval(engine, services, signals, self._journal, self._resources)
         self._cancelled = False
         self._phases: Mapping[str, Callable[[], Awaitable[None]]] = {
             "CREATE_IN_PROGRESS": self._create,

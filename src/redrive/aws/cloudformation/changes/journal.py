@@ -99,7 +99,7 @@ class StackTopicEndpoint:
         return attempt
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is held."""
 
     async def _publish(self, key: str, topic: str, message: str) -> None:
         stack = await self._documents.get(STACK, key)
@@ -115,7 +115,7 @@ _PROPERTIES_CHARS_MAX: Final = 16_384
 
 
 class Superseded(Exception):  # noqa: N818 - an outcome
-    """Another node carries the change on."""
+    """Another node has taken over the change."""
 
 
 def event_of(
@@ -152,7 +152,7 @@ def stack_event(stack: Stack, at: int, event_id: str) -> StackEvent:
 
 
 class Journal:
-    """Writes down one change to a stack.
+    """Stores the progress of one change to a stack.
 
     Attributes:
         stack: As it was last written.
@@ -187,7 +187,7 @@ class Journal:
         return held
 
     async def read(self) -> Stack:
-        """The stack as it is now: callers may have changed what they want of it."""
+        """The stack as it is stored: callers may have changed their request."""
         return await self._engine.resources.documents.get(STACK, self.stack.key) or self.stack
 
     async def is_cancelled(self) -> bool:

@@ -33,18 +33,18 @@ from redrive.model.queue import DAY_MS
 
 logger = logging.getLogger(__name__)
 
-ROUND_MS: Final = 10_000  # what a dead node left is looked for so often
+ROUND_MS: Final = 10_000  # between two searches for the changes of dead nodes
 _BEAT_MS: Final = LEASE_MS // 3
-#: Of a change that nothing of the kind ends: a crash for another reason, a store that comes and goes.
+#: Of a change; more than it takes to survive other crashes and an unstable store.
 _STARTS_MAX: Final = 4
 
 
 class StackOperations:
-    """Begins changes, and carries on those that are under way.
+    """Begins changes, and continues those that were interrupted.
 
     Attributes:
         activity: What goes on by itself.
-        words: What resources wait for.
+        signals: What resources wait for.
     """
 
     def __init__(self, engine: Engine, services: Services, key: bytes, *, alone: bool, leaps: bool) -> None:
@@ -61,7 +61,7 @@ class StackOperations:
         self.activity = Activity()
         resources, clock = engine.resources, engine.clock
         watch = DocumentWatch(resources, clock, self.activity)
-        self.words = StackSignals(resources, clock, watch, services.base_url, key)
+        self.signals = StackSignals(resources, clock, watch, services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
         self._upkeep = Upkeep(self._round, engine.clock, ROUND_MS, "stacks.unread", once=leaps)
         self._forgets_at = 0
@@ -82,7 +82,7 @@ class StackOperations:
         draft.afterwards(lambda: self._begin(operation))
 
     def _begin(self, operation: StackOperation) -> None:
-        """Begin to work at a change, which is counted from now on and not from when its turn comes."""
+        """Begin to work on a change, which counts as active at once, before its turn comes."""
         self.activity.add(1)
         self._tasks.begin(operation, self._finish)
 
@@ -110,7 +110,7 @@ class StackOperations:
         )
 
     async def _give_up(self, operation: StackOperation) -> None:
-        """Fail a change that has begun too often and never ended."""
+        """Fail a change that began too often without an end."""
         stack = await self._engine.resources.documents.get(STACK, operation.stack)
         if stack is not None and stack.status in GIVEN_UP:
             logger.error(
@@ -135,7 +135,7 @@ class StackOperations:
         try:
             stack = await self._engine.resources.documents.get(STACK, operation.stack)
             if stack is not None:
-                parts = self._engine, self._services, self.words, self.activity
+                parts = self._engine, self._services, self.signals, self.activity
                 await Change(*parts, operation, stack).carry_on()
             await self._end(operation)
         finally:
@@ -166,7 +166,7 @@ class StackOperations:
     # ---- on this node ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to take up what dead nodes leave."""
+        """Begin to take over the changes of dead nodes."""
         self._upkeep.start()
 
     async def _round(self) -> None:
@@ -215,7 +215,7 @@ class StackOperations:
 
 # ---- forgetting ------------------------------------------------------------------------------------------------------
 #
-# A deleted stack is shown for 90 days, with its resources and events, and is gone then.
+# A deleted stack is described for 90 days, with its resources and events.
 
 KEPT_MS: Final = 90 * DAY_MS
 _PAGE: Final = 500  # documents read in one turn

@@ -10,11 +10,11 @@ AT_ONCE_MAX: Final = 32  # steps at the same time, those that wait for a signal 
 
 
 class StepFailed(Exception):  # noqa: N818 - an outcome
-    """A step of a change failed, which its resource's document tells."""
+    """A step of a change failed; the reason is in the document of its resource."""
 
 
 def reversed_order(after: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """The order turned round: what came first waits for all that needed it."""
+    """The opposite order: what came first waits for all that depend on it."""
     turned: dict[str, list[str]] = {name: [] for name in after}
     for name, others in after.items():
         for other in others:
@@ -31,14 +31,14 @@ class Ordered:
     """
 
     def __init__(self, activity: Activity, stopped: Callable[[], bool]) -> None:
-        """Begin nothing new once something failed, or `stopped` says so."""
+        """Begin no further step after a failure, or when `stopped` says so."""
         self._activity = activity
         self._stopped = stopped
         self.failed: list[str] = []
 
     @property
     def is_over(self) -> bool:
-        """True if nothing new is begun."""
+        """True if no further step begins."""
         return bool(self.failed) or self._stopped()
 
     async def run(

@@ -30,8 +30,8 @@ from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
 
 
-def wanted_of(
-    stack: Stack, resource: StackResource, base_url: str, words: StackSignals, *, again: bool
+def spec_of(
+    stack: Stack, resource: StackResource, base_url: str, signals: StackSignals, *, again: bool
 ) -> ResourceSpec:
     """The specification of a resource for its type; `again`: it may exist already."""
     return ResourceSpec(
@@ -42,7 +42,7 @@ def wanted_of(
         name=resource.name,
         physical_id=resource.physical_id,
         properties=resource.properties,
-        words=words,
+        signals=signals,
         tags=stack.aim.tags,
         base_url=base_url,
         again=again,
@@ -81,20 +81,20 @@ class StepParts:
         self,
         engine: Engine,
         services: Services,
-        words: StackSignals,
+        signals: StackSignals,
         journal: Journal,
         resources: dict[str, StackResource],
     ) -> None:
         self._runtime = engine.runtime
         self._services = services
         self._base_url = services.base_url
-        self._words = words
+        self._signals = signals
         self._journal = journal
         self.resources = resources
         self._over = asyncio.Event()
 
     def end(self) -> None:
-        """Tell what waits that the phase has failed: whatever is still being made is in vain."""
+        """End what still waits: the phase has failed."""
         self._over.set()
 
     @property
@@ -124,7 +124,7 @@ class StepParts:
         )
 
     def _spec(self, resource: StackResource, *, again: bool) -> ResourceSpec:
-        return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
+        return spec_of(self._stack, resource, self._base_url, self._signals, again=again)
 
     async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
         """Carry out a part of a step.
@@ -151,10 +151,10 @@ class StepParts:
         return resource_state
 
     async def _unless_over(self, acting: Awaitable[ResourceState]) -> ResourceState:
-        """Wait for what may take hours, unless it is in vain.
+        """Wait for what may take hours, unless the phase fails.
 
         Raises:
-            AttemptRefused: It is.
+            AttemptRefused: The phase failed.
         """
         task, over = asyncio.ensure_future(acting), asyncio.ensure_future(self._over.wait())
         try:
@@ -177,7 +177,7 @@ class StepParts:
             duration_ms(str(signal_policy.get("Timeout") or "PT5M")),
         )
         deadline = self._journal.now + milliseconds
-        answer = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
+        answer = await self._signals.wait(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
         failed = [signal for signal in answer if signal.status != "SUCCESS"]
         if failed:
             return f"Received FAILURE signal with UniqueId {failed[0].id}"

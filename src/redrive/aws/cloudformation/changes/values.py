@@ -92,7 +92,7 @@ class StackValues:
 
 
 def known_value(value: Any, values: StackValues) -> Any:
-    """A value with its functions carried out; one that cannot be is left as the template has it."""
+    """A value after its functions; as the template has it if they cannot be evaluated."""
     try:
         return evaluate(value, values.scope)
     except (NotYetKnown, TemplateInvalid):
@@ -107,7 +107,7 @@ class _NoSuchAttribute(TemplateInvalid):
 
 
 async def resolved(value: Any, ask: Ask) -> Any:
-    """Returns a value with its dynamic references replaced by what they name, which is never written down.
+    """Returns a value with its dynamic references replaced by their values, which are never stored.
 
     Raises:
         TemplateInvalid: One names what this server does not keep, or there are more than 60.

@@ -27,7 +27,7 @@ class StackEvent(Document, Unremembered):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet(Document):
-    """A change that was looked at and may be carried out."""
+    """A change that may be reviewed and executed."""
 
     restored: ClassVar = {"settings": StackSettings.from_document, "changes": tuple}
 

@@ -12,7 +12,7 @@ from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
 
 
-def place(call: Call, name: str) -> ResourceName:
+def stack_name(call: Call, name: str) -> ResourceName:
     """The name of a caller's stack."""
     return ResourceName(call.account, call.region, name)
 
@@ -28,7 +28,7 @@ async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | Non
     async def find(draft: Draft) -> Stack | None:
         key: str | None = f"{call.account}/{call.region}/{id_in(identifier)}"
         if not identifier.startswith("arn:"):
-            key = await draft.get(STACK_NAME, place(call, identifier).key)
+            key = await draft.get(STACK_NAME, stack_name(call, identifier).key)
         if key is None:
             return None
         return await draft.get(STACK, key)

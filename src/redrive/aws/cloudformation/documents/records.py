@@ -80,7 +80,7 @@ def made_up(
 
 @dataclass(frozen=True, slots=True)
 class StackSettings(Document):
-    """All that a caller says of a stack, of which a change brings a new one."""
+    """All that a caller specifies of a stack; each change has new settings."""
 
     restored: ClassVar = {"capabilities": tuple, "topics": tuple}
 
@@ -179,7 +179,7 @@ def asked_by(stack: Stack, call: Call, role: str | None = None) -> Stack:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A resource that was replaced, and goes when the change is completed."""
+    """A resource that was replaced, and is deleted when the change is complete."""
 
     type: str
     name: str
@@ -218,7 +218,7 @@ class StackResource(Document, Unremembered):
     status: str  # `CREATE_COMPLETE` …
     updated_at: int  # ms
     properties: Mapping[str, Any]  # With their values
-    physical_id: str = ""  # Once its service has told it
+    physical_id: str = ""  # Once it is known
     reason: str = ""  # Status reason
     attributes: Mapping[str, Any] = field(default_factory=dict)  # The values that `Fn::GetAtt` gives
     policy: str = "Delete"  # What happens to it when the stack is deleted

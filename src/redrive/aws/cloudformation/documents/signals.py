@@ -39,7 +39,7 @@ class Activity:
         self._idle.set()
 
     def add(self, number: int) -> None:
-        """So much more goes on, or less."""
+        """Change the count."""
         self._count += number
         if self._count:
             self._idle.clear()
@@ -57,11 +57,11 @@ class Activity:
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing goes on."""
+        """True if no work is in progress."""
         return not self._count
 
     async def quiet(self) -> None:
-        """Return when nothing goes on."""
+        """Return when no work is in progress."""
         await self._idle.wait()
 
 
@@ -147,7 +147,7 @@ _PARTS: Final = 4
 
 
 class StackSignals:
-    """Waits for words, and keeps those that come."""
+    """Waits for signals, and keeps those that come."""
 
     def __init__(
         self, resources: Resources, clock: Clock, watch: DocumentWatch, base_url: str, key: bytes
@@ -169,14 +169,14 @@ class StackSignals:
 
     # ---- addresses ---------------------------------------------------------------------------------------------------
 
-    def address(self, stack_arn: str, logical_id: str, about: str) -> str:
-        """The address that a word about something goes to."""
+    def url(self, stack_arn: str, logical_id: str, about: str) -> str:
+        """The URL that signals about something are sent to."""
         stack = _key_of(stack_arn)
         token = self._token(stack, logical_id, about)
         return f"{self._base_url}{PATH}{quote(stack, safe='')}/{logical_id}/{about}/{token}"
 
-    def place_of(self, address: str) -> tuple[str, str, str] | None:
-        """The stack's key, the logical id and the matter of an address's path; None: it is not one of ours."""
+    def target_of(self, address: str) -> tuple[str, str, str] | None:
+        """The stack's key, the logical id and the subject in a URL; None: it is not genuine."""
         parts = address.partition(PATH)[2].split("/")
         if len(parts) != _PARTS:
             return None
@@ -188,10 +188,10 @@ class StackSignals:
         digest = hmac.new(self._key, "\n".join(about).encode(), hashlib.sha256)
         return digest.hexdigest()[:_TOKEN_CHARS]
 
-    # ---- words -------------------------------------------------------------------------------------------------------
+    # ---- signals -------------------------------------------------------------------------------------------------------
 
-    async def tell(self, stack: str, logical_id: str, about: str, signal: Signal) -> None:
-        """Keep a word; the same id again replaces it."""
+    async def add(self, stack: str, logical_id: str, about: str, signal: Signal) -> None:
+        """Store a signal, in place of an earlier one with its id."""
         key = f"{_prefix(stack, logical_id, about)}{escaped(signal.id)}"
 
         async def decide(draft: Draft) -> None:
@@ -200,10 +200,10 @@ class StackSignals:
 
         await self._resources.write(decide)
 
-    async def told(
+    async def wait(
         self, stack_arn: str, logical_id: str, about: str, count: int, deadline: int
     ) -> Sequence[Signal]:
-        """Wait until so many words have come, or one that says that something failed, or it is too late."""
+        """Wait until so many signals have arrived, or one of a failure, or until the deadline (ms)."""
         prefix = _prefix(_key_of(stack_arn), logical_id, about)
 
         async def look() -> Sequence[Signal] | None:
@@ -215,7 +215,7 @@ class StackSignals:
         return signals or ()
 
     async def forget(self, stack_arn: str, logical_id: str, about: str) -> None:
-        """Forget the words about something."""
+        """Remove the signals about something."""
         prefix = _prefix(_key_of(stack_arn), logical_id, about)
 
         async def decide(draft: Draft) -> None:
@@ -227,7 +227,7 @@ class StackSignals:
     # ---- nested stacks -----------------------------------------------------------------------------------------------
 
     async def ended(self, stack_arn: str, deadline: int) -> Stack | None:
-        """Wait until nothing is being done to a stack; None: there is none."""
+        """Wait until no change to a stack is in progress; None: there is no such stack, or it is too late."""
         key = _key_of(stack_arn)
 
         async def look() -> Stack | None:
@@ -239,7 +239,7 @@ class StackSignals:
         return await self._watch.until(STACK.name, key, look, deadline)
 
     async def nest(self, stack_arn: str, parent: str) -> None:
-        """Write down that a stack is nested in another."""
+        """Store that a stack is nested in another."""
         above = await self._resources.documents.get(STACK, _key_of(parent))
         root = (above.root if above else "") or parent
 
@@ -275,11 +275,11 @@ ANSWER_BYTES_MAX: Final = 4096
 
 
 class SignalOperations:
-    """Takes signals."""
+    """Stores signals."""
 
-    def __init__(self, engine: Engine, words: StackSignals) -> None:
+    def __init__(self, engine: Engine, signals: StackSignals) -> None:
         self._engine = engine
-        self._words = words
+        self._signals = signals
         self._routes = {("PUT", PATH): self._take}
 
     async def signal_resource(self, call: Call, params: Structure) -> Structure:
@@ -291,16 +291,16 @@ class SignalOperations:
         if not resource.status.endswith("_IN_PROGRESS"):
             raise invalid(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
         signal = Signal(params["UniqueId"], params["Status"])
-        await self._words.tell(stack.key, logical_id, SIGNALS, signal)
+        await self._signals.add(stack.key, logical_id, SIGNALS, signal)
         return {}
 
     async def answer(self, request: Request) -> Response:
-        """Take what is put to an address that was given away: the address itself is the permission."""
+        """Store what is put to a URL that a resource gave away: the URL itself is the permission."""
         take = self._routes.get((request.method, PATH))
         return Response(405, b"", "text/plain") if take is None else await take(request)
 
     async def _take(self, request: Request) -> Response:
-        waiting_place = self._words.place_of(request.path)
+        waiting_place = self._signals.target_of(request.path)
         if waiting_place is None:
             return Response(403, b"", "text/plain")
         if len(request.body) > ANSWER_BYTES_MAX:
@@ -310,7 +310,7 @@ class SignalOperations:
             return Response(400, b"", "text/plain")
         status = "SUCCESS" if signal.get("Status") == "SUCCESS" else "FAILURE"
         unique = str(signal.get("UniqueId") or signal.get("RequestId") or "answer")
-        await self._words.tell(*waiting_place, Signal(unique[:256], status, signal))
+        await self._signals.add(*waiting_place, Signal(unique[:256], status, signal))
         return Response(200, b"", "text/plain")
 
 

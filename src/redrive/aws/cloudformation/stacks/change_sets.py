@@ -1,4 +1,4 @@
-"""Change sets: changes that are looked at before they are carried out."""
+"""Change sets: changes that are reviewed before they are executed."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -12,7 +12,7 @@ from redrive.aws.cloudformation.documents.lookup import (
     current_in,
     find_change_set,
     find_stack,
-    place,
+    stack_name,
     standing_stack,
 )
 from redrive.aws.cloudformation.documents.records import (
@@ -87,7 +87,7 @@ class ChangeSetOperations:
         self, call: Call, params: Structure, kind: str, current: Stack | None
     ) -> Stack:
         """The stack that a change set is for: one that is there, or one to be reviewed first."""
-        name = place(call, params["StackName"])
+        name = stack_name(call, params["StackName"])
         if current is None:
             if kind != "CREATE":
                 raise no_stack(params["StackName"])

@@ -9,7 +9,7 @@ from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.values import StackValues, known_value
 from redrive.aws.cloudformation.documents.errors import PAGES, invalid, no_described_stack
 from redrive.aws.cloudformation.documents.history import EVENT, EXPORT, IMPORT, StackEvent, export_key
-from redrive.aws.cloudformation.documents.lookup import find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.lookup import find_stack, stack_name, standing_stack
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
@@ -72,7 +72,7 @@ class StackViews:
             "EnableTerminationProtection": None if stack.status == DELETED else stack.protected,
             "RollbackConfiguration": dict(stack.aim.rollback),
             "Outputs": [_output(output) for output in stack.outputs] or None,
-            # Of a stack that is gone, or whose creation was rolled back, no change set is told (recorded).
+            # Without the change set if the stack was deleted, or its creation rolled back (recorded).
             "ChangeSetId": (stack.change_set or None) if stack.deleted_at is None else None,
             "RoleARN": stack.settings.role or None,
         }
@@ -250,7 +250,7 @@ class ExportOperations:
 
     async def list_imports(self, call: Call, params: Structure) -> Structure:
         name = params["ExportName"]
-        importers = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
+        importers = await self._documents.find(IMPORT, f"{export_key(stack_name(call, ''), name)}/")
         if not importers:
             raise invalid(f"Export '{name}' is not imported by any stack.")
         return PAGES.of("ListImports", params, importers, lambda importer: importer.stack_name)

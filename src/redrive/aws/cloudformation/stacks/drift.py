@@ -1,4 +1,4 @@
-"""Drift: resources held against what their template says, as far as their services tell."""
+"""Drift: the properties of resources, as their services describe them, compared to those of the template."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from redrive.aws.cloudformation.changes.programs import Services
-from redrive.aws.cloudformation.changes.step_parts import wanted_of
+from redrive.aws.cloudformation.changes.step_parts import spec_of
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.lookup import standing_stack
 from redrive.aws.cloudformation.documents.records import (
@@ -32,10 +32,10 @@ from redrive.engine.resources import Draft
 class DriftOperations:
     """Looks for drift; it is found before a call is answered."""
 
-    def __init__(self, engine: Engine, services: Services, words: StackSignals) -> None:
+    def __init__(self, engine: Engine, services: Services, signals: StackSignals) -> None:
         self._engine = engine
         self._services = services
-        self._words = words
+        self._signals = signals
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
@@ -100,7 +100,7 @@ class DriftOperations:
     async def _look(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
         """The status of a resource, and its properties as they are."""
         kind = type_of(resource.type)
-        spec = wanted_of(stack, resource, self._services.base_url, self._words, again=True)
+        spec = spec_of(stack, resource, self._services.base_url, self._signals, again=True)
         try:
             actual = await kind.read(self._services.ask_for(stack), spec)
         except (NotImplementedError, AwsError):

@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.changes.programs import (
 )
 from redrive.aws.cloudformation.documents.errors import error, invalid
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
-from redrive.aws.cloudformation.documents.lookup import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.lookup import current_in, find_stack, stack_name, standing_stack
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     REVIEW,
@@ -84,7 +84,7 @@ class StackChanges:
     # ---- creation ----------------------------------------------------------------------------------------------------
 
     async def create_stack(self, call: Call, params: Structure) -> Structure:
-        name = place(call, params["StackName"])
+        name = stack_name(call, params["StackName"])
         check_name("stackName", name.name)
         identity = self._operations.new_id()
         prepared = await self.prepare(call, params, name, identity, None)
@@ -270,7 +270,7 @@ class StackChanges:
             forced=params.get("DeletionMode") == "FORCE_DELETE_STACK",
         )
         for key, change_set in await draft.find(CHANGE_SET, f"{current.key}/"):
-            if change_set.execution != "EXECUTE_COMPLETE":  # which can be looked at still (recorded)
+            if change_set.execution != "EXECUTE_COMPLETE":  # which is described still (recorded)
                 draft.remove(CHANGE_SET, key)
         await self._operations.begin_in(draft, begun)
 

@@ -180,7 +180,7 @@ def _of_resource(
         target |= target_values(name, shown_before, shown_after)
         names = list(references(definition.properties.get(name), program.conditions.holds))
         details.append(_detail(target, names, program))
-    # What follows from a parameter is told twice: by the parameter, and as a change of its own (recorded).
+    # A change that follows from a parameter is listed twice: by the parameter, and by itself (recorded).
     direct = [
         {"Target": detail["Target"], "Evaluation": "Dynamic", "ChangeSource": "DirectModification"}
         for detail in details
@@ -235,7 +235,7 @@ def _details_of_metadata(
     """The change of a resource's metadata, which may follow from a parameter (recorded)."""
     try:
         names = list(references(definition.metadata, None))
-    except TemplateInvalid:  # nobody checks what metadata has of functions
+    except TemplateInvalid:  # functions in metadata are not checked
         names = []
     if definition.metadata == current.metadata and changed_parameters.isdisjoint(names):
         return []
@@ -268,7 +268,7 @@ def _removed(current: StackResource, before: StackValues) -> Change:
 
 
 def _properties_before(current: StackResource, before: StackValues) -> Mapping[str, Any]:
-    """The properties of a resource that goes; references to other resources are not told (recorded)."""
+    """The properties of a resource that is removed, without references to other resources (recorded)."""
     program = before.program
     definition = program.resources.get(current.logical_id)
     if definition is None:

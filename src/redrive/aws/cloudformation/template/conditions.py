@@ -89,7 +89,7 @@ def _asserted(value: Any, template: Template, scope: EvaluationScope) -> bool:
 
 
 def _values(value: Any, template: Template, scope: EvaluationScope) -> list[str]:
-    """The texts that a side of a rule's function stands for."""
+    """The values of an operand of a rule's function."""
     match value:
         case {"Fn::RefAll": str(kind)}:
             values: Any = [scope.values[p.name] for p in template.parameters.values() if p.type == kind]

@@ -28,7 +28,7 @@ def check_count(number: int, noun: str, most: int) -> None:
     """Refuse a template that has more of something than it may.
 
     Raises:
-        TemplateInvalid: In these words.
+        TemplateInvalid: It has.
     """
     if number > most:
         raise format_error(f"Number of {noun}, {number}, is greater than maximum allowed, {most}")

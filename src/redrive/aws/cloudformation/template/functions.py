@@ -69,7 +69,7 @@ def function(name: str, scope: EvaluationScope) -> Function:
 
 
 def scalar(value: Any, scope: EvaluationScope, location: str) -> str:
-    """Returns a value, evaluated, as the text that it stands for.
+    """Returns a value, evaluated, as text.
 
     Raises:
         TemplateInvalid: It is an object or a list.

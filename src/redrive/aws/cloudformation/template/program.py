@@ -154,7 +154,7 @@ def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[st
 
 
 def _advice(strange: Iterable[str]) -> str:
-    """Advice on types that this server has only where it is told so."""
+    """Advice on types that a setting of the server enables."""
     functions = any(kind.startswith("AWS::Lambda::") for kind in strange)
     return (
         ". AWS::Lambda types are supported if the server is started with --functions on" if functions else ""

@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.template.scope import PSEUDO_PARAMETERS, Evaluat
 from redrive.aws.cloudformation.template.sections import ResourceDefinition, Template
 
 Holds = Callable[[str], bool] | None
-"""Tells whether a condition holds; None: nobody knows, and all branches count."""
+"""Tells whether a condition holds; None: it is not known, and all branches count."""
 
 
 def references(value: Any, holds: Holds) -> Iterator[str]:

@@ -55,7 +55,7 @@ class EvaluationScope:
             ) from None
 
     def spend_value(self, value: Any) -> None:
-        """Pay for a value that a function answers: it may stand in the template's text a thousand times more.
+        """Pay for a value that a function returns: a template may repeat it a thousand times.
 
         Raises:
             TemplateInvalid: See `spend`.

@@ -230,7 +230,7 @@ class ApiPartType(ResourceType):
     name_chars_max = 0
     api_property: ClassVar[str]  # The property that is the id of the API
     created: str  # The member of an answer that has the id of the part
-    matched: ClassVar[tuple[str, ...]]  # The properties that tell a part from others; empty: none do
+    matched: ClassVar[tuple[str, ...]]  # The properties that distinguish a part from others; empty: none do
     listing: ClassVar[Mapping[str, Any]] = {}  # Further parameters of the operation that lists parts
 
     @property

@@ -26,19 +26,19 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource as a stack wants it."""
+    """A resource as its stack specifies it."""
 
     stack: ResourceName  # Account, region and name of the stack
     stack_id: str  # The stack's ARN
     logical_id: str  # Its name in the template
     type: str  # Of its resource type
-    name: str  # Chosen before it was made: the caller's, or one that nobody else has
+    name: str  # Chosen before its creation: the caller's, or a unique one
     properties: Mapping[str, Any]  # With their values
-    words: StackSignals  # What it may wait for
-    physical_id: str = ""  # The id it has; empty as long as nobody knows
+    signals: StackSignals  # What it may wait for
+    physical_id: str = ""  # Its id; empty until it is known
     tags: Mapping[str, str] | None = None  # Of the stack, by key
     base_url: str = ""  # What URLs of this server begin with
-    again: bool = False  # It may be there already, made by this stack before it was cut short
+    again: bool = False  # It may exist already, created by this stack before an interruption
     change: str = ""  # The id of the change to the stack
     # Those that it has, where it is there already.
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class ResourceState(NamedTuple):
 
 
 class FailedAfterCreation(TemplateInvalid):
-    """A resource was made, and cannot be what its template says; a rollback has to remove it.
+    """A resource was created, but cannot be what its template says; a rollback has to delete it.
 
     Attributes:
         physical_id: Its id.
@@ -87,12 +87,12 @@ _ABSENT: Final = frozenset(
 
 
 def is_absent(error: AwsError) -> bool:
-    """True if a service says that there is no such thing."""
+    """True if a service says that there is no such resource."""
     return error.code in _ABSENT or error.query_code in _ABSENT
 
 
 def already_exists(spec: ResourceSpec) -> AwsError:
-    """The refusal to make what is there, and is not this stack's."""
+    """The refusal to create what exists, and is not this stack's."""
     text = f"Resource of type '{spec.type}' with identifier '{spec.name}' already exists."
     return AwsError("AlreadyExists", text, status=409)
 
@@ -177,13 +177,13 @@ _LOGICAL_ID: Final = "aws:cloudformation:logical-id"
 
 
 def own_tags(spec: ResourceSpec) -> dict[str, str]:
-    """The tags of what a stack made, by which it finds again what it made before it was cut short."""
+    """The tags of a stack's resource; after an interruption the stack finds it by them."""
     by_stack = {_STACK: spec.stack.name, _STACK_ID: spec.stack_id, _LOGICAL_ID: spec.logical_id}
     return {**spec.all_tags(), **by_stack}
 
 
 def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
-    """True if tags are those of what the stack made."""
+    """True if tags are those of the stack's resource."""
     known = tags or {}
     return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 

@@ -57,7 +57,7 @@ class CustomResourceType(ResourceType):
     async def _request(
         self, ask: Ask, spec: ResourceSpec, request: str, more: Mapping[str, Any]
     ) -> ResourceState:
-        words, token = spec.words, spec.properties.get("ServiceToken")
+        signals, token = spec.signals, spec.properties.get("ServiceToken")
         if not isinstance(token, str):
             raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
         properties = _texts(spec.properties)
@@ -66,7 +66,7 @@ class CustomResourceType(ResourceType):
         about = f"{spec.change}-{request}-{mark:08x}"
         event = {
             "RequestType": request,
-            "ResponseURL": words.address(spec.stack_id, spec.logical_id, about),
+            "ResponseURL": signals.url(spec.stack_id, spec.logical_id, about),
             "StackId": spec.stack_id,
             "RequestId": about,
             "LogicalResourceId": spec.logical_id,
@@ -77,11 +77,11 @@ class CustomResourceType(ResourceType):
         }
         seconds = int(text_of(spec.properties.get("ServiceTimeout") or _SECONDS))
         if not spec.again:
-            await words.forget(spec.stack_id, spec.logical_id, about)
-        if not (spec.again and await words.told(spec.stack_id, spec.logical_id, about, 1, 0)):
+            await signals.forget(spec.stack_id, spec.logical_id, about)
+        if not (spec.again and await signals.wait(spec.stack_id, spec.logical_id, about, 1, 0)):
             await _send(ask, token, event)
-        deadline = words.now + seconds * 1000
-        answer = await words.told(spec.stack_id, spec.logical_id, about, 1, deadline)
+        deadline = signals.now + seconds * 1000
+        answer = await signals.wait(spec.stack_id, spec.logical_id, about, 1, deadline)
         if not answer:
             raise TemplateInvalid(
                 "CloudFormation did not receive a response from your Custom Resource. Please check your logs for"
@@ -145,7 +145,7 @@ class NestedStackType(ResourceType):
         creation = ask("cloudformation", "CreateStack", StackName=spec.name, OnFailure="DO_NOTHING", **params)
         answer = await unless_created(creation, spec, "AlreadyExistsException")
         arn = answer["StackId"] if answer else await self.find(ask, spec)
-        await spec.words.nest(arn, spec.stack_id)
+        await spec.signals.nest(arn, spec.stack_id)
         return await self._ended(spec, arn, "CREATE_COMPLETE", "created")
 
     @override
@@ -155,15 +155,15 @@ class NestedStackType(ResourceType):
         except AwsError as error:
             if error.message != _NOTHING_TO_DO:
                 raise
-            stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
+            stack = await spec.signals.ended(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
             if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it rolled itself back
-                return ResourceState(spec.physical_id, spec.words.outputs(stack))
+                return ResourceState(spec.physical_id, spec.signals.outputs(stack))
         return await self._ended(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await ask("cloudformation", "DeleteStack", StackName=spec.physical_id)
-        stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
+        stack = await spec.signals.ended(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
         if stack is not None and stack.status != "DELETE_COMPLETE":
             raise TemplateInvalid(
                 f"Embedded stack {spec.physical_id} was not successfully deleted: {stack.reason}"
@@ -178,12 +178,12 @@ class NestedStackType(ResourceType):
         return str(answer["Stacks"][0]["StackId"])
 
     async def _ended(self, spec: ResourceSpec, arn: str, good: str, done: str) -> ResourceState:
-        words = spec.words
+        signals = spec.signals
         minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
-        stack = await words.ended(arn, words.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
+        stack = await signals.ended(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
         if stack is None or stack.status not in (good, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise TemplateInvalid(_fault(arn, stack, done))
-        return ResourceState(arn, words.outputs(stack))
+        return ResourceState(arn, signals.outputs(stack))
 
 
 def _fault(arn: str, stack: Stack | None, done: str) -> str:
@@ -217,7 +217,7 @@ class WaitConditionHandleType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        address = spec.words.address(spec.stack_id, spec.logical_id, spec.change)
+        address = spec.signals.url(spec.stack_id, spec.logical_id, spec.change)
         return ResourceState(address, {"Id": spec.name})
 
     @override
@@ -226,8 +226,8 @@ class WaitConditionHandleType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        if address := spec.words.place_of(spec.physical_id):
-            await spec.words.forget(spec.stack_id, spec.logical_id, address[2])
+        if address := spec.signals.target_of(spec.physical_id):
+            await spec.signals.forget(spec.stack_id, spec.logical_id, address[2])
 
 
 class WaitConditionType(ResourceType):
@@ -241,17 +241,19 @@ class WaitConditionType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        words, handle = spec.words, spec.properties.get("Handle")
+        signals, handle = spec.signals, spec.properties.get("Handle")
         if handle is None:  # it waits for SignalResource, as its CreationPolicy says
             return ResourceState(spec.name, {"Data": "{}"})
-        address = words.place_of(str(handle))
+        address = signals.target_of(str(handle))
         if address is None:
             raise TemplateInvalid(f"Handle {handle} is not the URL of a wait condition handle.")
         seconds = int(text_of(spec.properties.get("Timeout") or 0))
         count = int(text_of(spec.properties.get("Count") or 1))
         if not 0 < seconds <= _HOURS_MAX * 3600:
             raise TemplateInvalid("Property validation failure: [Timeout must be 1 to 43200 seconds]")
-        answer = await words.told(spec.stack_id, address[1], address[2], count, words.now + seconds * 1000)
+        answer = await signals.wait(
+            spec.stack_id, address[1], address[2], count, signals.now + seconds * 1000
+        )
         failed = [signal for signal in answer if signal.status != "SUCCESS"]
         if failed:
             raise TemplateInvalid(

@@ -242,7 +242,7 @@ TYPES: Final[Mapping[str, Factory]] = {
 }
 
 
-# ---- code that stands in a template ----------------------------------------------------------------------------------
+# ---- code in templates ----------------------------------------------------------------------------------
 #
 # The file it becomes, and the module beside it by which custom resources answer.
 

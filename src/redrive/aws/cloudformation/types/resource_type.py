@@ -38,7 +38,7 @@ class Description(NamedTuple):
     """The operation that describes a resource, and where its properties are in the answer."""
 
     operation: str
-    properties: tuple[str, ...] = ()  # Those that it tells; empty: all that the type has
+    properties: tuple[str, ...] = ()  # Those in the answer; empty: all that the type has
     member: str = ""  # The member of the answer that has them; empty: the answer itself
     is_lowered: bool = False  # They are called as properties are, but with a small letter first
     is_text: bool = False  # Objects among them are JSON texts

@@ -47,7 +47,7 @@ _TAGS: Final = TagCalls("sns", "ListTagsForResource", "TagResource", "UntagResou
 
 
 class TopicType(ResourceType):
-    """`AWS::SNS::Topic`; its id is its ARN, and it may bring subscriptions."""
+    """`AWS::SNS::Topic`; its id is its ARN, and it may have subscriptions of its own."""
 
     service = "sns"
     name_property = "TopicName"
