@@ -6,10 +6,9 @@ from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.apis import integration_roles
 from redrive.aws.apigateway.front import ApiFront
 from redrive.aws.apigateway.http.front import HttpApiFront
-from redrive.aws.apigateway.requests.admission import Callers
+from redrive.aws.apigateway.requests.admission import Callers, Usage
 from redrive.aws.apigateway.requests.answers import OutgoingCalls
 from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
-from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations, ServiceIntegration

@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from redrive.aws.apigateway.control.exchange import Refusal
-from redrive.aws.apigateway.mapping.parameters import TO_BINARY, TO_TEXT, decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.sources import TO_BINARY, TO_TEXT, decoded, encoded, is_binary
 
 BYTES = b"\x89PNG\x00\xff"
 TEXT = b64encode(BYTES)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.apigateway.control.quotas import UsageQuotas
-from redrive.aws.apigateway.control.records import UsagePlan
+from redrive.aws.apigateway.control.records import UsagePlan, UsageQuotas
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.errors import StoreUnavailable

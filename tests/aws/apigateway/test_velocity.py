@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.apigateway.mapping.template_objects import json_text
+from redrive.aws.apigateway.mapping.sources import json_text
 from redrive.aws.apigateway.mapping.velocity.template import render, render_within
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.model.budget import Budget, OverBudgetError

@@ -7,7 +7,7 @@ import pytest
 
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.apigateway.mapping.template_objects import variables_of
+from redrive.aws.apigateway.mapping.sources import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render_within
 from redrive.aws.apigateway.requests.function_proxy import answer_of, event_of
 from redrive.model.budget import Budget

@@ -1,9 +1,8 @@
 """AWS CloudFormation on an engine."""
 
-from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.changes.operations import SignalOperations, StackOperations
 from redrive.aws.cloudformation.changes.policies import StackPolicyOperations
 from redrive.aws.cloudformation.changes.programs import Services
-from redrive.aws.cloudformation.documents.signals import SignalOperations
 from redrive.aws.cloudformation.service import SERVICE
 from redrive.aws.cloudformation.stacks.change_sets import ChangeSetOperations
 from redrive.aws.cloudformation.stacks.describing import ExportOperations, StackViews

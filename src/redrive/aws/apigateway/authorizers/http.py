@@ -30,7 +30,7 @@ from redrive.aws.apigateway.authorizers.functions import (
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import Tree
-from redrive.aws.apigateway.mapping.parameters import as_text, route_value
+from redrive.aws.apigateway.mapping.sources import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import SIGNED
 from redrive.aws.apigateway.requests.answers import Web

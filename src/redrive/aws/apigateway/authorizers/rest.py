@@ -23,7 +23,7 @@ from redrive.aws.apigateway.authorizers.functions import (
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import Tree
-from redrive.aws.apigateway.mapping.parameters import request_value
+from redrive.aws.apigateway.mapping.sources import request_value
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.engine.ports import Clock
 

@@ -20,12 +20,11 @@ from redrive.aws.apigateway.control.records import (
     deployment_key,
 )
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, SUBTYPES, TARGET, TIMEOUT_MS
-from redrive.aws.apigateway.mapping.parameters import as_text, route_value
+from redrive.aws.apigateway.mapping.sources import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions
-from redrive.aws.apigateway.requests.admission import SIGNED, Callers, check_policies, signer
+from redrive.aws.apigateway.requests.admission import SIGNED, Callers, Throttles, check_policies, signer
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with
 from redrive.aws.apigateway.requests.routing import RememberedRoutes
-from redrive.aws.apigateway.requests.usage import Throttles
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError

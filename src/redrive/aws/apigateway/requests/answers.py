@@ -11,8 +11,7 @@ import orjson
 
 from redrive.aws.apigateway.control.exchange import DEFAULTS, Exchange, Refusal, with_variables
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
-from redrive.aws.apigateway.mapping.parameters import request_value
-from redrive.aws.apigateway.mapping.template_objects import variables_of
+from redrive.aws.apigateway.mapping.sources import request_value, variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.wire.errors import AwsError

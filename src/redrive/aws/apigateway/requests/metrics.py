@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.mapping.parameters import at_path
+from redrive.aws.apigateway.mapping.sources import at_path
 from redrive.engine.ports import LogSink
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName

@@ -17,8 +17,7 @@ from redrive.aws.apigateway.control.records import (
     new_id,
 )
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
-from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
-from redrive.aws.apigateway.rest.patching import PatchRules, invalid_path, patched, steps_of
+from redrive.aws.apigateway.rest.kinds import RESOURCES, PatchRules, invalid_path, patched, shape_of, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure

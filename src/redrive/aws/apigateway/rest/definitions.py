@@ -18,7 +18,7 @@ from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, T
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
 from redrive.aws.apigateway.rest.kinds import RESOURCES
-from redrive.aws.apigateway.rest.resources import with_resource
+from redrive.aws.apigateway.rest.methods import with_resource
 from redrive.aws.kit.json_cursor import is_nested_deeper
 
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)

@@ -6,10 +6,9 @@ from redrive.aws.apigateway.rest.apis import REST_APIS, RestApiOperations
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.invoke_tests import InvokeTests
 from redrive.aws.apigateway.rest.keys import ApiKeyOperations
-from redrive.aws.apigateway.rest.methods import MethodOperations
+from redrive.aws.apigateway.rest.methods import MethodOperations, ResourceOperations
 from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
-from redrive.aws.apigateway.rest.resources import ResourceOperations
 from redrive.aws.apigateway.rest.service import SERVICE
 from redrive.aws.apigateway.rest.stages import DeploymentOperations, StageOperations
 from redrive.aws.apigateway.rest.tags import TAGS, ApiTags, GatewayAccountOperations

@@ -10,10 +10,9 @@ from redrive.aws.apigateway.authorizers.rest import CUSTOM, RestAuthorizers
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
-from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, check_request, signer
+from redrive.aws.apigateway.requests.admission import SIGNED, Usage, check_policies, check_request, signer
 from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
 from redrive.aws.apigateway.requests.routing import RememberedRoutes
-from redrive.aws.apigateway.requests.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES
 from redrive.aws.gateway.authentication import Authentication

@@ -9,7 +9,7 @@ import orjson
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, with_variables
-from redrive.aws.apigateway.mapping.parameters import decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.sources import decoded, encoded, is_binary
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import Callers
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with

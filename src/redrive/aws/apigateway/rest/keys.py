@@ -16,8 +16,7 @@ from redrive.aws.apigateway.control.records import (
     api_key,
     new_id,
 )
-from redrive.aws.apigateway.rest.kinds import shape_of
-from redrive.aws.apigateway.rest.patching import PatchRules, patched
+from redrive.aws.apigateway.rest.kinds import PatchRules, patched, shape_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure

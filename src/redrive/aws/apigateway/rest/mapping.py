@@ -8,14 +8,14 @@ from typing import Any, Final
 import re2
 
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
-from redrive.aws.apigateway.mapping.parameters import (
+from redrive.aws.apigateway.mapping.sources import (
     decoded,
     encoded,
     is_binary,
     request_value,
     response_value,
+    variables_of,
 )
-from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer

@@ -32,6 +32,8 @@ from redrive.aws.apigateway.rest.kinds import (
     RESOURCES,
     VALIDATOR,
     PartKind,
+    invalid_path,
+    patched,
 )
 from redrive.aws.apigateway.rest.methods import (
     check_authorization,
@@ -39,7 +41,6 @@ from redrive.aws.apigateway.rest.methods import (
     check_integration,
     check_validator,
 )
-from redrive.aws.apigateway.rest.patching import invalid_path, patched
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

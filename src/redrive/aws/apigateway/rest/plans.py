@@ -5,19 +5,21 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_api, not_found
-from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
 from redrive.aws.apigateway.control.records import (
     API_KEY,
+    PERIODS,
     REST_API,
     STAGES,
+    USAGE,
     USAGE_PLAN,
     ApiKey,
     UsagePlan,
     api_key,
+    days_of,
     new_id,
+    usage_key,
 )
-from redrive.aws.apigateway.rest.kinds import shape_of
-from redrive.aws.apigateway.rest.patching import PatchRules, patched, steps_of
+from redrive.aws.apigateway.rest.kinds import PatchRules, patched, shape_of, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from redrive.aws.apigateway.control.errors import translated
-from redrive.aws.apigateway.control.quotas import USAGE
 from redrive.aws.apigateway.control.records import (
     ACCOUNT,
     API_KEY,
@@ -12,6 +11,7 @@ from redrive.aws.apigateway.control.records import (
     DEPLOYMENT,
     KEY_VALUE,
     REST_API,
+    USAGE,
     USAGE_PLAN,
 )
 from redrive.aws.apigateway.control.scopes import path_scopes

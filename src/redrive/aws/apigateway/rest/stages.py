@@ -22,8 +22,7 @@ from redrive.aws.apigateway.control.records import (
     without,
 )
 from redrive.aws.apigateway.requests.metrics import check_destination
-from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES, STAGE
-from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES, STAGE, patched, steps_of, typed
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError

@@ -7,27 +7,36 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import orjson
+
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
 from redrive.aws.cloudformation.changes.programs import Services
-from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL, StackEvent
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL, Signal, StackEvent
+from redrive.aws.cloudformation.documents.lookup import standing_stack
 from redrive.aws.cloudformation.documents.records import (
     GIVEN_UP,
     OPERATION,
+    PATH,
     RESOURCE,
     STACK,
     TEMPLATE,
     OperationState,
     Stack,
     StackOperation,
+    resource_key,
 )
-from redrive.aws.cloudformation.documents.signals import Activity, DocumentWatch, StackSignals
+from redrive.aws.cloudformation.documents.signals import SIGNALS, Activity, DocumentWatch, StackSignals
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import NotFound, StoreUnavailable
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.queue import DAY_MS
 
@@ -245,3 +254,56 @@ async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> 
     while stored_documents := await documents.stored(kind, f"{stack.key}/", limit=_PAGE):
         for key, _, _ in stored_documents:
             await documents.remove(kind, key)
+
+
+# ---- signals -----------------------------------------------------------------------------------------------------------
+
+ANSWER_BYTES_MAX: Final = 4096
+
+
+class SignalOperations:
+    """Stores signals."""
+
+    def __init__(self, engine: Engine, signals: StackSignals) -> None:
+        self._engine = engine
+        self._signals = signals
+        self._routes = {("PUT", PATH): self._take}
+
+    async def signal_resource(self, call: Call, params: Structure) -> Structure:
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        logical_id = params["LogicalResourceId"]
+        resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
+        if resource is None:
+            raise invalid(f"Resource {logical_id} does not exist for stack {stack.name.name}")
+        if not resource.status.endswith("_IN_PROGRESS"):
+            raise invalid(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
+        signal = Signal(params["UniqueId"], params["Status"])
+        await self._signals.add(stack.key, logical_id, SIGNALS, signal)
+        return {}
+
+    async def answer(self, request: Request) -> Response:
+        """Store what is put to a URL that a resource gave away: the URL itself is the permission."""
+        take = self._routes.get((request.method, PATH))
+        return Response(405, b"", "text/plain") if take is None else await take(request)
+
+    async def _take(self, request: Request) -> Response:
+        waiting_place = self._signals.target_of(request.path)
+        if waiting_place is None:
+            return Response(403, b"", "text/plain")
+        if len(request.body) > ANSWER_BYTES_MAX:
+            return Response(400, b"", "text/plain")
+        signal = _read(request.body)
+        if signal is None:
+            return Response(400, b"", "text/plain")
+        status = "SUCCESS" if signal.get("Status") == "SUCCESS" else "FAILURE"
+        unique = str(signal.get("UniqueId") or signal.get("RequestId") or "answer")
+        await self._signals.add(*waiting_place, Signal(unique[:256], status, signal))
+        return Response(200, b"", "text/plain")
+
+
+def _read(body: bytes) -> dict[str, Any] | None:
+    try:
+        document = orjson.loads(body)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
