@@ -38,7 +38,7 @@ class Provisioner:
     """Makes what is declared."""
 
     def __init__(self, facades: Facades, keyring: Keyring, runtime: Runtime, region: str) -> None:
-        """Call these facades.
+        """Apply declarations through the services' own operations.
 
         Args:
             facades: By botocore's names of the services: `sqs` and `sns`.

@@ -28,7 +28,7 @@ class RememberedCounts:
     """The counts of each account and region, counted anew after five seconds: fifty tabs cost as one."""
 
     def __init__(self, now: Callable[[], int]) -> None:
-        """Begin with none, by this clock (ms)."""
+        """Start without counts; `now` returns milliseconds."""
         self._now = now
         self._known: dict[ResourceName | None, tuple[int, Mapping[str, Count]]] = {}
 

@@ -61,7 +61,7 @@ class Nodes:
     """The nodes of an installation, this one among them."""
 
     def __init__(self, documents: Documents, clock: Clock, own: Node, *, shared: bool) -> None:
-        """Know this node.
+        """Announce this node and read the others.
 
         Args:
             documents: Of the store.

@@ -35,7 +35,7 @@ class Sweeper:
         end_unasked: Callable[[Queue], Awaitable[None]],
         forget: Callable[[int], None],
     ) -> None:
-        """Sweep this store.
+        """Create a sweeper of a store.
 
         Args:
             store: The store.

@@ -60,7 +60,7 @@ class Environment:
         mark: str,
         output: Output,
     ) -> None:
-        """Prepare one; `start` starts it.
+        """Describe an environment; `start` starts its process.
 
         Args:
             function: What it runs.

@@ -117,7 +117,7 @@ class FunctionPool:
         unreserved_max: Callable[[str], int],
         idle_ms: int = IDLE_MS,
     ) -> None:
-        """Run them.
+        """Create an empty pool.
 
         Args:
             setting: What all environments share.

@@ -48,7 +48,7 @@ class Control:
         scrapers: Scrapers,
         siblings: Siblings,
     ) -> None:
-        """Answer for this engine.
+        """Serve the control routes of an engine.
 
         Args:
             engine: The one that serves.

@@ -42,7 +42,7 @@ class Exposition:
     def __init__(
         self, engine: Engine, telemetry: Telemetry, meters: NodeMeters, refused: Mapping[str, int]
     ) -> None:
-        """Show what these know.
+        """Collect metrics from these sources.
 
         Args:
             engine: The one that serves.

@@ -40,7 +40,7 @@ class CloudWatch(OfferedService):
         leaps: bool,
         open_functions: bool,
     ) -> None:
-        """Speak for this store.
+        """Build the facade over a store.
 
         Args:
             store: Where metrics are.

@@ -29,7 +29,7 @@ class InnerCalls:
     """Calls operations of the services that this server offers."""
 
     def __init__(self, facades: Facades, runtime: Runtime, base_url: str = BASE_URL) -> None:
-        """Call these facades.
+        """Call services within this server.
 
         Args:
             facades: By botocore's names of the services; one that comes later is found as well.

@@ -44,7 +44,7 @@ class Importing:
     """Takes material that a key's owner brings, and forgets it again."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, root: RootKey) -> None:
-        """For keys of this ring; tokens are sealed by this root key."""
+        """Import into keys of this keyring; the root key seals import tokens."""
         self._keyring = keyring
         self._access = access
         self._materials = materials

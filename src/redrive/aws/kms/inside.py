@@ -33,7 +33,7 @@ class InsideUse:
     """Makes and opens data keys without asking who wants them."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, clock: Clock) -> None:
-        """By keys of this ring, at the time of this clock."""
+        """Use keys of this keyring, at this clock's time."""
         self._clock = clock
         self._keyring = keyring
         self._access = access

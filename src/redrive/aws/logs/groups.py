@@ -56,7 +56,6 @@ class LogGroupOperations:
         filters: GroupFilters[MetricFilter],
         subscriptions: GroupFilters[SubscriptionFilter],
     ) -> None:
-        """Do it to these places of that store, with the filters there; see `Logs` for `settle`."""
         self._filters = filters
         self._subscriptions = subscriptions
         self._store = store
@@ -203,7 +202,6 @@ class LogStreamOperations:
     """Creates, finds and deletes streams."""
 
     def __init__(self, store: NodeStore, places: LogPlaces, settle: Settle) -> None:
-        """Do it to these places of that store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
         self._settle = settle

@@ -40,7 +40,7 @@ class Sns(OfferedService):
         filters_max: int = FILTERS_MAX,
         encryption: Encryption | None = None,
     ) -> None:
-        """Speak for this engine.
+        """Build the facade over an engine.
 
         Args:
             engine: It knows this package's `SnsDeliveryProfile` as `sns`.

@@ -32,7 +32,7 @@ class Sqs(OfferedService):
         queue_urls: str = "plain",
         waits: bool = True,
     ) -> None:
-        """Speak for this engine.
+        """Build the facade over an engine.
 
         Args:
             engine: Whose queues.

@@ -53,7 +53,7 @@ class QueueOperations:
     """Creates, finds, changes, empties and deletes queues."""
 
     def __init__(self, engine: Engine, access: QueueAccess, *, waits: bool = True) -> None:
-        """Do it through this engine; without waits, what Amazon lets happen once in 60 seconds happens at once."""
+        """Use this engine; without waits, operations that AWS allows once in 60 seconds are not limited."""
         self._engine = engine
         self._access = access
         self._recreate_after_ms = RECREATE_AFTER_MS if waits else 0

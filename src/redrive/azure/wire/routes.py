@@ -38,7 +38,7 @@ class RouteTable(Generic[T]):
     """Routes in the order they were added: the first pattern that takes a path has it to itself."""
 
     def __init__(self, routes: Mapping[str, T] | None = None) -> None:
-        """Begin with these.
+        """Start with these routes.
 
         Args:
             routes: By method and pattern: `GET /subscriptions/{subscription}`.

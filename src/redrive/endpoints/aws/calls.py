@@ -101,7 +101,7 @@ class ResourceAddress:
 
 
 def read_place(arn: str, value: str) -> ResourceAddress:
-    """The place of a resource.
+    """The endpoint, region and credentials for an ARN.
 
     Args:
         arn: `arn:…:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]` or `arn:…:firehose:…:deliverystream/NAME`.

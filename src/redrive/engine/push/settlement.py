@@ -104,7 +104,7 @@ class AttemptSettlement:
         deliveries: Sequence[Delivery],
         items: Sequence[SettleItem],
     ) -> None:
-        """Settle these deliveries.
+        """Settle the outcome of an attempt.
 
         Args:
             parts: The parts of the engine that it takes.

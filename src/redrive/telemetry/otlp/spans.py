@@ -42,7 +42,6 @@ class AttemptSpans(Listener):
     """Writes a span for each attempt, and one for each delivery that was given up."""
 
     def __init__(self, tracer: Tracer, ids: TraceIds) -> None:
-        """Write with this tracer, whose ids are `ids`."""
         self._tracer = tracer
         self._ids = ids
 

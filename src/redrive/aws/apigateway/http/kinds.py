@@ -150,7 +150,6 @@ class HttpPartOperations:
     """Makes, shows, changes and deletes one kind of what APIs consist of."""
 
     def __init__(self, kind: HttpKind, apis: Apis[HttpApi], engine: Engine) -> None:
-        """Do it for this kind, in the APIs of an engine."""
         self._kind = kind
         self._apis = apis
         self._rng = engine.runtime.rng

@@ -140,7 +140,7 @@ class Callers:
     """Makes callers of the credentials of integrations."""
 
     def __init__(self, roles: ServiceRoles, *, open_functions: bool) -> None:
-        """Make them.
+        """Identify the callers of APIs.
 
         Args:
             roles: Those of integrations.

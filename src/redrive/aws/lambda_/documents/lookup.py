@@ -72,7 +72,7 @@ class Lookup:
         return target_version
 
     async def at(self, arn: str) -> FunctionTarget | None:
-        """The version that a whole ARN means; None: it is not one of a function here."""
+        """The version of a full ARN; None if the ARN is not that of a function on this server."""
         reference = of_arn(arn)
         if reference is None:
             return None

@@ -42,7 +42,7 @@ class Archives:
     """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
     def __init__(self, calls: InnerCalls, live: Callable[[str], bytes | None]) -> None:
-        """Read them.
+        """Read deployment archives.
 
         Args:
             calls: Fetch objects.

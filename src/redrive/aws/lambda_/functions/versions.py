@@ -42,7 +42,7 @@ class VersionOperations:
     """Publishes and lists versions."""
 
     def __init__(self, engine: Engine, lookup: Lookup, variables: SealedVariables) -> None:
-        """Do it through this engine; variables are shown to who may decrypt them."""
+        """Use this engine; variables are shown only to callers who may decrypt them."""
         self._engine = engine
         self._variables = variables
         self._lookup = lookup

@@ -32,7 +32,7 @@ class EventSettingsOperations:
     """Puts, changes, shows and deletes the settings."""
 
     def __init__(self, engine: Engine, lookup: Lookup, roles: ExecutionRoles) -> None:
-        """Do it through this engine; destinations take what these roles may hand over."""
+        """Use this engine; destinations must be permitted to these roles."""
         self._engine = engine
         self._lookup = lookup
         self._roles = roles

@@ -39,7 +39,7 @@ class Executor:
         roles: ExecutionRoles,
         variables: SealedVariables,
     ) -> None:
-        """Run them.
+        """Execute functions.
 
         Args:
             code: Where their code is.

@@ -30,7 +30,7 @@ class Invoking:
     def __init__(
         self, engine: Engine, lookup: Lookup, executor: Executor, invocations: AsyncInvocations
     ) -> None:
-        """Invoke them.
+        """Invoke functions.
 
         Args:
             engine: Its random numbers choose between the versions of an alias.

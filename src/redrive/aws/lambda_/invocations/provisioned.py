@@ -36,7 +36,7 @@ class ProvisionedConcurrency:
     """Puts, shows, lists and deletes configurations."""
 
     def __init__(self, engine: Engine, lookup: Lookup, warmth: Warmth) -> None:
-        """Do it through this engine; `warmth` knows what stands ready at this node."""
+        """Use this engine; `warmth` knows the environments that are ready on this node."""
         self._engine = engine
         self._lookup = lookup
         self._warmth = warmth

@@ -23,7 +23,7 @@ class StreamingInvocations:
     """Invokes functions whose answers are handed on part by part."""
 
     def __init__(self, engine: Engine, lookup: Lookup, executor: Executor) -> None:
-        """Invoke them.
+        """Invoke functions with streamed responses.
 
         Args:
             engine: Its random numbers choose between the versions of an alias.

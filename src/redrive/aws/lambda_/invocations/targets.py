@@ -25,7 +25,7 @@ class TargetEndpoint:
     """Hands letters and records over as the function's role (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, lookup: Lookup, roles: ExecutionRoles) -> None:
-        """Hand them over.
+        """Deliver results to destinations.
 
         Args:
             calls: Calls the services of targets.

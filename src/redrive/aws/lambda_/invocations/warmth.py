@@ -23,7 +23,7 @@ class Warmth:
     """Keeps environments, by configurations that any node may change."""
 
     def __init__(self, engine: Engine, lookup: Lookup, executor: Executor, runner: Runner) -> None:
-        """Keep them.
+        """Keep provisioned environments ready.
 
         Args:
             engine: Where configurations are kept; changes of them and of what they name are heard of.

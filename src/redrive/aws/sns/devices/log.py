@@ -46,7 +46,7 @@ class DeviceLog(Listener):
         application_of: Callable[[str], Application | None],
         count: Callable[[Sequence[MetricPoint]], None],
     ) -> None:
-        """Write to this sink.
+        """Log deliveries to devices.
 
         Args:
             sink: Takes the lines.

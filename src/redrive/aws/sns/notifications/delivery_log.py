@@ -37,7 +37,7 @@ class DeliveryLog:
     """Writes attempts to log groups."""
 
     def __init__(self, sink: LogSink, rng: random.Random, stream: str) -> None:
-        """Write to this sink.
+        """Log sampled deliveries to a sink.
 
         Args:
             sink: Takes the lines.

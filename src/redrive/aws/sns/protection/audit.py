@@ -45,7 +45,7 @@ class AuditLog:
         rng: random.Random,
         stream: str,
     ) -> None:
-        """Write to this sink.
+        """Log findings to a sink.
 
         Args:
             sink: Takes the lines.

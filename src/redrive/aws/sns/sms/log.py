@@ -48,7 +48,7 @@ class TextMessageLog(Listener):
         attributes: Callable[[str], Mapping[str, str] | None],
         count: Callable[[Sequence[MetricPoint]], None],
     ) -> None:
-        """Write to this sink.
+        """Log text messages to a sink.
 
         Args:
             sink: Takes the lines.
