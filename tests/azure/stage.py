@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 
 from redrive.access.signing_pair import SigningPair, make_pair
+from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.azure.eventgrid.published import PublishedEvent
-from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime

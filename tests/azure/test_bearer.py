@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from redrive.access.keys import KIND, AccessKey, Keyring
 from redrive.access.refusals import Refusals
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.bearer import BearerCaller, BearerVerifier, TrustAllBearers, issue
-from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Put
 from redrive.model.http import Request
 from redrive.testing import VirtualClock

@@ -13,7 +13,7 @@ from redrive.azure.arm.event_sources import new_topic
 from redrive.azure.arm.subscription_documents import AcceptedSubscription, engine_subscription, state_of
 from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.eventgrid import names, settings
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.answers import AzureError
 from redrive.model.topic import Topic
 from tests.azure.stage import ACCOUNT, TOPIC
 

@@ -12,15 +12,14 @@ from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.insights import METRICS, Insights
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures, PullMeasures
+from redrive.azure.eventgrid.documents import SYSTEM_TOPIC, SystemTopic
+from redrive.azure.eventgrid.measures import FailureLog, Measures, PullMeasures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.bearer import BearerCaller, TrustAllBearers
-from redrive.azure.wire.errors import AzureError
 from redrive.model.http import Request
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore

@@ -8,12 +8,11 @@ import pytest
 
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.measures import FailureLog, Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.bearer import TrustAllBearers
-from redrive.azure.wire.errors import AzureError
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from redrive.azure.eventgrid.notation import is_moment
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
-from redrive.azure.eventgrid.times import is_moment
 from tests.azure.stage import EVENT, Stage
 from tests.azure.test_event_publishing import (
     CLOUD_EVENT,

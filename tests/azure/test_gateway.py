@@ -10,8 +10,8 @@ from redrive.azure.arm.service import Arm, build_operations
 from redrive.azure.entra import Entra
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
+from redrive.azure.wire.answers import AzureError, Detail
 from redrive.azure.wire.bearer import TrustAllBearers
-from redrive.azure.wire.errors import AzureError, Detail
 from redrive.model import errors
 from redrive.model.http import Request, Response
 from redrive.testing import VirtualClock

@@ -9,7 +9,7 @@ from redrive.azure.arm.event_sources import new_topic
 from redrive.azure.arm.subscription_documents import engine_subscription
 from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.handshake import MANUAL_ANSWER_MS, QUESTION, HandshakeRequest, Handshakes
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.answers import AzureError
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.topic import Topic
 from redrive.testing import VirtualClock

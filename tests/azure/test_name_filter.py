@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.azure.arm.paging import name_filter
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.answers import AzureError
 
 NAMES = ["orders", "orders-eu", "billing", "it's"]
 

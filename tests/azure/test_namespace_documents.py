@@ -10,9 +10,9 @@ from redrive.azure.arm.resource import ArmResourceSpec, R
 from redrive.azure.arm.specs import NAMESPACE_TOPICS, NAMESPACES
 from redrive.azure.arm.subscription_documents import AcceptedSubscription, engine_queue, engine_subscription
 from redrive.azure.arm.subscription_forms import NamespaceForm
-from redrive.azure.namespaces.places import NamespacePlace
+from redrive.azure.eventgrid.documents import NamespacePlace
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import AzureError
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 

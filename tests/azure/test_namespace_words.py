@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from redrive.access.secret import InstallationSecret
 from redrive.azure.eventgrid import event_profile, namespace_letters
+from redrive.azure.eventgrid.notation import duration_ms
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import delivery_settings
-from redrive.azure.eventgrid.times import duration_ms
 from redrive.azure.namespaces.settling import LockTokens
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy

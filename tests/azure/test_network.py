@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from redrive.azure.arm.network_rules import NETWORK
-from redrive.azure.arm.schema import DocumentSchema
-from redrive.azure.eventgrid.network import Network
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.arm.schema import NETWORK, DocumentSchema
+from redrive.azure.eventgrid.settings import Network
+from redrive.azure.wire.answers import AzureError
 from tests.azure.stage import EVENT, TOPIC, Stage
 from tests.azure.test_event_publishing import Publishers, publishers, refusal, request
 

@@ -12,14 +12,12 @@ from azure.eventgrid import generate_sas
 
 from redrive.access.refusals import Refusals
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import PublisherCredentials
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.credentials import PublisherCredentials, SasToken, TokenPlace
+from redrive.azure.eventgrid.measures import FailureLog, Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
-from redrive.azure.eventgrid.sas_token import SasToken, TokenPlace
+from redrive.azure.wire.answers import unauthorized
 from redrive.azure.wire.bearer import BearerCaller
-from redrive.azure.wire.errors import unauthorized
 from redrive.model.http import Request
 from redrive.model.topic import Topic
 from tests.azure.stage import TOPIC, Stage

@@ -10,7 +10,7 @@ from redrive.azure.arm.subscribers import DEAD_LETTERS_KEPT_MS, Subscribers
 from redrive.azure.arm.subscription_documents import engine_subscription
 from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.eventgrid import names
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.answers import AzureError
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription, Topic

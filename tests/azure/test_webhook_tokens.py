@@ -8,11 +8,11 @@ import pytest
 
 from redrive.access.keys import Keyring
 from redrive.access.signing_pair import make_pair
+from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, TokenAudience
 from redrive.azure.handshake import Handshakes
-from redrive.azure.webhook_tokens import WebhookTokens
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.bearer import BearerVerifier
-from redrive.azure.wire.errors import AzureError
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.http import Request
 from redrive.stores.sqlite.store import SqliteStore

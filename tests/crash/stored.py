@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, TOKEN, token_key
 from redrive.azure.eventgrid import names
-from redrive.azure.namespaces.places import NAMESPACE
+from redrive.azure.eventgrid.documents import NAMESPACE
 from redrive.engine.ports import DocumentKind, Resource, Store
 from redrive.runtime.machine import SystemClock
 from redrive.stores.postgres.store import PostgresStore

@@ -20,18 +20,16 @@ from redrive.azure.arm.insights import Insights
 from redrive.azure.arm.service import Arm, build_operations
 from redrive.azure.arm.storage import StorageAccounts, StorageOperations
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.entra import Entra
+from redrive.azure.entra import Entra, WebhookTokens
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures, PullMeasures
+from redrive.azure.eventgrid.measures import FailureLog, Measures, PullMeasures
 from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
 from redrive.azure.namespaces.service import Namespaces
 from redrive.azure.storage_keys import StorageKeys
-from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.bearer import BearerAuthentication, BearerVerifier, TrustAllBearers
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.containers import BlobContainers

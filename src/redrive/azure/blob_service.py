@@ -23,7 +23,7 @@ from redrive.azure.blobs import HEAD, XML, BlobOperations, Blobs
 from redrive.azure.recognise import BLOBS, account_at, is_for_blobs, is_storage_account
 from redrive.azure.shared_access import PARAMETERS, Act, BlobAccess
 from redrive.azure.storage_keys import PARAMETERS_MAX
-from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.azure.wire.answers import AzureError, invalid, not_found
 from redrive.engine.ports import Clock
 from redrive.model.http import Request, Response
 

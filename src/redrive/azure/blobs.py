@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
-from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.azure.wire.answers import AzureError, invalid, not_found
 from redrive.model.errors import NotFound
 from redrive.model.http import Request, Response
 

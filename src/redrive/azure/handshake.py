@@ -26,11 +26,10 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.recognise import VALIDATION
-from redrive.azure.webhook_tokens import WebhookTokens
-from redrive.azure.wire.answers import json_answer
-from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.azure.wire.answers import AzureError, invalid, json_answer, not_found
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind, Endpoint, PushRequest
 from redrive.engine.resources import Draft

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from redrive.access.refusals import Refusals
 from redrive.azure.arm.storage import StorageAccounts
 from redrive.azure.storage_keys import StorageKeys
+from redrive.azure.wire.answers import AzureError
 from redrive.azure.wire.bearer import BearerAuthentication
-from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Clock
 from redrive.model.http import Request
 

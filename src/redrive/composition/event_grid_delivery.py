@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from functools import partial
 
+from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile, present
-from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.measures import Measures, PullMeasures
+from redrive.azure.eventgrid.measures import FailureLog, Measures, PullMeasures
 from redrive.azure.eventgrid.publishing import TopicEndpoint
 from redrive.azure.recognise import BLOBS
-from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import Presenter
 from redrive.endpoints.storage_accounts import read_connection_string, read_container

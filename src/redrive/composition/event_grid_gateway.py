@@ -12,10 +12,10 @@ from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.blob_service import BlobService
 from redrive.azure.entra import Entra
 from redrive.azure.eventgrid.credentials import PublisherCredentials
+from redrive.azure.eventgrid.documents import NAMESPACE
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
-from redrive.azure.namespaces.places import NAMESPACE
 from redrive.azure.namespaces.service import Namespaces
 from redrive.azure.shared_access import BlobAccess
 from redrive.azure.storage_keys import StorageKeys

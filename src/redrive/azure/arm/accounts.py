@@ -13,16 +13,14 @@ from typing import Any, Final
 from redrive.access.keys import ANY_ACCOUNT
 from redrive.azure.arm import paging, schema
 from redrive.azure.arm.call import ArmCall, Verb
+from redrive.azure.arm.listings import types_of
 from redrive.azure.arm.resource import location
-from redrive.azure.arm.resources import types_of
 from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.azure.eventgrid import names
-from redrive.azure.namespaces.places import NAMESPACE
-from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.eventgrid.documents import NAMESPACE, SYSTEM_TOPIC
+from redrive.azure.wire.answers import empty_answer, invalid, json_answer, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid, not_found
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft

@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.arm.schema import check_bytes
+from redrive.azure.wire.answers import AzureError, forbidden, invalid
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerCaller
-from redrive.azure.wire.errors import AzureError, forbidden, invalid
 from redrive.model.http import Request, Response
 
 _LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; orjson writes 254 in all

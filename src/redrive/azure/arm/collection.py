@@ -24,9 +24,8 @@ from redrive.azure.arm.resource import (
     patched,
 )
 from redrive.azure.eventgrid.settings import ID, KEYS
-from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.wire.answers import empty_answer, invalid, json_answer
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid
 from redrive.engine.engine import Engine
 from redrive.model.http import Response
 

@@ -9,20 +9,20 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.arm.call import ArmCall
-from redrive.azure.arm.deployment_changes import change_of
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
+from redrive.azure.arm.listings import Ask
 from redrive.azure.arm.planning import (
     DeploymentFailed,
     NeededFirst,
     Planned,
     by_name,
+    change_of,
     check_resource,
     nested_properties,
     unread_link,
 )
-from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import RESOURCES_MAX, Needed, TemplateBudget, TemplateError
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.answers import AzureError
 
 _NESTED_MAX: Final = 5
 _SYSTEM_TOPICS: Final = "microsoft.eventgrid/systemtopics"

@@ -16,12 +16,11 @@ from urllib.parse import quote
 
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.deploying import Deploying
+from redrive.azure.arm.listings import Ask
 from redrive.azure.arm.planning import DeploymentFailed, unread_link
-from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import TemplateError
-from redrive.azure.eventgrid.times import timestamp
-from redrive.azure.wire.answers import empty_answer, json_answer
-from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.azure.eventgrid.notation import timestamp
+from redrive.azure.wire.answers import AzureError, empty_answer, invalid, json_answer, not_found
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
 from redrive.model.http import Response

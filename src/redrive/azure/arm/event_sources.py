@@ -14,10 +14,10 @@ import orjson
 from redrive.azure.arm.destinations import STORAGE_ACCOUNT, check_storage_account
 from redrive.azure.arm.resource import BESIDE, check_name, id_of, no_such, properties_of
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.arm.system_topic import SYSTEM_TOPIC, system_topic_name
 from redrive.azure.eventgrid import names, settings
+from redrive.azure.eventgrid.documents import SYSTEM_TOPIC, system_topic_name
+from redrive.azure.wire.answers import invalid
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.topic import Topic

@@ -14,8 +14,13 @@ from typing import Any, Final, NamedTuple
 from redrive.azure.arm import paging, schema
 from redrive.azure.arm import subscription_documents as documents
 from redrive.azure.arm.call import ArmCall, Verb, begun, check_theirs
-from redrive.azure.arm.delivery_attributes import MAPPINGS
-from redrive.azure.arm.destinations import STORAGE_ACCOUNT, DestinationForm, EndpointResolver, queue_at
+from redrive.azure.arm.destinations import (
+    MAPPINGS,
+    STORAGE_ACCOUNT,
+    DestinationForm,
+    EndpointResolver,
+    queue_at,
+)
 from redrive.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
 from redrive.azure.arm.resource import IN_GROUP, PROVIDER, no_such
 from redrive.azure.arm.schema import Document
@@ -24,9 +29,8 @@ from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.subscription_forms import EXTENSION, NamespaceForm, SubscriptionForm
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.handshake import HandshakeRequest, Handshakes
-from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.wire.answers import empty_answer, invalid, json_answer
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.http import Response

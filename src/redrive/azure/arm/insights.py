@@ -20,9 +20,8 @@ from urllib.parse import unquote
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.measures import RESOURCE, SUBSCRIPTION, series_of
-from redrive.azure.wire.answers import json_answer
+from redrive.azure.wire.answers import invalid, json_answer, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid, not_found
 from redrive.engine.ports import TelemetryStore
 from redrive.model.http import Response
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from redrive.azure.arm.call import ArmCall
-from redrive.azure.wire.answers import json_answer
-from redrive.azure.wire.errors import AzureError, invalid
+from redrive.azure.wire.answers import AzureError, invalid, json_answer
 from redrive.azure.wire.routes import whole_number
 from redrive.model.http import Response
 

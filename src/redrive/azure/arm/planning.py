@@ -1,12 +1,12 @@
-"""Parts of deployments: a resource that a template names, and what ends a deployment."""
+"""Parts of deployments: a resource that a template names, what ends a deployment, and the changes that it would make."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.azure.arm.deployment_scope import Loop
 from redrive.azure.arm.template_language import TemplateError
-from redrive.azure.wire.errors import AzureError, invalid
+from redrive.azure.wire.answers import AzureError, invalid
 
 _SEGMENTS_MAX: Final = 12  # from the end of an id, that `dependsOn` may name it by
 _DEPLOYMENTS: Final = "microsoft.resources/deployments"
@@ -110,3 +110,36 @@ def by_name(resources: Iterable[Planned]) -> Mapping[str, Sequence[Planned]]:
         for name in planned.names | ends:
             known.setdefault(name, []).append(planned)
     return known
+
+
+def change_of(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str, Any]:
+    """The change of a resource that a template names.
+
+    Args:
+        resource: Its resource id.
+        before: As it is; None: it is not there.
+        after: As the template has it.
+    """
+    if before is None:
+        return {"resourceId": resource, "changeType": "Create", "after": after}
+    delta = list(_differences("", before, after))
+    kind = "Modify" if delta else "NoChange"
+    return {
+        "resourceId": resource,
+        "changeType": kind,
+        "before": before,
+        "after": {**before, **after},
+        "delta": delta,
+    }
+
+
+def _differences(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]:
+    """The differences that a template makes to a resource; members that the template leaves out stay."""
+    for name, value in after.items():
+        known = before.get(name) if isinstance(before, Mapping) else None
+        member = f"{path}.{name}" if path else name
+        if isinstance(value, Mapping) and isinstance(known, Mapping):
+            yield from _differences(member, known, value)
+        elif value != known and member not in ("id", "name", "type"):
+            kind = "Create" if known is None else "Modify"
+            yield {"path": member, "propertyChangeType": kind, "before": known, "after": value}

@@ -14,11 +14,10 @@ import orjson
 
 from redrive.azure.arm import schema
 from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField
-from redrive.azure.arm.system_topic import SystemTopic
 from redrive.azure.eventgrid import settings
-from redrive.azure.namespaces.places import NamespacePlace
+from redrive.azure.eventgrid.documents import NamespacePlace, SystemTopic
+from redrive.azure.wire.answers import AzureError, conflict, invalid, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import AzureError, conflict, invalid, not_found
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 

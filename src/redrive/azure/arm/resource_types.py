@@ -10,9 +10,16 @@ from redrive.azure.arm.collection import Accept, ArmCollection
 from redrive.azure.arm.event_sources import EventSources, domain_topic
 from redrive.azure.arm.resource import PROVIDER, ArmResourceSpec, R, no_such, properties_of
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic, system_topic_name
 from redrive.azure.eventgrid import names
-from redrive.azure.namespaces.places import NAMESPACE, NamespacePlace, namespace_name, topics_prefix
+from redrive.azure.eventgrid.documents import (
+    NAMESPACE,
+    SYSTEM_TOPIC,
+    NamespacePlace,
+    SystemTopic,
+    namespace_name,
+    system_topic_name,
+    topics_prefix,
+)
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind

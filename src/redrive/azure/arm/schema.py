@@ -1,7 +1,8 @@
 """Schemas of documents: each field that is sent has the right form, or is refused by name.
 
 A reader checks one field: it returns the value in the form that is kept, None if the document has none, and raises
-`AzureError` for anything else.
+`AzureError` for anything else. At the end stand the network rules of a topic, a domain or a namespace, which
+`redrive.azure.eventgrid.settings` enforces. What cannot be enforced here is refused, not kept.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from redrive.azure.wire.errors import AzureError, invalid
+from redrive.azure.eventgrid.settings import ACCESS, DISABLED, MASK, RULES, read_mask
+from redrive.azure.wire.answers import AzureError, invalid
 
 #: Of a request, and of what is kept of it and of those before: fields that no schema knows are kept and remembered, too.
 #: The longest that can be meant is an event subscription with 25 filters, whose values are 25 texts of 512 characters.
@@ -217,3 +219,39 @@ def _typed(document: Document, name: str, form: type[T], called: str) -> T | Non
     if value is not None and not isinstance(value, form):
         raise invalid(f"The property '{name}' must be {called}.")
     return value
+
+
+RULES_MAX: Final = 128
+_PERIMETER: Final = "SecuredByPerimeter"
+
+
+def _rules(document: Document, name: str) -> list[Any] | None:
+    rules = items(document, name)
+    if rules is not None and len(rules) > RULES_MAX:
+        raise invalid(f"There are {len(rules)} {name}; {RULES_MAX} are allowed.")
+    for rule in rules or ():
+        _check_rule(rule)
+    return rules
+
+
+def _check_rule(rule: object) -> None:
+    mask = text(rule, MASK) if isinstance(rule, dict) else None
+    if not isinstance(rule, dict) or not mask:
+        raise invalid(f"Each of the {RULES} must have an {MASK}.")
+    try:
+        read_mask(mask)
+    except ValueError:
+        raise invalid(f"The {MASK} '{mask}' is neither an IP address nor a range in CIDR notation.") from None
+    one_of(rule, "action", "Allow")
+
+
+def _access(document: Document, name: str) -> str | None:
+    access = one_of(document, name, "Enabled", DISABLED, _PERIMETER)
+    if access == _PERIMETER:
+        raise invalid("Network security perimeters are not offered.", "FeatureNotSupported")
+    return access
+
+
+# Azure lets callers ask for these versions; connections of this server, either way, have TLS 1.2 at least.
+TLS: Final = SchemaField("minimumTlsVersionAllowed", words("1.0", "1.1", "1.2"))
+NETWORK: Final = (TLS, SchemaField(RULES, _rules), SchemaField(ACCESS, _access, default="Enabled"))

@@ -11,7 +11,7 @@ from redrive.azure.arm.deployments import DEPLOYMENT, ArmDeploymentOperations
 from redrive.azure.arm.destinations import EndpointResolver
 from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.event_subscriptions import EventSubscriptionOperations
-from redrive.azure.arm.listings import ListingOperations
+from redrive.azure.arm.listings import ArmResourceOperations, ListingOperations
 from redrive.azure.arm.resource_types import (
     DomainTopicCollection,
     NamespaceCollection,
@@ -19,16 +19,15 @@ from redrive.azure.arm.resource_types import (
     SystemTopicCollection,
     TopicCollection,
 )
-from redrive.azure.arm.resources import ArmResourceOperations
 from redrive.azure.arm.storage import STORAGE_ACCOUNT
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.arm.system_topic import SYSTEM_TOPIC
+from redrive.azure.eventgrid.documents import SYSTEM_TOPIC
 from redrive.azure.eventgrid.names import is_name
 from redrive.azure.handshake import QUESTION, Handshakes
 from redrive.azure.recognise import is_for_manager
+from redrive.azure.wire.answers import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerAuthentication, BearerCaller
-from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.routes import RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from redrive.azure.arm import schema
 from redrive.azure.arm.destinations import STORAGE_ACCOUNT
-from redrive.azure.arm.network_rules import NETWORK
 from redrive.azure.arm.resource import (
     LOCATION,
     READ_ONLY_BESIDE,
@@ -16,12 +15,21 @@ from redrive.azure.arm.resource import (
     id_of,
     properties_of,
 )
-from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField, each, nested, whole, words
+from redrive.azure.arm.schema import (
+    NETWORK,
+    Document,
+    DocumentSchema,
+    SchemaField,
+    each,
+    nested,
+    whole,
+    words,
+)
 from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.documents import path_of
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA, EVENT_GRID_SCHEMA
-from redrive.azure.namespaces.places import path_of
+from redrive.azure.wire.answers import invalid
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Topic
 

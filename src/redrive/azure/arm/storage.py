@@ -14,9 +14,8 @@ from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.destinations import EndpointResolver, check_container, check_storage_account
 from redrive.azure.recognise import BLOBS
 from redrive.azure.storage_keys import NAMES, StorageKeys
-from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.wire.answers import conflict, empty_answer, invalid, json_answer, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import conflict, invalid, not_found
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.http import Response

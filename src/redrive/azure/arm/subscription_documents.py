@@ -14,12 +14,12 @@ from redrive.azure.arm.schema import Document
 from redrive.azure.arm.specs import retention_ms
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.eventgrid.dialect import PULL
-from redrive.azure.eventgrid.times import duration_ms
+from redrive.azure.eventgrid.documents import queue_name
+from redrive.azure.eventgrid.notation import duration_ms
 from redrive.azure.namespaces.incoming import BYTES_MAX
-from redrive.azure.namespaces.places import queue_name
 from redrive.azure.namespaces.settling import WAIT_SECONDS_DEFAULT
+from redrive.azure.wire.answers import invalid
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import invalid
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import EVENTS, Subscription, Topic

@@ -23,6 +23,7 @@ from redrive.azure.arm.subscription_documents import (
     state_of,
     with_part,
 )
+from redrive.azure.eventgrid.notation import duration_ms
 from redrive.azure.eventgrid.settings import (
     ATTEMPTS_MAX,
     CLOUD_EVENT_SCHEMA,
@@ -33,9 +34,8 @@ from redrive.azure.eventgrid.settings import (
     MINUTES_TO_LIVE_MAX,
     topic_settings,
 )
-from redrive.azure.eventgrid.times import duration_ms
+from redrive.azure.wire.answers import AzureError, invalid, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.model.filtering import EventFilterInvalid, read_event_filter
 from redrive.model.topic import Subscription, Topic
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from redrive.azure.eventgrid import json_text, outcomes
-from redrive.azure.eventgrid.published import Letter, PublishedEvent
-from redrive.azure.eventgrid.rendering import as_cloud_event, as_event_grid
+from redrive.azure.eventgrid import outcomes
+from redrive.azure.eventgrid.notation import read_text, timestamp, written_text
+from redrive.azure.eventgrid.published import Letter, PublishedEvent, as_cloud_event, as_event_grid
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_INPUT_SCHEMA, DeliverySettings
-from redrive.azure.eventgrid.times import timestamp
 from redrive.engine.ports import AttemptNote, Batch, Plan
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, AttemptResult, Reason, statuses
@@ -108,17 +107,17 @@ def text_of(body: str, published: PublishedEvent, letter: Letter) -> str:
         published: What is kept beside it.
         letter: Why it is one, with its outcome.
     """
-    event = json_text.read(body.encode())
+    event = read_text(body.encode())
     added = _added(published, letter)
     if letter.schema == CLOUD_EVENT_SCHEMA:
         del added["lastDeliveryAttemptTime"]  # the documentation's dead CloudEvent has none
         lower = {name.lower(): value for name, value in added.items()}
-        return json_text.written(as_cloud_event(event, published) | lower)
+        return written_text(as_cloud_event(event, published) | lower)
     rendered_event = as_event_grid(event, published)
     if letter.schema != CUSTOM_INPUT_SCHEMA:
-        return json_text.written(rendered_event | added)
+        return written_text(rendered_event | added)
     inner = rendered_event.pop("data")
-    return json_text.written(rendered_event | added | {"data": inner})
+    return written_text(rendered_event | added | {"data": inner})
 
 
 def _added(published: PublishedEvent, letter: Letter) -> dict[str, Any]:

@@ -1,28 +1,180 @@
-"""Event Grid's part in delivering: which profile each subscription goes by.
+"""Event Grid's part in delivering: which profile each subscription goes by, and the profile of dead letters' stores.
 
-Event subscriptions of topics and of namespaces differ, and beside either may stand the store of its dead letters. All
-four are kept as subscriptions of topics whose dialect is Event Grid's; this is where they are told apart.
+Event subscriptions of topics and of namespaces differ, and beside either may stand the store of its dead letters, a
+subscription under its own id (`names.dead_letter_store`). All four are kept as subscriptions of topics whose
+dialect is Event Grid's; this is where they are told apart.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.dead_letter_profile import (
-    DeadLetterProfile,
-    NamespaceDeadLetterProfile,
-    Notes,
-    UrlOf,
-)
-from redrive.azure.eventgrid.event_profile import PULL, EventProfile, NamespaceEventProfile
-from redrive.azure.eventgrid.published import PublishedEvent
-from redrive.azure.eventgrid.rendering import rendered
-from redrive.azure.webhook_tokens import WebhookTokens
-from redrive.engine.ports import SubscriptionContext
+from redrive.azure.entra import WebhookTokens
+from redrive.azure.eventgrid import dead_letters, names, namespace_letters, settings
+from redrive.azure.eventgrid.event_profile import PULL, EventProfile, NamespaceEventProfile, event_id
+from redrive.azure.eventgrid.notation import timestamp, written_text
+from redrive.azure.eventgrid.published import Letter, PublishedEvent, rendered
+from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
+from redrive.azure.wire.arm_id import ArmId
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.ports.facts import Attempted
+from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
+
+_TIMEOUT_MS: Final = 30_000
+_BLOB_TYPE: Final = "application/json"
+
+Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
+UrlOf = Callable[[str], str]
+
+
+class DeadLetterProfile:
+    """`DeliveryProfile` of the stores that the dead letters of topics and domains go to."""
+
+    name: Final = names.DEAD_LETTER_STORES
+    plan: Plan = dead_letters.PLAN
+
+    def __init__(self, notes: Notes, url_of: UrlOf) -> None:
+        """Write letters.
+
+        Args:
+            notes: What is remembered of a message's attempts, by its backlog's number and its id.
+            url_of: The URL of a container, by its resource id.
+        """
+        self._notes = notes
+        self._url_of = url_of
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; a letter that its store does not take is dropped."""
+        return SubscriptionContext(
+            topic, subscription, self, plan=self.plan, headers=whole_envelope, identify=event_id
+        )
+
+    def refusal(
+        self,
+        context: SubscriptionContext,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue."""
+        raise NotImplementedError
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`: a blob."""
+        texts = [await self._text(delivery) for delivery in deliveries]
+        return PushRequest(
+            endpoint=context.subscription.endpoint,
+            body=f"[{','.join(texts)}]".encode(),
+            content_type=_BLOB_TYPE,
+            headers={"path": self._path(context.subscription, deliveries[0]), **_container_of(context)},
+            timeout_ms=_TIMEOUT_MS,
+            headers_kept=("etag", "content-length"),
+        )
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: a blob of letters is an event of its storage account."""
+        if not fact.attempt.delivered or fact.position > 0:
+            return ()
+        path = self._path(fact.subscription, fact.delivery)
+        created = blob_created(fact, path, f"{self._url_of(fact.subscription.endpoint)}/{path}")
+        return () if created is None else (created,)
+
+    def _path(self, store: Subscription, first: Delivery) -> str:
+        """The name of the blob that a batch of letters is kept in."""
+        return dead_letters.path_of(names.of_dead_letter_store(store.id).upper(), first)
+
+    async def _text(self, delivery: Delivery) -> str:
+        published = PublishedEvent.unpack(delivery.headers)
+        letter = published.letter
+        if letter is not None and letter.result is None:
+            notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
+            letter = dead_letters.with_last_attempt(letter, notes)
+        return self._written(delivery, published, letter)
+
+    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
+        if letter is None:
+            raise ValueError(f"delivery {delivery.seq} is no dead letter")
+        return dead_letters.text_of(delivery.body, published, letter)
+
+
+def _container_of(context: SubscriptionContext) -> dict[str, str]:
+    attributes = context.subscription.attributes
+    return {name: attributes[name] for name in (settings.CONTAINER,) if name in attributes}
+
+
+class NamespaceDeadLetterProfile(DeadLetterProfile):
+    """`DeliveryProfile` of the stores that the dead letters of namespaces' topics go to."""
+
+    plan = namespace_letters.PLAN
+
+    @override
+    def _path(self, store: Subscription, first: Delivery) -> str:
+        return dead_letters.path_of(namespace_letters.folder_of(store), first)
+
+    @override
+    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
+        return namespace_letters.text_of(delivery, letter)
+
+
+# The event of the storage account that a blob of dead letters was written to.
+
+TYPE: Final = "Microsoft.Storage.BlobCreated"
+_LENGTH: Final = "content-length"
+
+
+def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
+    """The event that a blob of this name at this URL leads to; None if the container is nobody's."""
+    container = ArmId.parse(fact.subscription.endpoint)
+    account = None if container is None else container._replace(parts=container.parts[:2])
+    topic = None if account is None else names.topic_name(account)
+    if container is None or account is None or topic is None:
+        return None
+    body = _event(account, container, fact, path, url)
+    text = written_text(body)
+    publication = Publication(
+        id=fact.delivery.message_id,
+        body=text,
+        bodies={},
+        attributes={},
+        envelope=PublishedEvent(EVENT_GRID_SCHEMA, account.text, fact.at).envelope(),
+        bytes_published=bytes_of(text),
+        document=body,
+    )
+    return FollowUp(topic, publication)
+
+
+def _event(account: ArmId, container: ArmId, fact: Attempted, path: str, url: str) -> dict[str, object]:
+    identifiers = dict(fact.attempt.identifiers)
+    request_id = id_text(fact.delivery.message_id)
+    details: dict[str, object] = {
+        "api": "PutBlob",
+        "clientRequestId": request_id,
+        "requestId": request_id,
+        "eTag": identifiers.get("etag", ""),
+        "contentType": "application/json",
+        **({"contentLength": int(identifiers[_LENGTH])} if _LENGTH in identifiers else {}),
+        "blobType": "BlockBlob",
+        "url": url,
+        "sequencer": f"{fact.delivery.seq:048x}",
+        "storageDiagnostics": {"batchId": request_id},
+    }
+    return {
+        "id": request_id,
+        "eventTime": timestamp(fact.at),
+        "eventType": TYPE,
+        "dataVersion": "",
+        "metadataVersion": "1",
+        "topic": account.text,
+        "subject": f"/blobServices/default/containers/{container.name}/blobs/{path}",
+        "data": details,
+    }
+
 
 __all__ = ["PULL", "EventGridDeliveryProfile", "present"]
 

@@ -8,16 +8,15 @@ from typing import Final
 import orjson
 from typing_extensions import override
 
+from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid import dead_letters, names, outcomes, push_requests
-from redrive.azure.eventgrid.published import PublishedEvent, delivered_as
-from redrive.azure.eventgrid.rendering import rendered
+from redrive.azure.eventgrid.published import PublishedEvent, delivered_as, rendered
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     DeliverySettings,
     delivery_settings,
     topic_settings,
 )
-from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import (
     ONE_EACH,

@@ -1,10 +1,40 @@
-"""Events as a publisher's request has them, whatever their schema: what each schema's reader makes of a body."""
+"""Events as a publisher sends them: in Event Grid's schema, as CloudEvents 1.0, or in a schema of the publisher's.
 
+Event Grid's schema requires `id`, `subject`, `eventType` and `eventTime`, which need not say its zone. The service sets
+`topic` and `metadataVersion`, and an empty `dataVersion` where there is none. A publisher to a topic may leave `topic`
+out or name that topic; one to a domain has to name the domain's topic that the event is for.
+
+CloudEvents come over HTTP as JSON, several as JSON, or one in headers. The data of the third kind has to be JSON here, as
+the service has it.
+
+    Content-Type                          the body is
+    application/cloudevents+json          one event
+    application/cloudevents-batch+json    an array of events
+    any other, with ce-specversion        one event's data, its attributes in `ce-…` headers
+    application/json                      one event
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote
 
-from redrive.azure.eventgrid import json_text
-from redrive.azure.eventgrid.refusals import Unacceptable, misshapen
+from redrive.azure.eventgrid.notation import is_moment, read_text, timestamp
+from redrive.azure.eventgrid.published import METADATA_VERSION, SPEC_VERSION
+from redrive.azure.eventgrid.refusals import (
+    INVALID_CLOUD_EVENT_HEADER,
+    Unacceptable,
+    lacking,
+    misshapen,
+    mistimed,
+    unsupported,
+)
+from redrive.azure.eventgrid.settings import (
+    CLOUD_EVENT_SCHEMA,
+    CUSTOM_EVENT_SCHEMA,
+    EVENT_GRID_SCHEMA,
+    TopicSettings,
+)
 
 EVENTS_MAX: Final = 5_000  # in one request
 
@@ -35,7 +65,7 @@ def read_json(content: bytes) -> Any:
         Unacceptable: Not acceptable.
     """
     try:
-        return json_text.read(content)
+        return read_text(content)
     except ValueError as error:
         raise Unacceptable(f"The body is not valid JSON: {error}") from error
 
@@ -70,3 +100,203 @@ def check_is_object(event: object, schema: str) -> None:
         )
     if not isinstance(event, dict):
         raise misshapen(schema, "StartObject", event)
+
+
+_REQUIRED: Final = ("id", "eventType", "eventTime")
+
+
+def read_events(content: bytes, resource_id: str, *, in_domain: bool) -> list[Incoming]:
+    """The events of a request.
+
+    Args:
+        content: Its body.
+        resource_id: The topic's or the domain's ARM id.
+        in_domain: Whether it is a domain's.
+
+    Raises:
+        Unacceptable: One of them is not taken, and so none.
+    """
+    return [
+        _accepted(event, resource_id, in_domain=in_domain) for event in read_array(content, EVENT_GRID_SCHEMA)
+    ]
+
+
+def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
+    for name in _REQUIRED:
+        value = event.get(name)
+        if not value or not isinstance(value, str):
+            raise lacking(EVENT_GRID_SCHEMA, name)
+    if not isinstance(event.get("subject"), str):
+        raise lacking(EVENT_GRID_SCHEMA, "subject")
+    if not is_moment(event["eventTime"], zoned=False):
+        raise mistimed(EVENT_GRID_SCHEMA, "eventTime")
+    version = event.get("metadataVersion")
+    if version is not None and version != METADATA_VERSION:
+        raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")
+    source = _domain_topic(event, resource_id, in_domain=in_domain)
+    event["topic"] = resource_id if source is None else f"{resource_id}/topics/{source}"
+    event["metadataVersion"] = METADATA_VERSION
+    if event.get("dataVersion") is None:
+        event["dataVersion"] = ""
+    return Incoming(event, place=source)
+
+
+def _domain_topic(event: Event, resource_id: str, *, in_domain: bool) -> str | None:
+    """The domain topic that an event names; None outside domains."""
+    topic = event.get("topic")
+    if in_domain:
+        if not topic or not isinstance(topic, str):
+            raise lacking(EVENT_GRID_SCHEMA, "topic")
+        return short_name(topic, resource_id)
+    if topic and (not isinstance(topic, str) or topic.lower() != resource_id.lower()):
+        raise Unacceptable(f"The property 'topic' has to be '{resource_id}' where it is set.")
+    return None
+
+
+def short_name(topic: str, resource_id: str) -> str:
+    """A domain topic's own name, from that or from its whole ARM id."""
+    within = f"{resource_id}/topics/"
+    return topic[len(within) :] if topic.lower().startswith(within.lower()) else topic
+
+
+# Events in a publisher's own schema: any JSON objects, and what a topic's mapping makes of them.
+#
+#     {"id": {"sourceField": "number"}, "subject": {"sourceField": "about", "defaultValue": "orders"}, …}
+#
+# An id and a time that are not mapped are made here; a topic that is not mapped is the resource.
+
+_REQUIRED_CUSTOM: Final = ("eventType", "subject")
+_OPTIONAL: Final = ("dataVersion",)
+
+
+def read_custom_events(
+    content: bytes, settings: TopicSettings, now: int, new_id: Callable[[], str], *, in_domain: bool
+) -> list[Incoming]:
+    """The events of a request.
+
+    Args:
+        content: Its body.
+        settings: The topic's or the domain's.
+        now: ms.
+        new_id: Makes ids.
+        in_domain: Whether it is a domain's.
+
+    Raises:
+        Unacceptable: One of them is not taken, and so none.
+    """
+    events = read_array(content, CUSTOM_EVENT_SCHEMA)
+    return [_accepted_custom(event, settings, now, new_id, in_domain=in_domain) for event in events]
+
+
+def _accepted_custom(
+    event: Event, settings: TopicSettings, now: int, new_id: Callable[[], str], *, in_domain: bool
+) -> Incoming:
+    mapped = {
+        "id": _mapped(event, settings.mapping, "id") or new_id(),
+        "eventTime": _mapped(event, settings.mapping, "eventTime") or timestamp(now),
+        "topic": settings.id,
+    }
+    if not is_moment(mapped["eventTime"], zoned=False):
+        raise mistimed(CUSTOM_EVENT_SCHEMA, "eventTime")
+    for name in _REQUIRED_CUSTOM:
+        value = _mapped(event, settings.mapping, name)
+        if value is None:
+            raise lacking(CUSTOM_EVENT_SCHEMA, name)
+        mapped[name] = value
+    for name in _OPTIONAL:
+        mapped[name] = _mapped(event, settings.mapping, name) or ""
+    topic_name = None
+    if in_domain:
+        topic = _mapped(event, settings.mapping, "topic")
+        if not topic:
+            raise lacking(CUSTOM_EVENT_SCHEMA, "topic")
+        topic_name = short_name(topic, settings.id)
+        mapped["topic"] = f"{settings.id}/topics/{topic_name}"
+    return Incoming(event, place=topic_name, mapped=mapped)
+
+
+def _mapped(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    rule = mapping.get(name) or {}
+    value = event.get(rule.get("sourceField") or "")
+    if isinstance(value, dict | list):
+        value = None
+    if value is None:
+        value = rule.get("defaultValue")
+    return None if value is None else str(value)
+
+
+STRUCTURED: Final = "application/cloudevents+json"
+BATCH: Final = "application/cloudevents-batch+json"
+_JSON: Final = "application/json"
+_PREFIX: Final = "ce-"
+_MARK: Final = "ce-specversion"
+_CLOUD_EVENT_REQUIRED: Final = ("id", "source", "type")
+
+
+def read_cloud_events(content: bytes, headers: Mapping[str, str]) -> list[Incoming]:
+    """The events of a request.
+
+    Args:
+        content: Its body.
+        headers: Its headers, names in lower case.
+
+    Raises:
+        Unacceptable: One of them is not taken, and so none.
+    """
+    return [Incoming(_checked(event), place=event["source"]) for event in _read(content, headers)]
+
+
+def _read(content: bytes, headers: Mapping[str, str]) -> list[Event]:
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type in (STRUCTURED, BATCH):
+        if _MARK in headers:
+            raise Unacceptable(
+                "CloudEvents headers do not go with a CloudEvents content type.", INVALID_CLOUD_EVENT_HEADER
+            )
+        return read_array(content, CLOUD_EVENT_SCHEMA) if media_type == BATCH else [_one(content)]
+    if _MARK in headers:
+        return [_of_headers(content, headers, media_type)]
+    if media_type != _JSON:
+        raise unsupported(
+            f"The content type '{media_type}' is not supported: send {STRUCTURED}, {BATCH} or {_JSON}."
+        )
+    return [_one(content)]
+
+
+def _one(content: bytes) -> Event:
+    event = read_json(content)
+    if isinstance(event, list):
+        for item in event:
+            check_is_object(item, CLOUD_EVENT_SCHEMA)
+        raise misshapen(CLOUD_EVENT_SCHEMA, "StartObject", event)
+    check_is_object(event, CLOUD_EVENT_SCHEMA)
+    event_object: Event = event
+    return event_object
+
+
+def _of_headers(content: bytes, headers: Mapping[str, str], media_type: str) -> Event:
+    event: Event = {
+        name.removeprefix(_PREFIX): unquote(value)
+        for name, value in headers.items()
+        if name.startswith(_PREFIX)
+    }
+    if content:
+        if media_type and media_type != _JSON and not media_type.endswith("+json"):
+            raise unsupported(f"The content type '{media_type}' is not supported for the data of an event.")
+        event["datacontenttype"] = headers.get("content-type", _JSON)
+        event["data"] = read_json(content)
+    return event
+
+
+def _checked(event: Event) -> Event:
+    if event.get("specversion") != SPEC_VERSION:
+        raise lacking(CLOUD_EVENT_SCHEMA, "specversion")
+    for name in _CLOUD_EVENT_REQUIRED:
+        value = event.get(name)
+        if not value or not isinstance(value, str):
+            raise lacking(CLOUD_EVENT_SCHEMA, name)
+    if event.get("time") is not None and not is_moment(event["time"]):
+        raise mistimed(CLOUD_EVENT_SCHEMA, "time")
+    if event.get("data") is not None and event.get("data_base64") is not None:
+        raise Unacceptable("An event has 'data' or 'data_base64', not both.")
+    return event

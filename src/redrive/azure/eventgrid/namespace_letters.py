@@ -17,9 +17,9 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.eventgrid import dead_letters
+from redrive.azure.eventgrid.notation import timestamp
 from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.settings import ID
-from redrive.azure.eventgrid.times import timestamp
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import Plan
 from redrive.model.delivery import DeadLetterReason, Delivery

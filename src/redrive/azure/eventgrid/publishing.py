@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
-from redrive.azure.eventgrid import json_text, names, refusals
-from redrive.azure.eventgrid.cloud_event import read_cloud_events
+from redrive.azure.eventgrid import names, refusals
 from redrive.azure.eventgrid.credentials import Guarded, NotAdmitted, PublisherCredentials
-from redrive.azure.eventgrid.event_schema import read_custom_events, read_events
-from redrive.azure.eventgrid.incoming import Incoming
+from redrive.azure.eventgrid.incoming import Incoming, read_cloud_events, read_custom_events, read_events
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.names import HostNames
+from redrive.azure.eventgrid.notation import written_text
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.refusals import Unacceptable, not_admitted, out_of_network, too_large
 from redrive.azure.eventgrid.settings import (
@@ -28,9 +27,8 @@ from redrive.azure.eventgrid.settings import (
     topic_settings,
 )
 from redrive.azure.recognise import EVENT_GRID, EVENTS, is_publishing
-from redrive.azure.wire.answers import empty_answer
+from redrive.azure.wire.answers import empty_answer, not_found
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest
@@ -251,7 +249,7 @@ def _write(events: Sequence[Incoming]) -> None:
     """Spell the events out as they will be kept."""
     try:
         for event in events:
-            event.text = json_text.written(event.body)
+            event.text = written_text(event.body)
     except ValueError as error:
         raise Unacceptable(f"An event cannot be kept: {error}.") from error
 

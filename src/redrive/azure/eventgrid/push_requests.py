@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.azure.eventgrid import json_text
-from redrive.azure.eventgrid.published import PublishedEvent
-from redrive.azure.eventgrid.rendering import METADATA_VERSION, as_event_grid, rendered
+from redrive.azure.eventgrid.notation import read_text
+from redrive.azure.eventgrid.published import METADATA_VERSION, PublishedEvent, as_event_grid, rendered
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliveryAttribute, DeliverySettings
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
@@ -107,7 +106,7 @@ def _headers(
 def _own_headers(settings: DeliverySettings, event: Mapping[str, Any], text: str) -> dict[str, str]:
     if not needs_event(settings.attributes):
         return attribute_headers(settings.attributes)
-    return attribute_headers(settings.attributes, json_text.read(text.encode()), event)
+    return attribute_headers(settings.attributes, read_text(text.encode()), event)
 
 
 # Delivery attributes: headers that a subscription adds to each delivery, said outright or taken from the event.

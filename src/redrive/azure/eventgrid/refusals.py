@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.azure.eventgrid.credentials import CredentialFault, NotAdmitted
-from redrive.azure.wire.errors import AzureError, Detail
+from redrive.azure.wire.answers import AzureError, Detail
 
 #: What input schemas are called in messages.
 SCHEMA_NAMES: Final[Mapping[str, str]] = {

@@ -14,9 +14,8 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
 
-from redrive.azure.eventgrid import json_text
-from redrive.azure.eventgrid.times import is_moment
-from redrive.azure.wire.errors import AzureError, Detail, invalid
+from redrive.azure.eventgrid.notation import is_moment, read_text
+from redrive.azure.wire.answers import AzureError, Detail, invalid
 from redrive.model.http import Request
 
 EVENTS_MAX: Final = 1000
@@ -82,7 +81,7 @@ def _binary(request: Request, media_type: str) -> dict[str, Any]:
 
 def _json(body: bytes) -> Any:
     try:
-        return json_text.read(body)
+        return read_text(body)
     except ValueError as reason:
         raise _malformed(f"The body is not JSON: {reason}.") from None
 

@@ -13,11 +13,19 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 
 from redrive.access.secret import InstallationSecret
-from redrive.azure.eventgrid import json_text, names
+from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import CredentialFault, Guarded, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.dialect import PULL
+from redrive.azure.eventgrid.documents import (
+    NAMESPACE,
+    NamespacePlace,
+    namespace_id,
+    namespace_name,
+    topic_name,
+)
 from redrive.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
 from redrive.azure.eventgrid.names import HostNames
+from redrive.azure.eventgrid.notation import written_text
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
@@ -27,20 +35,18 @@ from redrive.azure.eventgrid.settings import (
     delivery_settings,
     network,
 )
-from redrive.azure.namespaces.call import NamespaceCall, PullCall, refused
 from redrive.azure.namespaces.incoming import events_of
-from redrive.azure.namespaces.places import (
-    NAMESPACE,
-    NamespacePlace,
-    namespace_id,
-    namespace_name,
-    topic_name,
+from redrive.azure.namespaces.settling import (
+    LockTokens,
+    NamespaceCall,
+    NamespaceReceiving,
+    NamespaceSettling,
+    PullCall,
+    refused,
 )
-from redrive.azure.namespaces.settling import LockTokens, NamespaceReceiving, NamespaceSettling
 from redrive.azure.recognise import EVENT_GRID, is_at_namespace_host, is_for_namespace
-from redrive.azure.wire.answers import json_answer
+from redrive.azure.wire.answers import AzureError, json_answer, not_found, unauthorized
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.errors import AzureError, not_found, unauthorized
 from redrive.azure.wire.routes import RouteMatch, RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
@@ -291,7 +297,7 @@ class NamespacePublishing:
         envelope = PublishedEvent(CLOUD_EVENT_SCHEMA, call.topic.attributes[ID], call.now).envelope()
         publications = []
         for event in events_of(call.request):
-            text = json_text.written(event)
+            text = written_text(event)
             publications.append(
                 Publication(
                     id=self._runtime.message_id(),

@@ -1,4 +1,4 @@
-"""Acknowledge, release, reject, renew: the operations on events in flight.
+"""Acknowledge, release, reject, renew: the operations on events in flight, and the calls that they get.
 
 Each call takes several lock tokens, and lists those that succeeded and those that failed. The call as a whole succeeds
 also where every token failed.
@@ -7,19 +7,68 @@ also where every token failed.
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
 from redrive.access.secret import InstallationSecret, PurposeSealer
-from redrive.azure.namespaces.call import PullCall, refused
-from redrive.azure.wire.answers import json_answer
+from redrive.azure.wire.answers import AzureError, invalid, json_answer
+from redrive.azure.wire.routes import whole_number
 from redrive.engine.messages import Cancellation, Messages
 from redrive.engine.ports import AttemptNote, Settled
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Delivery
-from redrive.model.http import Response
+from redrive.model.http import Request, Response
 from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceCall:
+    """A call to a topic."""
+
+    request: Request  # The HTTP request, unchanged
+    topic: Topic  # The topic of the path
+    query: Mapping[str, str]  # The query's parameters, by name in lower case
+    now: int  # Time of the call (ms)
+    # Adds to a metric of the topic, or of the event subscription, by the dimensions given.
+    count: "MetricAdder"
+
+    def number(self, name: str, least: int, most: int, default: int) -> int:
+        """Return a parameter of the query that is a whole number.
+
+        Raises:
+            AzureError: The parameter is not a whole number, or out of its range.
+        """
+        text = self.query.get(name.lower())
+        if text is None:
+            return default
+        number = whole_number(text, least, most)
+        if number is None:
+            raise refused(f"The query parameter '{name}' must be a number between {least} and {most}.")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class PullCall(NamespaceCall):
+    """A call to an event subscription in queue mode."""
+
+    queue: Queue  # The queue that holds the subscription's events
+
+
+class MetricAdder(Protocol):
+    """Adds to a metric."""
+
+    def __call__(self, name: str, value: float, dimensions: tuple[tuple[str, str], ...] = ()) -> None:
+        """Add a value."""
+        ...
+
+
+def refused(message: str) -> AzureError:
+    """The error 400 of a malformed call."""
+    return invalid(message, "BadRequest")
+
 
 # Lock tokens: a claim as a text for the receiver; sealed, as SQS's receipt handles are.
 

@@ -15,7 +15,7 @@ import jwt
 from redrive.access.keys import AccessKey, Keyring
 from redrive.access.refusals import Refusals
 from redrive.access.web_tokens import ALGORITHM, signed_claims
-from redrive.azure.wire.errors import unauthorized
+from redrive.azure.wire.answers import unauthorized
 from redrive.engine.ports import Clock
 from redrive.model.http import Request
 

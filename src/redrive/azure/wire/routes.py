@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from redrive.azure.wire.errors import invalid
+from redrive.azure.wire.answers import invalid
 from redrive.model.http import Request
 
 T = TypeVar("T")
