@@ -16,7 +16,7 @@ from typing import Final
 
 import redrive
 from redrive.azure.eventgrid import outcomes
-from redrive.engine.node.counters import METRIC_NAMES
+from redrive.engine.node.memory import METRIC_NAMES
 from redrive.settings import Settings
 
 _LIST: Final = Path(__file__).with_name("visible_constants.json")

@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.access.secret import InstallationSecret, PurposeSealer
-from redrive.access.session_tokens import Session, SessionTokens
+from redrive.access.secret import InstallationSecret, PurposeSealer, Session, SessionTokens
 from redrive.model.http import Request
 from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
 

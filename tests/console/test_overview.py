@@ -7,11 +7,12 @@ from pathlib import Path
 from redrive.app import assembled
 from redrive.console.hour import MINUTES as HOUR_MINUTES
 from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveWish
-from redrive.model.careful import CarefulPace
+from redrive.model.task import CarefulPace
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.task import CarefulPace
 from redrive.model.topic import Topic
 from redrive.settings import Settings
 from tests.console.services import make_key

@@ -1,7 +1,7 @@
 """The live tail, without a browser."""
 
 from redrive.console.tail import LEASE_MS, LINES_MAX, Tail
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import Listeners
 from redrive.model.delivery import DeadLetterReason
 from redrive.model.message import Message
 from redrive.model.names import ResourceName

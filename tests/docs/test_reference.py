@@ -16,7 +16,7 @@ from redrive.aws.sqs import attributes
 from redrive.aws.sqs.receiving import ATTRIBUTES
 from redrive.azure.gateway import AzureGateway
 from redrive.cli.main import parser
-from redrive.engine.node.counters import METRIC_NAMES
+from redrive.engine.node.memory import METRIC_NAMES
 from redrive.settings import ENVIRONMENT_PREFIX, Settings
 from redrive.telemetry.accumulators import TOPIC_COUNTERS
 from tests.docs.pages import DOCS, Page

@@ -7,11 +7,10 @@ import pytest
 from redrive.engine.engine import Engine
 from redrive.engine.operations import RedriveWish
 from redrive.engine.ports import AttemptNote, MoveTarget, NewDelivery, Settlement
-from redrive.model.careful import CarefulPace
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Refused, TaskActive
 from redrive.model.queue import Queue
-from redrive.model.task import MoveChoice, MoveTask, TaskState
+from redrive.model.task import CarefulPace, MoveChoice, MoveTask, TaskState
 from redrive.testing import VirtualClock
 from tests.engine.samples import bodies, make_queue, numbered, send
 

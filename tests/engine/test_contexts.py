@@ -3,8 +3,8 @@
 import random
 from dataclasses import replace
 
-from redrive.engine.node import contexts
-from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node import memory
+from redrive.engine.node.memory import SubscriptionContexts
 from redrive.engine.ports import Batch
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
@@ -34,7 +34,7 @@ def test_a_context_is_made_anew_for_a_new_version_alone() -> None:
 def test_no_more_contexts_are_remembered_than_there_is_room_for() -> None:
     profile = PlainProfile()
     known = SubscriptionContexts({"plain": profile})
-    for queue_id in range(contexts.CONTEXTS_MAX + 1):
+    for queue_id in range(memory.CONTEXTS_MAX + 1):
         known.of(TOPIC, subscription(queue_id))
     assert len(known._contexts) == 1
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redrive.engine.node.listeners import Audience, Listeners
+from redrive.engine.node.memory import Audience, Listeners
 from redrive.engine.ports.facts import Listener
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic

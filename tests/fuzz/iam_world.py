@@ -9,8 +9,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.access.keys import Keyring
-from redrive.access.secret import InstallationSecret
-from redrive.access.session_tokens import SessionTokens
+from redrive.access.secret import InstallationSecret, SessionTokens
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities

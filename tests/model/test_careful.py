@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, Fares, careful_step
+from redrive.model.task import LOOK_AGAIN_MS, CarefulPace, CarefulStep, Fares, careful_step
 
 PACE = CarefulPace()
 TEN_TAKEN = Fares(10, taken=10, failed=0)

@@ -21,7 +21,7 @@ from redrive.model.filtering import (
     read_policy,
 )
 from redrive.model.filtering.condition import NumberRange
-from redrive.model.filtering.ranges import RangeTable
+from redrive.model.filtering.postings import RangeTable
 from redrive.model.message import Attribute
 
 Document = Any

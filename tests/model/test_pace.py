@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.pace import Pace
+from redrive.model.claiming import Pace
 
 NOON = 1_000_000
 

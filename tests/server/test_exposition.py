@@ -21,7 +21,7 @@ from redrive.runtime.machine import real_runtime
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.exposition import Exposition
 from redrive.stores.sqlite.store import SqliteStore
-from redrive.telemetry.levels import SHOWN_MAX, Level, fullest
+from redrive.telemetry.gauges import SHOWN_MAX, Level, fullest
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 from tests.telemetry.facts import HERE, TOPIC, attempted, queue

@@ -7,7 +7,7 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.telemetry import backlogs
 from redrive.telemetry.backlogs import BacklogGauges
-from redrive.telemetry.levels import OTHERS, Level, fullest
+from redrive.telemetry.gauges import OTHERS, Level, fullest
 from tests.telemetry.facts import HERE, TOPIC, subscription
 
 

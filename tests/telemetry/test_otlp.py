@@ -26,8 +26,7 @@ from redrive.model.http import Request, Response
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.request_spans import RequestSpans
 from redrive.settings import Settings, SettingsInvalid
-from redrive.telemetry.otlp.exporter import EVERY_MS, OtlpExporter
-from redrive.telemetry.otlp.spans import AttemptSpans, TraceIds
+from redrive.telemetry.otlp.exporter import EVERY_MS, AttemptSpans, OtlpExporter, TraceIds
 from tests.services.server import serving
 from tests.telemetry.facts import ACCEPTED, FAILED, attempted
 

@@ -18,8 +18,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.accumulators import queue_series
-from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS, Level
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
 from redrive.telemetry.traffic import scope_series

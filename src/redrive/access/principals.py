@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.access.condition_keys import PRINCIPAL_TAG
-from redrive.access.session_tokens import Session
+from redrive.access.secret import Session
 from redrive.access.statements import Identity, Policy, Statement
 
 _NO_KEYS: Final[Mapping[str, str]] = {}

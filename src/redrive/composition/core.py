@@ -7,8 +7,7 @@ from pathlib import Path
 
 from redrive.access.keys import ANY_ACCOUNT, Keyring, chosen_access_key
 from redrive.access.refusals import Refusals
-from redrive.access.secret import InstallationSecret
-from redrive.access.session_tokens import SessionTokens
+from redrive.access.secret import InstallationSecret, SessionTokens
 from redrive.access.signing_pair import SigningPair
 from redrive.aws.encryption.data_keys import RootKey
 from redrive.aws.gateway.authentication import Authentication, SigV4Verifier, TrustAll

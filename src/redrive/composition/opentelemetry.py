@@ -41,8 +41,8 @@ class Collector:
         exporter, core = self._exporter, self._core
         if exporter is None:
             return Extension()
+        from redrive.telemetry.otlp.exporter import AttemptSpans  # noqa: PLC0415 - as above
         from redrive.telemetry.otlp.readings import Readings  # noqa: PLC0415 - as above
-        from redrive.telemetry.otlp.spans import AttemptSpans  # noqa: PLC0415 - as above
 
         readings = Readings(
             core.meters,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from redrive.console.visit import PAGE_ROWS, Visit
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Level
 
 _SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
 _Order: TypeAlias = Callable[[Level], int]

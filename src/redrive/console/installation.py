@@ -20,7 +20,7 @@ from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.model.task import MoveTask
 from redrive.telemetry.audit import AuditTrail
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Level
 
 _STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
 

@@ -30,7 +30,7 @@ from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Level
 
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.

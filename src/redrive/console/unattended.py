@@ -7,7 +7,7 @@ from redrive.console.hour import Hour
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import queue_series
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Level
 
 WAITED_MINUTES: Final = 10
 _LOOKED_AT_MAX: Final = 50  # those whose oldest message waits longest

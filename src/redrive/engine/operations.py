@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, LetterOrigin
-from redrive.engine.node.counters import METRIC_NAMES, QueueCounters
-from redrive.engine.node.fault_injection import failed_on_purpose
+from redrive.engine.node.memory import METRIC_NAMES, QueueCounters
+from redrive.engine.node.memory import failed_on_purpose
 from redrive.engine.parts import EngineParts
 from redrive.engine.push.circuit_breakers import Failing
 from redrive.engine.push.conditions import EndpointCondition, EndpointState
-from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE
-from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue
+from redrive.engine.tasks.dead_letters import BATCH_MAX, SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import TASK
 from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish

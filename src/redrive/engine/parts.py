@@ -6,10 +6,7 @@ from redrive.engine.configuration.dead_letter_sources import DeadLetterSources
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.node.contexts import SubscriptionContexts
-from redrive.engine.node.counters import NodeCounters
-from redrive.engine.node.fault_injection import FaultInjection
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import FaultInjection, Listeners, NodeCounters, SubscriptionContexts
 from redrive.engine.node.sealed_store import DocumentSeals, MessageSeals, SealedStore
 from redrive.engine.ports import DeliveryProfile, Endpoint, Runtime, Store
 from redrive.engine.ports.facts import Listener
@@ -26,8 +23,7 @@ from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
 from redrive.engine.sweep import Sweeper
-from redrive.engine.tasks.chosen import ChosenMoves
-from redrive.engine.tasks.dead_letters import DeadLetters
+from redrive.engine.tasks.dead_letters import ChosenMoves, DeadLetters
 from redrive.engine.tasks.redrive import Redriver
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import Tracer

@@ -9,8 +9,7 @@ A round goes where something is kept, not to each queue: of 100,000 empty ones t
 from collections.abc import Awaitable, Callable
 
 from redrive.engine.configuration.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, QueueRecord
-from redrive.engine.node.counters import NodeCounters
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.ports import Clock, Occupied, QueueStore
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.resources import Resources

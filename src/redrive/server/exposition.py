@@ -16,7 +16,7 @@ from redrive.engine.operations import METRIC_NAMES
 from redrive.model.errors import StoreUnavailable
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import TOPIC_COUNTERS
-from redrive.telemetry.levels import SHOWN_MAX, Level
+from redrive.telemetry.gauges import SHOWN_MAX, Level
 from redrive.telemetry.meters import NodeMeters, Reading
 from redrive.telemetry.telemetry import Telemetry
 

@@ -6,13 +6,12 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.engine.operations import BATCH_MAX, RedriveWish
 from redrive.engine.ports import Cause
-from redrive.model.careful import CarefulPace
 from redrive.model.errors import NotFound
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError, read_search
-from redrive.model.task import MoveChoice, MoveTask
+from redrive.model.task import CarefulPace, MoveChoice, MoveTask
 from redrive.server.owned import (
     ControlRefusal,
     OwnedRoute,

@@ -12,8 +12,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.telemetry.accumulators import topic_series
-from redrive.telemetry.gauges import ACTIVE_MS
-from redrive.telemetry.levels import EMPTY, Level, fullest
+from redrive.telemetry.gauges import ACTIVE_MS, EMPTY, Level, fullest
 from redrive.telemetry.metrics import Metrics
 
 LOOKS_MAX: Final = 1_000  # a minute

@@ -19,8 +19,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, SeriesGroup
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.backlogs import ArchiveGauges, BacklogGauges, OfBacklog, Size, TopicPlaces
-from redrive.telemetry.gauges import Gauges, QueueDirectory
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Gauges, Level, QueueDirectory
 from redrive.telemetry.logs import LogBuffer
 from redrive.telemetry.metrics import Metrics
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redrive.access.session_tokens import account_in, lasting_key_id, temporary_key_id
+from redrive.access.secret import account_in, lasting_key_id, temporary_key_id
 from redrive.model.names import ResourceName
 from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Key, Stage, allow, key_of, on_stage
 

@@ -3,8 +3,8 @@
 import pytest
 
 from redrive.engine.ports import NOTES_KEPT_MS, OLDEST_AMONG, AttemptNote, Occupied, Store
+from redrive.model.claiming import Pace
 from redrive.model.delivery import Outcome
-from redrive.model.pace import Pace
 from tests.contracts.stores.bench import FIVE_MINUTES_MS, NOON, Bench
 from tests.contracts.stores.homes import Home
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from redrive.access.keys import Keyring
 from redrive.access.principals import Principal, account_root
-from redrive.access.session_tokens import Session, SessionTokens, is_temporary
+from redrive.access.secret import Session, SessionTokens, is_temporary
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.wire.signatures.sigv4_request import SignatureRefused
 from redrive.engine.ports import Clock

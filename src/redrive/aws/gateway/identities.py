@@ -30,7 +30,7 @@ from redrive.access.principals import (
     user_principal,
     without_rights,
 )
-from redrive.access.session_tokens import Session
+from redrive.access.secret import Session
 from redrive.access.statements import Policy
 from redrive.engine.resources import Documents
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from redrive.access.session_tokens import Credentials, Session, SessionTokens, temporary_key_id
+from redrive.access.secret import Credentials, Session, SessionTokens, temporary_key_id
 from redrive.aws.gateway.identities import Identities
 from redrive.engine.ports import Runtime
 

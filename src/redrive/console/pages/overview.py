@@ -21,7 +21,7 @@ from redrive.console.words import scope_text
 from redrive.engine.operations import SCOPES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
-from redrive.telemetry.levels import Level
+from redrive.telemetry.gauges import Level
 from redrive.telemetry.traffic import scope_series
 
 

@@ -10,11 +10,10 @@ from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, sear
 from redrive.console.words import moment, why_stopped
 from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, LetterOrigin, RedrivePlan, RedriveWish
 from redrive.engine.ports import Cause, LookRequest
-from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError
-from redrive.model.task import MoveChoice, MoveTask, TaskState
+from redrive.model.task import CarefulPace, MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
 CAUSES_SHOWN: Final = 20

@@ -21,6 +21,16 @@ from redrive.engine.ports.documents import (
     Unremembered,
     refuse_repeated,
 )
+from redrive.engine.ports.node import (
+    UNMEASURED,
+    Clock,
+    CommitMeter,
+    LogSink,
+    NodeStore,
+    Runtime,
+    TelemetryStore,
+    Timer,
+)
 from redrive.engine.ports.pushing import (
     ONE_EACH,
     Batch,
@@ -53,11 +63,6 @@ from redrive.engine.ports.requests import (
     Swept,
     merge_occupied,
 )
-from redrive.engine.ports.runtime import (
-    Clock,
-    Runtime,
-    Timer,
-)
 from redrive.engine.ports.sealing import (
     SEAL_MARK,
     DocumentSealing,
@@ -83,13 +88,6 @@ from redrive.engine.ports.store import (
     QueueStore,
     Store,
     fair_share,
-)
-from redrive.engine.ports.telemetry import (
-    UNMEASURED,
-    CommitMeter,
-    LogSink,
-    NodeStore,
-    TelemetryStore,
 )
 from redrive.model.claiming import Claimed
 

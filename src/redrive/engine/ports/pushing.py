@@ -129,7 +129,7 @@ def _never(_: Delivery) -> bool:
 class SubscriptionContext:
     """A subscription, and everything about its deliveries that changes only with a new version of it or of its topic.
 
-    A profile makes it, and the engine remembers it (`redrive.engine.node.contexts`): asking for each claim, attempt and
+    A profile makes it, and the engine remembers it (`redrive.engine.node.memory`): asking for each claim, attempt and
     end took sixteen calls for two attempts.
     """
 
@@ -157,7 +157,7 @@ class DeliveryProfile(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which listeners are registered for its attempts; see `redrive.engine.node.listeners`."""
+        """The name under which listeners are registered for its attempts; see `redrive.engine.node.memory`."""
         ...
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.node.contexts import SubscriptionContexts
-from redrive.engine.node.fault_injection import FaultInjection
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import FaultInjection, Listeners, SubscriptionContexts
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import (
     Enqueued,

@@ -11,8 +11,7 @@ from typing import Final
 from redrive.engine.configuration.matching import Matches
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.node.contexts import SubscriptionContexts
-from redrive.engine.node.fault_injection import FaultInjection
+from redrive.engine.node.memory import FaultInjection, SubscriptionContexts
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, Sealer, SubscriptionContext
 from redrive.model.attempt import Attempt, AttemptResult, Reason

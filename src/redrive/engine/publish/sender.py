@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from redrive.engine.node.counters import NodeCounters
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery
 from redrive.engine.receive.notifier import QueueNotifier

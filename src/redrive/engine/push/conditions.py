@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node.memory import SubscriptionContexts
 from redrive.engine.ports import Endpoint, NeedsSetUp, QueueStore, SubscriptionContext
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.model.attempt import Reason

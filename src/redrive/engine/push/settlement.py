@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.node.contexts import SubscriptionContexts
-from redrive.engine.node.fault_injection import FaultInjection
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import FaultInjection, Listeners, SubscriptionContexts
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import (
     AttemptNote,

@@ -3,8 +3,7 @@
 import logging
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.node.counters import NodeCounters
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, MoveTarget, QueueStore, Runtime
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery

@@ -5,8 +5,7 @@ from operator import attrgetter
 from typing import Final
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.node.counters import NodeCounters
-from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.ports import AttemptNote, Claim, Clock, MessageStore, Settled, Settlement
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate

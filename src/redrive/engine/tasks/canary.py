@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from redrive.engine.ports import Clock, LookRequest, MovedTo, QueueStore
-from redrive.model.careful import LOOK_AGAIN_MS, UNTRIED, Fares, Sampled
+from redrive.model.task import LOOK_AGAIN_MS, UNTRIED, Fares, Sampled
 
 SAMPLE_MAX = 50
 _ATTEMPTS_END_MS = 2_000  # at an endpoint that answers; a consumer takes as long as it likes

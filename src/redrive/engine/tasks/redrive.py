@@ -11,12 +11,12 @@ from typing import Final
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.kinds import QUEUE
-from redrive.engine.node.counters import NodeCounters
+from redrive.engine.node.memory import NodeCounters
 from redrive.engine.ports import DocumentKind, Moved, MoveRequest, MoveTarget, Runtime, Store
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
-from redrive.engine.tasks.chosen import BATCH_MAX
+from redrive.engine.tasks.dead_letters import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.redrive_plan import (
     CAUSES_MAX,
@@ -26,11 +26,18 @@ from redrive.engine.tasks.redrive_plan import (
     RedriveWish,
     cause_of,
 )
-from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.task import MoveChoice, MoveTask, TaskState
+from redrive.model.task import (
+    LOOK_AGAIN_MS,
+    CarefulPace,
+    CarefulStep,
+    MoveChoice,
+    MoveTask,
+    TaskState,
+    careful_step,
+)
 from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)

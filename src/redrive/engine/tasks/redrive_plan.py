@@ -6,11 +6,10 @@ from typing import Final, NamedTuple
 
 from redrive.engine.ports import Cause, Clock, LookRequest, MoveRequest, MoveTarget, QueueStore
 from redrive.engine.resources import Resources
-from redrive.model.careful import CarefulPace
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import read_search
-from redrive.model.task import MoveChoice
+from redrive.model.task import CarefulPace, MoveChoice
 from redrive.model.topic import Subscription
 
 # Targets of a redrive: the queues and backlogs that dead letters go back to.

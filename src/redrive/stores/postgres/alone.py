@@ -11,8 +11,8 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.model.claiming import Pace
 from redrive.model.delivery import Delivery
-from redrive.model.pace import Pace
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.access_paths import COLUMNS, each, key_of, of

@@ -16,8 +16,8 @@ from redrive.engine.ports import (
     fair_share,
     merge_occupied,
 )
+from redrive.model.claiming import Pace
 from redrive.model.delivery import Delivery
-from redrive.model.pace import Pace
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.access_paths import COLUMNS, each, in_failures, of
 

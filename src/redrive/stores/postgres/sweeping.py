@@ -6,8 +6,8 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.engine.ports import NOTES_KEPT_MS, Swept
+from redrive.model.claiming import Pace
 from redrive.model.delivery import LinePosition
-from redrive.model.pace import Pace
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.access_paths import key_of
 

@@ -13,6 +13,7 @@ from redrive.model.claiming import (
     ClaimPlan,
     ClaimShare,
     Followers,
+    Pace,
     Placed,
     end_of,
     line_of_due,
@@ -22,7 +23,6 @@ from redrive.model.claiming import (
     wants_next_at,
 )
 from redrive.model.delivery import Delivery, LinePosition, Outcome
-from redrive.model.pace import Pace
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.sqlite import arrivals, rows
 from redrive.stores.sqlite.transaction import Transaction

@@ -21,8 +21,8 @@ from redrive.engine.ports import (
     fair_share,
     merge_occupied,
 )
+from redrive.model.claiming import Pace
 from redrive.model.delivery import Delivery
-from redrive.model.pace import Pace
 from redrive.stores.sqlite import rows
 
 _PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"

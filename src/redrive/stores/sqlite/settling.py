@@ -6,8 +6,8 @@ from typing import Any
 import apsw
 
 from redrive.engine.ports import NOTES_KEPT_MS, Claim, MoveTarget, Settled, Settlement, Swept
+from redrive.model.claiming import Pace
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.pace import Pace
 from redrive.stores.sqlite import arrivals, rows
 from redrive.stores.sqlite.transaction import Transaction
 

@@ -15,7 +15,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.metrics.export import Histogram as HistogramPoints
 
 from redrive.model.names import ResourceName
-from redrive.telemetry.levels import SHOWN_MAX, Level
+from redrive.telemetry.gauges import SHOWN_MAX, Level
 from redrive.telemetry.meters import Histogram, NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 

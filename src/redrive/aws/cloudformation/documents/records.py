@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from redrive.access.session_tokens import Session
+from redrive.access.secret import Session
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
