@@ -27,15 +27,12 @@ from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
 from redrive.composition import (
     console,
-    data_protection,
     destinations,
     functions,
     kms,
-    mobile_push,
     opentelemetry,
     sns,
     sqs,
-    text_messages,
 )
 from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
 from redrive.composition.deferred import deferred
@@ -44,7 +41,7 @@ from redrive.composition.extension import Extension, Presenter
 from redrive.composition.extensions import Extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import file_bytes, open_store, root_key, sealed_by
+from redrive.composition.store import kind_of, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -272,7 +269,7 @@ async def _core(
 
 def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
     """The facades and their parts; they call each other by `core.services`, once all of them are made."""
-    parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
+    parts = [make(core) for make in (sns.mobile_push, sns.text_messages, sns.data_protection)]
     beyond, keys = destinations.extension(core), kms.extension(core)
     encryption = keys.delivery.encryption
     topics = sns.extension(
@@ -282,9 +279,10 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
     presenters: dict[str, Presenter] = {}
     for facade in (*facades, grid.stand_in):
         presenters |= facade.delivery.presenters
+    store_kind = kind_of(core.settings)
     others = [
         sqs.extension(core, presenters, encryption),
-        console.extension(core, functools.partial(file_bytes, core.settings.store)),
+        console.extension(core, lambda: store_kind.bytes),
         collector.extension(),
     ]
     setting = functions.prepared(core) if core.settings.runs_functions else None

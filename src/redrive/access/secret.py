@@ -4,8 +4,8 @@
 its own is derived, so that what is sealed for one is nothing to another.
 
 Temporary credentials are made with it: a token says all that there is to know of a session, and is sealed, so that
-nothing is kept. The secret of a session follows from the key's id and the installation's secret, so every node knows it, and the
-token does not have it. A token is good with the key that it was made with, and with no other.
+nothing is kept. The secret of a session follows from the key's id and the installation's secret, so every node knows it,
+and the token does not have it. A token is good with the key that it was made with, and with no other.
 """
 
 import hmac

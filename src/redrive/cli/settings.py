@@ -25,7 +25,6 @@ _OTHER_VARIABLES: Final = frozenset({_CONFIG_VARIABLE, "REDRIVE_URL"})
 _TEST_PREFIX: Final = "REDRIVE_TEST"
 _OTHERS: Final = 0o077
 _FILES_MIN: Final = 20_000  # 10,000 connections of clients, and the endpoints'
-_SQLITE: Final = "sqlite:///"
 
 
 def add_settings(command: argparse.ArgumentParser, names: frozenset[str] | None = None) -> None:
@@ -127,9 +126,9 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:
-    from redrive.composition.store_commands import examine_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store import kind_of  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
-    return asyncio.run(examine_store(settings))
+    return asyncio.run(kind_of(settings).examine())
 
 
 def _is_secret_of_file(origin: Origin) -> bool:
@@ -154,8 +153,8 @@ def _of_machine(settings: Settings, config: Path | None) -> Iterator[Finding]:
 
 def _secret_files(settings: Settings, config: Path | None) -> Iterator[Path]:
     """The files that others must not read."""
-    if settings.store.startswith(_SQLITE):
-        yield Path(settings.store.removeprefix(_SQLITE))
+    if settings.store_file is not None:
+        yield settings.store_file
     for name in (settings.store_key_file, settings.tls_key):
         if name:
             yield Path(name)

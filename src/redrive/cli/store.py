@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _upgrade(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store_commands import upgrade_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store import upgrade_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
     asyncio.run(upgrade_store(settings))
@@ -42,10 +43,10 @@ def _upgrade(parsed: argparse.Namespace) -> int:
 
 
 def _distribute(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store_commands import distribute_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store import distribute_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
-    if settings.store.startswith("sqlite:"):
+    if not settings.store_is_shared:
         raise CommandFailed(
             f"only a PostgreSQL store can be distributed, and {settings.store} is another: name it with --store"
         )
@@ -72,7 +73,6 @@ def _show(distribution: dict[str, Any]) -> None:
 
 # `redrive store backup`, `verify` and `migrate`: a store copied, read from end to end, and brought to PostgreSQL.
 
-_SQLITE: Final = "sqlite:///"
 _STORE: Final = frozenset({"store"})
 
 
@@ -109,10 +109,10 @@ def _finish(command: argparse.ArgumentParser, run: Any) -> None:
 
 
 def _backup(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store_commands import back_up_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.composition.store import back_up_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
-    if not settings.store.startswith(_SQLITE):
+    if settings.store_file is None:
         raise CommandFailed(
             "only a SQLite store is backed up by this command; PostgreSQL has its own tools, such as pg_dump"
         )
@@ -120,21 +120,21 @@ def _backup(parsed: argparse.Namespace) -> int:
 
 
 def _verify(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store_commands import verify_store  # noqa: PLC0415 - as above
+    from redrive.composition.store import kind_of  # noqa: PLC0415 - as above
 
     settings, _ = settings_of(parsed)
     if settings.store.endswith(":memory:"):
         raise CommandFailed(
             "a store in memory is its server's alone: it cannot be verified by another process"
         )
-    return _print_contents(parsed, asyncio.run(verify_store(settings)))
+    return _print_contents(parsed, asdict(asyncio.run(kind_of(settings).verify())))
 
 
 def _migrate(parsed: argparse.Namespace) -> int:
-    from redrive.composition.store_commands import migrate_store  # noqa: PLC0415 - as above
+    from redrive.composition.store import migrate_store  # noqa: PLC0415 - as above
 
     settings, _ = settings_of(parsed)
-    if not settings.store.startswith(_SQLITE):
+    if settings.store_file is None:
         raise CommandFailed("only a SQLite store can be migrated: name its file with --store sqlite:///PATH")
     if not parsed.to.startswith(("postgresql://", "postgres://")):
         raise CommandFailed("--to must be the URL of a PostgreSQL database: postgresql://…")

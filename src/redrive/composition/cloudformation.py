@@ -15,7 +15,7 @@ from redrive.runtime.simulated import SimulatedClock
 def extension(core: Core) -> Extension:
     """Stacks of resources of all services, stacks among them."""
     leaps = isinstance(core.runtime.clock, SimulatedClock)
-    alone = leaps or core.settings.store.startswith("sqlite")
+    alone = leaps or not core.settings.store_is_shared
     services = Services(
         InnerCalls(core.services, core.runtime, core.base_url),
         core.services,

@@ -93,5 +93,4 @@ def _nodes(core: Core) -> Nodes:
         (origin.name, origin.masked, origin.source) for origin in core.origins or origins_of(core.settings)
     ]
     own = Node(core.runtime.node, __version__, now, now, settings)
-    shared = not core.settings.store.startswith("sqlite:")  # such a store belongs to one process
-    return Nodes(core.engine.resources.documents, SystemClock(), own, shared=shared)
+    return Nodes(core.engine.resources.documents, SystemClock(), own, shared=core.settings.store_is_shared)

@@ -7,7 +7,7 @@ from redrive.aws.cloudformation.documents.records import STACK
 from redrive.aws.cloudwatch.alarms.records import ALARMS
 from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
-from redrive.composition.store_commands import examined
+from redrive.composition.store import examined
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import Console
 from redrive.console.doctor import Doctor

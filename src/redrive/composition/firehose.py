@@ -28,7 +28,7 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         core.telemetry.count,
         core.telemetry.logs,
         filled_elsewhere,
-        alone=leaps or core.settings.store.startswith("sqlite"),
+        alone=leaps or not core.settings.store_is_shared,
     )
     return Extension(
         interface=Interface(

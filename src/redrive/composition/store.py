@@ -1,19 +1,120 @@
-"""The store that the settings name."""
+"""The store that the settings name: one value for each kind says how it is opened, examined, verified and cared for."""
 
+import asyncio
 import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
-from redrive.runtime.machine import SystemClock
+from redrive.runtime.machine import SystemClock, monotonic, real_runtime
 from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
 
+if TYPE_CHECKING:  # of the commands that care for a store, and of a page of the console
+    from redrive.stores.contents import StoreContents, TableDigest
+    from redrive.stores.examined import Examined
+
 _ENVIRONMENT: Final = "env:"
-SQLITE: Final = "sqlite://"
-IN_MEMORY: Final = "sqlite://:memory:"
+
+
+class StoreKind(Protocol):
+    """A kind of store. What a server does not need to open it is imported when it is asked for."""
+
+    def make(self, seal: Seal, runtime: Runtime, meter: CommitMeter, *, alone: bool) -> NodeStore:
+        """The store, not opened yet."""
+        ...
+
+    @property
+    def bytes(self) -> int | None:
+        """The size of its file with the log; None where it has no file of its own."""
+        ...
+
+    async def examine(self) -> "list[Examined]":
+        """It and the way to it, examined; nothing is changed."""
+        ...
+
+    async def verify(self) -> "StoreContents":
+        """Its contents, read from end to end.
+
+        Raises:
+            StoreUnavailable: There is no such store, or it is damaged.
+        """
+        ...
+
+
+class _InMemory:
+    def make(self, seal: Seal, runtime: Runtime, meter: CommitMeter, *, alone: bool) -> NodeStore:  # noqa: ARG002 - of a file or a database
+        return SqliteStore(None)
+
+    @property
+    def bytes(self) -> None:
+        return None
+
+    async def examine(self) -> "list[Examined]":
+        return []
+
+    async def verify(self) -> "StoreContents":
+        raise StoreUnavailable("a store in memory is its server's alone")
+
+
+@dataclass(frozen=True, slots=True)
+class _SqliteFile:
+    path: Path
+
+    def make(self, seal: Seal, runtime: Runtime, meter: CommitMeter, *, alone: bool) -> NodeStore:  # noqa: ARG002 - SQLite needs no clock
+        return SqliteStore(self.path, alone=alone, seal=seal, meter=meter)
+
+    @property
+    def bytes(self) -> int:
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    async def examine(self) -> "list[Examined]":
+        from redrive.stores.sqlite.examining import examine  # noqa: PLC0415 - as `StoreKind` says
+
+        return list(examine(self.path, monotonic))
+
+    async def verify(self) -> "StoreContents":
+        from redrive.stores.sqlite.backup import look_through  # noqa: PLC0415 - as `StoreKind` says
+
+        return look_through(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Postgres:
+    url: str
+
+    def make(self, seal: Seal, runtime: Runtime, meter: CommitMeter, *, alone: bool) -> NodeStore:  # noqa: ARG002 - nodes share it
+        from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
+
+        # The database and the way to it live in real time: on a clock that stands still, nobody would listen again.
+        return PostgresStore(self.url, SystemClock(), runtime.node, seal=seal, meter=meter)
+
+    @property
+    def bytes(self) -> None:
+        return None
+
+    async def examine(self) -> "list[Examined]":
+        from redrive.stores.postgres.examining import examine  # noqa: PLC0415 - as above
+
+        return [each async for each in examine(self.url, SystemClock().now, monotonic)]
+
+    async def verify(self) -> "StoreContents":
+        from redrive.stores.postgres.contents import look_through  # noqa: PLC0415 - as above
+
+        return await look_through(self.url)
+
+
+def kind_of(settings: Settings) -> StoreKind:
+    """The kind of the store that the settings name."""
+    if settings.store_is_shared:
+        return _Postgres(settings.store)
+    file = settings.store_file
+    return _InMemory() if file is None else _SqliteFile(file)
 
 
 def open_store(
@@ -30,15 +131,8 @@ def open_store(
     Raises:
         StoreUnavailable: The file with its keys cannot be used.
     """
-    url, seal = settings.store, _seal(settings.store_key_file, runtime)
-    if url == IN_MEMORY:
-        return SqliteStore(None)
-    if url.startswith(SQLITE):
-        return SqliteStore(file_of(url), alone=alone, seal=seal, meter=meter)
-    from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
-
-    # The database and the way to it live in real time: on a clock that stands still, nobody would listen again.
-    return PostgresStore(url, SystemClock(), runtime.node, seal=seal, meter=meter)
+    seal = _seal(settings.store_key_file, runtime)
+    return kind_of(settings).make(seal, runtime, meter, alone=alone)
 
 
 def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> Seal:
@@ -68,20 +162,6 @@ def sealed_by(key: bytes, runtime: Runtime) -> Seal:
     return Seal((key,), runtime.rng.randbytes)
 
 
-def file_bytes(url: str) -> int | None:
-    """The size of a SQLite store's file with its log; None: it is in memory, or in a database."""
-    if url == IN_MEMORY or not url.startswith(SQLITE):
-        return None
-    file = file_of(url)
-    sizes = [path.stat().st_size for path in (file, file.with_name(f"{file.name}-wal")) if path.exists()]
-    return sum(sizes)
-
-
-def file_of(url: str) -> Path:
-    """The file of a SQLite store."""
-    return Path(url.removeprefix("sqlite:///").removeprefix(SQLITE))
-
-
 def _content(source: str) -> str:
     if not source.startswith(_ENVIRONMENT):
         return Path(source).read_text()
@@ -103,3 +183,87 @@ def _seal(file: str, runtime: Runtime) -> Seal:
 def _reason(error: Exception) -> object:
     """The reason of a failure without the file's name, which stands beside it."""
     return (isinstance(error, OSError) and error.strerror) or error
+
+
+# The care of a store by commands.
+
+
+async def distribute_store(settings: Settings) -> dict[str, Any]:
+    """Spread the PostgreSQL store that the settings name over the nodes of its Citus cluster.
+
+    Returns:
+        The `Distribution` as a document: the extension's version, the number of workers, and each table's layout.
+
+    Raises:
+        StoreUnavailable: There is no such cluster, or its tables cannot be changed.
+    """
+    from redrive.stores.postgres.distributing import distribute  # noqa: PLC0415 - as above
+
+    return asdict(await distribute(settings.store))
+
+
+def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
+    """Copy the SQLite store that the settings name to a new file, while servers go on using it.
+
+    Returns:
+        The `StoreContents` of the copy as a document.
+
+    Raises:
+        StoreUnavailable: There is no such store, or the copy cannot be made.
+    """
+    from redrive.stores.sqlite.backup import back_up  # noqa: PLC0415 - as above
+
+    return asdict(back_up(_file_of(settings), target))
+
+
+async def examined(settings: Settings) -> "list[Examined]":
+    """The store examined beside the event loop of a server: it waits for the disk."""
+    return await asyncio.to_thread(lambda: asyncio.run(kind_of(settings).examine()))
+
+
+async def upgrade_store(settings: Settings) -> None:
+    """Make the schema of the store that the settings name, or bring it up to date.
+
+    Raises:
+        StoreUnavailable: There is no way to it, a newer version was there, or the role may not.
+    """
+    store = open_store(settings, real_runtime(SystemClock()))
+    await store.open()
+    await store.close()
+
+
+async def migrate_store(
+    settings: Settings, url: str, filled: Callable[[str, int, str], None]
+) -> dict[str, Any]:
+    """Fill an empty PostgreSQL database with the contents of a SQLite store: in one transaction, all of it or nothing.
+
+    The file is left as it is; no server can use it meanwhile.
+
+    Args:
+        settings: The store's.
+        url: The database's.
+        filled: Told the name, the number of rows and the digest of each table that is filled.
+
+    Returns:
+        The `StoreContents` that the database has now, as a document.
+
+    Raises:
+        StoreUnavailable: Either is in use, the database is not empty, or what arrived is not what was sent.
+    """
+    path = _file_of(settings)
+    return asdict(await transfer(path, url, lambda table: filled(table.name, table.rows, table.digest)))
+
+
+async def transfer(path: Path, url: str, filled: "Callable[[TableDigest], None]") -> "StoreContents":
+    """The same of a file, whatever the settings are; `filled` is told of each table, equal by its digest."""
+    from redrive.stores.postgres.contents import fill  # noqa: PLC0415 - as above
+    from redrive.stores.sqlite.backup import alone, last_number, rows_of  # noqa: PLC0415 - as above
+
+    with alone(path) as source:
+        return await fill(url, lambda table: rows_of(source, table), last_number(source), filled)
+
+
+def _file_of(settings: Settings) -> Path:
+    if settings.store_file is None:
+        raise StoreUnavailable("only a SQLite store in a file can be copied")
+    return settings.store_file

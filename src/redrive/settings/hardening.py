@@ -66,7 +66,7 @@ def _encryption(settings: Settings) -> str:
 
 
 def _database(settings: Settings) -> str:
-    if settings.store.startswith("sqlite:"):
+    if not settings.store_is_shared:
         return ""
     verified = options_of(settings.store).get("sslmode") == "verify-full"
     if verified or all(not host or is_loopback(host) for host, _ in hosts_of(settings.store)):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -304,7 +305,7 @@ class Settings:
             _check(setting.name, getattr(self, setting.name), row_of(setting))
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingsInvalid("tls_cert needs tls_key, and tls_key needs tls_cert")
-        if self.workers > 1 and self.store.startswith("sqlite:"):
+        if self.workers > 1 and not self.store_is_shared:
             raise SettingsInvalid(
                 f"workers = {self.workers} needs a PostgreSQL store: a SQLite store belongs to one process"
             )
@@ -320,6 +321,18 @@ class Settings:
             raise SettingsInvalid(
                 f"listening on {self.host} needs --auth required: without it anyone who can reach the port is trusted"
             )
+
+    @property
+    def store_is_shared(self) -> bool:
+        """True if several processes may serve from the store; a SQLite store belongs to one."""
+        return not self.store.startswith("sqlite:")
+
+    @property
+    def store_file(self) -> Path | None:
+        """The file of a SQLite store; None: it is in memory, or in a database."""
+        if self.store_is_shared or self.store == "sqlite://:memory:":
+            return None
+        return Path(self.store.removeprefix("sqlite:///").removeprefix("sqlite://"))
 
     @property
     def forbids_private(self) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from redrive.composition.store_commands import transfer
+from redrive.composition.store import transfer
 from redrive.engine.ports import AttemptNote, Put
 from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
