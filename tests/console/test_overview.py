@@ -7,7 +7,6 @@ from pathlib import Path
 from redrive.app import assembled
 from redrive.console.hour import MINUTES as HOUR_MINUTES
 from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveWish
-from redrive.model.task import CarefulPace
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.wire.arn import parse_arn
 from redrive.cli.client import add_url
 from redrive.cli.picture import WIDE, DrawnOutage, draw, picture, table
@@ -22,7 +23,7 @@ from redrive.cli.terminal import CommandFailed
 from redrive.model.durations import read_duration
 from redrive.model.outage import forecast, outage
 from redrive.model.retry import RetrySchedule
-from redrive.model.retry_plans import PLAN_OF_PROTOCOL, PLANS, RetryPlan
+from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import columns_of, runs_of, summary
 
 
@@ -89,7 +90,7 @@ def _plan(parsed: argparse.Namespace) -> RetryPlan:
         return read_plan(parsed.policy.name, parsed.policy.read_text())
     subscribed = ask(parsed.url, parsed.subscription)
     if subscribed.delivery_policy is None:
-        return replace(PLANS[PLAN_OF_PROTOCOL[subscribed.protocol]], title=subscribed.endpoint)
+        return replace(PLANS[PROTOCOLS[subscribed.protocol].schedule_name], title=subscribed.endpoint)
     return read_plan(subscribed.endpoint, subscribed.delivery_policy)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, LetterOrigin
-from redrive.engine.node.memory import METRIC_NAMES, QueueCounters
-from redrive.engine.node.memory import failed_on_purpose
+from redrive.engine.node.memory import METRIC_NAMES, QueueCounters, failed_on_purpose
 from redrive.engine.parts import EngineParts
 from redrive.engine.push.circuit_breakers import Failing
 from redrive.engine.push.conditions import EndpointCondition, EndpointState

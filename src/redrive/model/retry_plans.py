@@ -122,9 +122,3 @@ PLANS: Final = {
     "event-grid": RetryPlan("Event Grid without a retry policy", EVENT_WEBHOOK),
     "function": RetryPlan("A function that fails, invoked asynchronously", FUNCTION_ERROR),
 }
-#: The plan of each protocol that a topic's subscription may have.
-PLAN_OF_PROTOCOL: Final = {
-    **dict.fromkeys(("firehose", "lambda", "sqs"), "managed"),
-    **dict.fromkeys(("application", "email", "email-json", "sms"), "customer"),
-    **dict.fromkeys(("http", "https"), "http"),
-}

@@ -30,7 +30,7 @@ from redrive.aws.sns.documents.delivery_policy import (
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
 from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation, opening
-from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports import Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import (
     CLIENT_ERRORS_DELIVERED,
@@ -45,23 +45,10 @@ from redrive.model.delivery import Delivery
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.retry_plans import CUSTOMER_ENDPOINT, PLAN_OF_PROTOCOL, PLANS
 from redrive.model.topic import Subscription, Topic
 
-MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
 _RAW_ATTRIBUTES_MAX: Final = 10  # what SQS takes of one message
 _PLATFORMS: Final = "platforms"
-_PLANS: Final = {protocol: Plan(PLANS[name].schedule) for protocol, name in PLAN_OF_PROTOCOL.items()}
-# A call of PutRecordBatch takes 500 records and 4 MiB, in base 64 and with all that a notification adds. Eight at once
-# keep up with any stream, and of the largest messages hold no more than a hundred MiB.
-_PLANS["firehose"] = replace(
-    _PLANS["firehose"],
-    throttled_schedule=CUSTOMER_ENDPOINT,
-    concurrency_max=8,
-    batch=Batch(deliveries_max=500, bytes_target=2_500_000),
-)
-for _protocol in ("email", "email-json"):
-    _PLANS[_protocol] = replace(_PLANS[_protocol], rate_max=MAILS_PER_SECOND)
 
 
 class SnsDeliveryProfile:
@@ -113,7 +100,7 @@ class SnsDeliveryProfile:
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
         if subscription.protocol not in destinations.HTTP:
-            return _PLANS[subscription.protocol]
+            return destinations.PROTOCOLS[subscription.protocol].plan
         delivered = self._client_errors_delivered or subscription.client_errors_delivered
         policy = effective_delivery_policy(topic, subscription)
         return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, breaks=subscription.rests)

@@ -9,7 +9,7 @@ import orjson
 
 from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.delivery_policy import RetryPolicy
-from redrive.aws.sns.documents.destinations import HTTP
+from redrive.aws.sns.documents.destinations import HTTP, PROTOCOLS
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.documents.topic_attributes import DIALECT
 from redrive.aws.wire.errors import AwsError
@@ -50,7 +50,6 @@ from redrive.model.filtering import (
 )
 from redrive.model.names import ResourceName
 from redrive.model.retry import RetrySchedule
-from redrive.model.retry_plans import PLAN_OF_PROTOCOL
 from redrive.model.topic import POLICY, Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
@@ -300,8 +299,9 @@ async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> st
     schedule = await visit.engine.operations.schedule_of(subscription)
     if not isinstance(schedule, RetrySchedule):
         return ""
+    protocol = PROTOCOLS.get(subscription.protocol)
     return visit.link(
-        "schedules", **typed_from(schedule, PLAN_OF_PROTOCOL.get(subscription.protocol, "managed"))
+        "schedules", **typed_from(schedule, "managed" if protocol is None else protocol.schedule_name)
     )
 
 

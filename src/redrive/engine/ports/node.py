@@ -1,4 +1,4 @@
-"""Ports of a node: clock and random numbers, which can be simulated; the store of telemetry, and the sink of log lines."""
+"""Ports of a node: clock and random numbers, which can be simulated; telemetry's store, and the sink of log lines."""
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,8 +1,9 @@
-"""Protocols of subscriptions: the form of their endpoints, those that have to agree first, and what they can do."""
+"""Protocols of subscriptions, a row each: the form of their endpoints, their retries, and what they are sent."""
 
+import enum
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,10 +11,13 @@ from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.arn import Arn, parse_arn
 from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import Batch, Plan
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HTTP_DEFAULT, MANAGED_ENDPOINT, PLANS
 from redrive.model.topic import Topic
 
 HTTP: Final = frozenset({"http", "https"})
 ENDPOINT_CHARS_MAX: Final = 2048
+MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
 
 # What can be written behind "To:" as it stands (RFC 5322, 3.2.3: atoms with dots between them), in a domain with a dot.
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -25,12 +29,25 @@ _BETWEEN: Final = re.compile(r"[./-]")
 _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 
+class Form(enum.Enum):
+    """What an endpoint is sent of a message."""
+
+    TEXT = enum.auto()  # Its text, unless a part of SNS renders the protocol
+    NOTIFICATION = enum.auto()  # The signed document, or in raw delivery the text, with SNS's headers
+    MAIL = enum.auto()  # Its text with a link to leave
+    MAIL_DOCUMENT = enum.auto()  # The signed document as a mail
+    EVENT = enum.auto()  # A function's event
+    RECORD = enum.auto()  # A line of a stream
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnsProtocol:
     """A protocol of subscriptions."""
 
     # Refuses an endpoint that it cannot reach, by the protocol and the endpoint.
     check: Callable[[str, str], None]
+    plan: Plan  # How often it is tried and how fast; a delivery policy replaces that of HTTP
+    form: Form = Form.TEXT  # What its endpoints are sent
     # An endpoint has to agree first, and may leave by a link: what it gets is seen by people, as what a
     # queue, a function or a telephone gets never is.
     asks: bool = False
@@ -42,6 +59,11 @@ class SnsProtocol:
     # Beginning of the attributes by which a topic asks for a log of deliveries; empty: there is no log.
     feedback: str = ""
     set_up_by: str = ""  # The option that lets this server push to its endpoints; empty: it needs none
+
+    @property
+    def schedule_name(self) -> str:
+        """The name of its retry schedule among the published ones."""
+        return next(name for name, row in PLANS.items() if row.schedule is self.plan.schedule)
 
 
 def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
@@ -134,14 +156,34 @@ def _arn(endpoint: str, refusal: AwsError, service: str) -> Arn:
     return parsed
 
 
-_HTTP: Final = SnsProtocol(check=_check_url, asks=True, raw=True, feedback="HTTP")
-_MAIL: Final = SnsProtocol(check=_check_email, asks=True, set_up_by="--smtp-host")
+_MANAGED: Final = Plan(MANAGED_ENDPOINT)
+_CUSTOMER: Final = Plan(CUSTOMER_ENDPOINT)
+# A call of PutRecordBatch takes 500 records and 4 MiB, in base 64 and with all that a notification adds. Eight at once
+# keep up with any stream, and of the largest messages hold no more than a hundred MiB.
+_STREAM: Final = Plan(
+    MANAGED_ENDPOINT,
+    throttled_schedule=CUSTOMER_ENDPOINT,
+    concurrency_max=8,
+    batch=Batch(deliveries_max=500, bytes_target=2_500_000),
+)
+_HTTP: Final = SnsProtocol(
+    check=_check_url, plan=Plan(HTTP_DEFAULT), form=Form.NOTIFICATION, asks=True, raw=True, feedback="HTTP"
+)
+_MAIL: Final = SnsProtocol(
+    check=_check_email,
+    plan=replace(_CUSTOMER, rate_max=MAILS_PER_SECOND),
+    form=Form.MAIL,
+    asks=True,
+    set_up_by="--smtp-host",
+)
 #: By their names.
 PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
     "http": _HTTP,
     "https": _HTTP,
     "firehose": SnsProtocol(
         check=_check_stream,
+        plan=_STREAM,
+        form=Form.RECORD,
         raw=True,
         of_service=True,
         needs_role=True,
@@ -150,13 +192,17 @@ PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
     ),
     "lambda": SnsProtocol(
         check=_check_function,
+        plan=_MANAGED,
+        form=Form.EVENT,
         of_service=True,
         feedback="Lambda",
         set_up_by="--functions on, or lambda=URL in --aws-endpoints",
     ),
-    "application": SnsProtocol(check=_check_application, own_text=False, feedback="Application"),
-    "sqs": SnsProtocol(check=_check_queue, raw=True, of_service=True, feedback="SQS"),
+    "application": SnsProtocol(
+        check=_check_application, plan=_CUSTOMER, own_text=False, feedback="Application"
+    ),
+    "sqs": SnsProtocol(check=_check_queue, plan=_MANAGED, raw=True, of_service=True, feedback="SQS"),
     "email": _MAIL,
-    "email-json": _MAIL,
-    "sms": SnsProtocol(check=_check_phone, set_up_by="--sms-gateway"),
+    "email-json": replace(_MAIL, form=Form.MAIL_DOCUMENT),
+    "sms": SnsProtocol(check=_check_phone, plan=_CUSTOMER, set_up_by="--sms-gateway"),
 }

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from redrive.aws.kit.messages import unpacked
-from redrive.aws.sns.documents.destinations import HTTP
+from redrive.aws.sns.documents.destinations import PROTOCOLS, Form
 from redrive.aws.sns.documents.subscription_attributes import ROLE
 from redrive.aws.sns.notifications import notification
 from redrive.aws.sns.notifications.notification import CONTENT_TYPE, Links
@@ -67,17 +67,18 @@ class NotificationRenderer:
         if protocol in self._renderers:
             return await self._renderers[protocol](subscription, delivery)
         published = PublishedMessage.unpack(headers)
-        if protocol in HTTP:
+        form = PROTOCOLS[protocol].form
+        if form is Form.NOTIFICATION:
             pushed = notification.notification_headers(published)
             text = delivery.body if published.raw else await self._notification(published, delivery.body)
             return _parcel(subscription, text, content_type, pushed)
-        if protocol.startswith("email"):
+        if form in (Form.MAIL, Form.MAIL_DOCUMENT):
             return await self._mail(subscription, published, delivery.body, display_name)
-        if protocol == "lambda":
+        if form is Form.EVENT:
             event = await self._event(published, delivery.body)
             trace = {_TRACE: published.trace} if published.trace else {}
             return _parcel(subscription, event, _JSON, {SOURCE: published.topic, **trace})
-        if protocol == "firehose":
+        if form is Form.RECORD:
             role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
             return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
@@ -158,7 +159,7 @@ class NotificationRenderer:
     async def _mail(
         self, subscription: Subscription, published: PublishedMessage, text: str, display_name: str
     ) -> PushRequest:
-        if subscription.protocol == "email-json":
+        if PROTOCOLS[subscription.protocol].form is Form.MAIL_DOCUMENT:
             text = await self._notification(published, text)
         else:
             leave = self._links.unsubscribe(published.subscription)
@@ -170,12 +171,13 @@ class NotificationRenderer:
         self, subscription: Subscription, confirmation: Confirmation, display_name: str
     ) -> PushRequest:
         """A confirmation is plain text whatever the delivery policy says."""
-        if subscription.protocol == "email":
+        form = PROTOCOLS[subscription.protocol].form
+        if form is Form.MAIL:
             return self._confirmation_mail(subscription, confirmation, display_name)
         signed = notification.signed_ask(confirmation, self._links)
         signature = await self._signer.sign(signed, confirmation.version)
         text = notification.confirmation_text(confirmation, self._links, signature)
-        if subscription.protocol in HTTP:
+        if form is Form.NOTIFICATION:
             headers = notification.confirmation_headers(confirmation)
         else:
             headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
