@@ -1,6 +1,6 @@
 """A schedule's waits as a picture: one SVG file, which any browser opens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
@@ -8,16 +8,19 @@ from xml.etree import ElementTree as ET
 
 from redrive.cli.terminal import shortened
 from redrive.model.durations import show_duration
-from redrive.model.outage import OutageAnswer, OutageEnd
+from redrive.model.outage import OutageAnswer
 from redrive.model.retry import Phase
 from redrive.model.timetable import (
     COLUMNS_MAX,
     RUN_SHOWN_WHOLE,
+    ChartLayout,
     Column,
+    Plot,
     Run,
     TimetableRow,
+    column_text,
     phase_starts,
-    ticks_of,
+    phases_of,
 )
 
 _HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
@@ -144,6 +147,7 @@ _ROW: Final = 21  # a line each phase, so that no text runs into another, whatev
 _TICK_LABEL_GAP: Final = 46  # room for `100,016`
 _TITLE_CHARS_MAX: Final = 80
 _GAP: Final = 84  # what attempts that are left out take on the axis: room for their number
+_PLOT: Final = Plot(_LEFT, _RIGHT, _TOP, _BOTTOM, _GAP)
 _GAP_TEXT: Final = 60  # the two lines in it
 _TEAR: Final = 7  # how far the torn edges of a gap go in and out
 
@@ -209,17 +213,7 @@ class _Plot:
         self._root = root
         self._columns = columns
         self._outage = outage
-        self._starts = phase_starts(columns)
-        gaps = list(accumulate(column.cut for column in columns))
-        self._step = (_RIGHT - _LEFT - gaps[-1] * _GAP) / len(columns)
-        self._left = [
-            _LEFT + index * self._step + gap * _GAP for index, gap in enumerate(gaps)
-        ]  # edges of columns
-        self._tick_ms, self._ticks = ticks_of(columns)
-        self._points = [
-            (left + self._step / 2, self._y(column.wait_ms))
-            for left, column in zip(self._left, columns, strict=True)
-        ]
+        self._layout = ChartLayout(columns, _PLOT)
 
     def draw(self) -> None:
         """Draw from the back to the front."""
@@ -233,58 +227,46 @@ class _Plot:
         self._draw_attempts()
         self._draw_legend()
 
-    def _y(self, wait_ms: float) -> float:
-        return _BOTTOM - wait_ms / (self._ticks * self._tick_ms) * (_BOTTOM - _TOP)
-
-    def _phases(self) -> Iterator[tuple[Phase, int, int]]:
-        """Each phase with the first of its columns, and the one behind its last."""
-        for start, end in pairwise([*self._starts, len(self._columns)]):
-            yield self._columns[start].phase, start, end
-
     def _draw_bands(self) -> None:
-        for phase, start, end in self._phases():
-            left, right = self._left[start], self._left[end - 1] + self._step
-            band = _rectangle(self._root, left, _TOP, right - left, _BOTTOM - _TOP, _COLOURS[phase])
+        for start, end, _ in phases_of(self._columns):
+            left, right = self._layout.lefts[start], self._layout.lefts[end - 1] + self._layout.step
+            colour = _COLOURS[self._columns[start].phase]
+            band = _rectangle(self._root, left, _TOP, right - left, _BOTTOM - _TOP, colour)
             band.set("opacity", "0.1")
 
     def _draw_waits(self) -> None:
-        for tick in range(self._ticks + 1):
-            wait_ms = tick * self._tick_ms
-            _line(self._root, [(_LEFT, self._y(wait_ms)), (_RIGHT, self._y(wait_ms))], _GRID)
-            _text(self._root, (_LEFT - 8, self._y(wait_ms) + 4), show_duration(wait_ms), anchor="end")
+        for y, wait_ms in self._layout.ticks:
+            _line(self._root, [(_LEFT, y), (_RIGHT, y)], _GRID)
+            _text(self._root, (_LEFT - 8, y + 4), show_duration(wait_ms), anchor="end")
         _text(self._root, (_LEFT - 8, _TOP - 14), "wait", anchor="end")
 
     def _draw_curve(self) -> None:
-        for point, after in pairwise(self._points):
+        for point, after in pairwise(self._layout.points):
             _line(self._root, [point, after], _INK)
 
     def _draw_gaps(self) -> None:
         """Tear the paper where attempts are left out, and say how many."""
-        for right, (before, column) in zip(self._left[1:], pairwise(self._columns), strict=True):
-            if not column.cut:
-                continue
-            left = right - _GAP
+        for middle, number in self._layout.gaps:
+            left, right = middle - _GAP / 2, middle + _GAP / 2
             tear = [*_torn(left, _TOP - 4, _BOTTOM + 4), *_torn(right, _TOP - 4, _BOTTOM + 4)[::-1]]
             gap = ET.SubElement(self._root, "polygon", {"points": _points(tear), "fill": _PAPER})
             gap.set("class", "gap")
             for edge in (left, right):
                 _line(self._root, _torn(edge, _TOP - 4, _BOTTOM + 4), _GRID)
-            number, middle = column.attempt - before.attempt - 1, (left + right) / 2
             for line, text in enumerate((f"{number:,}", "more")):
                 at = (middle, _TOP + 24 + line * _ROW)
                 _text(self._root, at, text, anchor="middle")
 
     def _draw_dots(self) -> None:
-        radius = min(5.0, self._step / 3)
-        for column, (x, y) in zip(self._columns, self._points, strict=True):
+        radius = min(5.0, self._layout.step / 3)
+        for column, (x, y) in zip(self._columns, self._layout.points, strict=True):
             colour = _COLOURS[column.phase]
             dot = ET.SubElement(
                 self._root, "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:.1f}"}
             )
             dot.set("fill", colour if self._is_made(column) else _PAPER)
             dot.set("stroke", colour)
-            title = f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
-            ET.SubElement(dot, "title").text = title
+            ET.SubElement(dot, "title").text = column_text(column)
 
     def _is_made(self, column: Column) -> bool:
         return self._outage is None or column.attempt <= self._outage.attempts
@@ -296,7 +278,7 @@ class _Plot:
         size = {"width": "8", "height": "8", "patternUnits": "userSpaceOnUse"}
         pattern = ET.SubElement(self._root, "pattern", {"id": _HATCH, **size})
         _line(pattern, [(0, 8), (8, 0)], _DOWN)
-        end = self._end_of_outage(self._outage)
+        end, _ = self._layout.end_of(self._outage)
         band = _rectangle(self._root, _LEFT, _TOP, end - _LEFT, _BOTTOM - _TOP, f"url(#{_HATCH})")
         band.set("opacity", "0.35")
         band.set("class", "outage")
@@ -305,57 +287,31 @@ class _Plot:
         """A line where the message is taken, or given up; above a gap, since it may lie in one."""
         if self._outage is None:
             return
-        end, top = self._end_of_outage(self._outage), _TOP
-        if self._is_hidden(self._outage):  # below the number of those left out, and with its own
+        (end, is_hidden), top = self._layout.end_of(self._outage), _TOP
+        if is_hidden:  # below the number of those left out, and with its own
             top += _GAP_TEXT
             _text(self._root, (end, _BOTTOM + 20), f"{self._outage.attempts:,}", anchor="middle", fill=_DOWN)
         _line(self._root, [(end, top), (end, _BOTTOM + 4)], _DOWN, width="2")
 
-    def _end_of_outage(self, answer: OutageAnswer) -> float:
-        """The edge behind the last attempt that fails; within what is left out, the middle of the gap."""
-        failed = _failed(answer)
-        for left, column in zip(self._left, self._columns, strict=True):
-            if column.attempt > failed:
-                return left - (_GAP / 2 if self._is_hidden(answer) else 0)
-        return _RIGHT
-
-    def _is_hidden(self, answer: OutageAnswer) -> bool:
-        """True if the last attempt that fails is among those left out."""
-        failed = _failed(answer)
-        return any(
-            column.cut and before.attempt < failed < column.attempt - 1
-            for before, column in pairwise(self._columns)
-        )
-
     def _draw_attempts(self) -> None:
         """Number the attempts where phases begin, the last one, and others while there is room."""
-        numbered: list[float] = []
-        for number in (*self._starts, len(self._columns) - 1, *range(len(self._columns))):
-            x, _ = self._points[number]
-            if all(abs(x - other) >= _TICK_LABEL_GAP for other in numbered):
-                numbered.append(x)
-                _text(self._root, (x, _BOTTOM + 20), f"{self._columns[number].attempt:,}", anchor="middle")
+        for index in self._layout.numbered(_TICK_LABEL_GAP):
+            x, number = self._layout.points[index][0], f"{self._columns[index].attempt:,}"
+            _text(self._root, (x, _BOTTOM + 20), number, anchor="middle")
         _text(self._root, ((_LEFT + _RIGHT) / 2, _BOTTOM + 44), "attempt", anchor="middle")
 
     def _draw_legend(self) -> None:
-        for row, (phase, start, end) in enumerate(self._phases()):
-            first, last = self._columns[start], self._columns[end - 1]
-            y = _LEGEND_TOP + row * _ROW
+        y = _LEGEND_TOP
+        for start, _, text in phases_of(self._columns):
+            phase = self._columns[start].phase
             _rectangle(self._root, _LEFT, y - 11, 12, 12, _COLOURS[phase])
-            retries = last.attempt - first.attempt + 1
-            waits = " to ".join(map(show_duration, sorted({first.wait_ms, last.wait_ms})))
-            _text(self._root, (_LEFT + 18, y), f"{phase}: {retries:,} after {waits}")
+            _text(self._root, (_LEFT + 18, y), f"{phase}: {text}")
+            y += _ROW
         if self._outage is None:
             return
-        y = _LEGEND_TOP + len(self._starts) * _ROW
         _rectangle(self._root, _LEFT, y - 11, 12, 12, f"url(#{_HATCH})")
         unmade = "" if all(map(self._is_made, self._columns)) else "; hollow attempts are not made"
         _text(self._root, (_LEFT + 18, y), f"the endpoint is down{unmade}")
-
-
-def _failed(answer: OutageAnswer) -> int:
-    """The last attempt that fails."""
-    return answer.attempts - (answer.end is OutageEnd.DELIVERED)
 
 
 def _torn(x: float, top: float, bottom: float) -> list[Point]:

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Final
 
 from redrive.model.durations import show_duration
-from redrive.model.outage import OutageAnswer, OutageEnd
+from redrive.model.outage import OutageAnswer
 from redrive.model.retry import Phase, RetrySchedule
-from redrive.model.timetable import Column, columns_of, phase_starts, runs_of, summary, ticks_of
+from redrive.model.timetable import (
+    ChartLayout,
+    Column,
+    Plot,
+    column_text,
+    columns_of,
+    phases_of,
+    runs_of,
+    summary,
+)
 
 WIDTH, HEIGHT = 776, 224
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 745, 15, 184
-_GAP: Final = 84  # what attempts that are left out take on the axis: room for their number
+_PLOT: Final = Plot(_LEFT, _RIGHT, _TOP, _BOTTOM, gap=84)
 _NUMBER_GAP: Final = 40  # room for the number of an attempt
 CLASSES: Final = {
     Phase.IMMEDIATE: "immediate",
@@ -67,20 +75,9 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
         columns: The retries.
         answer: How an outage ends, if one is to be seen.
     """
-    tick_ms, ticks = ticks_of(columns)
-    gaps = list(accumulate(column.cut for column in columns))
-    step = (_RIGHT - _LEFT - gaps[-1] * _GAP) / len(columns)
-    lefts = [_LEFT + index * step + gap * _GAP for index, gap in enumerate(gaps)]
-    points = [
-        (round(left + step / 2), _height(column.wait_ms, ticks * tick_ms))
-        for left, column in zip(lefts, columns, strict=True)
-    ]
-    left_out = [
-        (round(left - _GAP / 2), f"{column.attempt - before.attempt - 1:,}")
-        for left, (before, column) in zip(lefts[1:], pairwise(columns), strict=True)
-        if column.cut
-    ]
-    numbered = _numbered(columns, points)
+    layout = ChartLayout(columns, _PLOT)
+    points = [(round(x), round(y)) for x, y in layout.points]
+    numbered = layout.numbered(_NUMBER_GAP)
     marks = [
         Mark(
             x,
@@ -88,34 +85,30 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
             CLASSES[column.phase],
             answer is None or column.attempt <= answer.attempts,
             f"{column.attempt:,}" if index in numbered else "",
-            f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}",
+            column_text(column),
         )
         for index, (column, (x, y)) in enumerate(zip(columns, points, strict=True))
     ]
-    lines = [
-        (_height(tick * tick_ms, ticks * tick_ms), show_duration(tick * tick_ms)) for tick in range(ticks + 1)
-    ]
-    end_x = None if answer is None else _end_of(columns, lefts, answer)
-    end_top = _TOP + 48 if any(end_x == x for x, _ in left_out) else _TOP
-    pieces = list(_pieces(columns, points))
-    legend = list(_legend(columns))
+    gaps = [(round(x), f"{number:,}") for x, number in layout.gaps]
+    end_x = None if answer is None else round(layout.end_of(answer)[0])
     return Chart(
-        WIDTH, HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM, lines, marks, pieces, left_out, end_x, end_top, legend
+        WIDTH,
+        HEIGHT,
+        _LEFT,
+        _RIGHT,
+        _TOP,
+        _BOTTOM,
+        ticks=[(round(y), show_duration(wait_ms)) for y, wait_ms in layout.ticks],
+        marks=marks,
+        lines=list(_pieces(columns, points)),
+        gaps=gaps,
+        end_x=end_x,
+        end_top=_TOP + 48 if any(end_x == x for x, _ in gaps) else _TOP,
+        legend=[
+            (CLASSES[columns[start].phase], str(columns[start].phase), text)
+            for start, _, text in phases_of(columns)
+        ],
     )
-
-
-def _height(wait_ms: int, top_ms: int) -> int:
-    return round(_BOTTOM - wait_ms / top_ms * (_BOTTOM - _TOP))
-
-
-def _numbered(columns: Sequence[Column], points: Sequence[tuple[int, int]]) -> set[int]:
-    """The places whose attempts are numbered: where phases begin, the last one, and others while there is room."""
-    taken: dict[int, int] = {}
-    for index in (*phase_starts(columns), len(columns) - 1, *range(len(columns))):
-        x = points[index][0]
-        if all(abs(x - other) >= _NUMBER_GAP for other in taken.values()):
-            taken[index] = x
-    return set(taken)
 
 
 def _pieces(columns: Sequence[Column], points: Sequence[tuple[int, int]]) -> Iterator[str]:
@@ -126,23 +119,3 @@ def _pieces(columns: Sequence[Column], points: Sequence[tuple[int, int]]) -> Ite
             piece = []
         piece.append(f"{x},{y}")
     yield " ".join(piece)
-
-
-def _end_of(columns: Sequence[Column], lefts: Sequence[float], answer: OutageAnswer) -> int:
-    """The edge behind the last attempt that fails; within what is left out, the middle of the gap."""
-    failed = answer.attempts - (answer.end is OutageEnd.DELIVERED)
-    before = 1
-    for left, column in zip(lefts, columns, strict=True):
-        if column.attempt > failed:
-            hidden = column.cut and before < failed < column.attempt - 1
-            return round(left - (_GAP / 2 if hidden else 0))
-        before = column.attempt
-    return _RIGHT
-
-
-def _legend(columns: Sequence[Column]) -> Iterator[tuple[str, str, str]]:
-    for start, end in pairwise([*phase_starts(columns), len(columns)]):
-        first, last = columns[start], columns[end - 1]
-        retries = last.attempt - first.attempt + 1
-        waits = " to ".join(map(show_duration, sorted({first.wait_ms, last.wait_ms})))
-        yield CLASSES[first.phase], str(first.phase), f"{retries:,} after {waits}"

@@ -5,9 +5,11 @@ Attempts after equal waits are reckoned together, not walked: the longest publis
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from redrive.model.durations import show_duration
+from redrive.model.outage import OutageAnswer, OutageEnd
 from redrive.model.retry import Phase, RetrySchedule, Step
 
 RUN_SHOWN_WHOLE: Final = 3  # a folded run takes as many lines: its first, how many more, its last
@@ -127,6 +129,83 @@ def ticks_of(columns: Sequence[Column]) -> tuple[int, int]:
     longest_ms = max(column.wait_ms for column in columns)
     tick_ms = next(step for step in _TICK_STEPS_MS if longest_ms <= step * _TICKS_MAX)
     return tick_ms, max(1, -(-longest_ms // tick_ms))
+
+
+class Plot(NamedTuple):
+    """The edges of a chart's plot, in its units."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    gap: float  # What retries that are left out take on the axis: room for their number
+
+
+class ChartLayout:
+    """Where everything stands in a chart of retries: a column each, and a gap where retries are left out.
+
+    Attributes:
+        step: The width of a column.
+        lefts: The left edges of columns.
+        points: The middle of each column, at the height of its wait.
+        ticks: Lines across: their heights, and the waits that they mark.
+        gaps: The middle of each gap, and how many retries it stands for.
+    """
+
+    def __init__(self, columns: Sequence[Column], plot: Plot) -> None:
+        self._columns, self._plot = columns, plot
+        tick_ms, ticks = ticks_of(columns)
+        self._top_ms = ticks * tick_ms
+        cuts = list(accumulate(column.cut for column in columns))
+        self.step = (plot.right - plot.left - cuts[-1] * plot.gap) / len(columns)
+        self.lefts = [plot.left + index * self.step + cut * plot.gap for index, cut in enumerate(cuts)]
+        self.points = [
+            (left + self.step / 2, self._height(column.wait_ms))
+            for left, column in zip(self.lefts, columns, strict=True)
+        ]
+        self.ticks = [(self._height(tick * tick_ms), tick * tick_ms) for tick in range(ticks + 1)]
+        self.gaps = [
+            (left - plot.gap / 2, column.attempt - before.attempt - 1)
+            for left, (before, column) in zip(self.lefts[1:], pairwise(columns), strict=True)
+            if column.cut
+        ]
+
+    def _height(self, wait_ms: int) -> float:
+        return self._plot.bottom - wait_ms / self._top_ms * (self._plot.bottom - self._plot.top)
+
+    def numbered(self, room: float) -> dict[int, float]:
+        """The columns whose attempts are numbered, and where: phases' first, the last, others while there is room."""
+        taken: dict[int, float] = {}
+        count = len(self._columns)
+        for index in (*phase_starts(self._columns), count - 1, *range(count)):
+            x = round(self.points[index][0])
+            if all(abs(x - other) >= room for other in taken.values()):
+                taken[index] = x
+        return taken
+
+    def end_of(self, answer: OutageAnswer) -> tuple[float, bool]:
+        """The edge behind the last attempt that fails in an outage, and whether that is one of those left out."""
+        failed = answer.attempts - (answer.end is OutageEnd.DELIVERED)
+        before = 1
+        for left, column in zip(self.lefts, self._columns, strict=True):
+            if column.attempt > failed:
+                hidden = column.cut and before < failed < column.attempt - 1
+                return left - (self._plot.gap / 2 if hidden else 0), hidden
+            before = column.attempt
+        return self._plot.right, False
+
+
+def phases_of(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
+    """Each phase: the first of its columns, the one behind its last, and in words how many retries after which waits."""
+    for start, end in pairwise([*phase_starts(columns), len(columns)]):
+        first, last = columns[start], columns[end - 1]
+        waits = " to ".join(map(show_duration, sorted({first.wait_ms, last.wait_ms})))
+        yield start, end, f"{last.attempt - first.attempt + 1:,} after {waits}"
+
+
+def column_text(column: Column) -> str:
+    """A retry in words."""
+    return f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
 
 
 def summary(runs: Sequence[Run]) -> str:
