@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from redrive.access.identities import USER_KEY, USER_KEYS_MAX, Group, User
 from redrive.access.keys import AccessKey, Keyring, new_access_key
-from redrive.access.session_tokens import lasting_key_id
+from redrive.access.secret import lasting_key_id
 from redrive.aws.iam.entities import GROUPS, USERS, Entity, name_in, shown_group, shown_user
 from redrive.aws.iam.entity_operations import EntityOperations
 from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
