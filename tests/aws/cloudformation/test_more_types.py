@@ -193,3 +193,37 @@ async def test_a_subscription_is_made_changed_and_ended_in_the_region_of_its_top
         assert await raw() == ["false"]
         assert (await at.delete(stack))["StackStatus"] == "DELETE_COMPLETE"
         assert await raw() == []
+
+
+async def _attributes(at: Stage, name: str) -> dict[str, str]:
+    """The settings of a queue: all that is neither counted nor a moment."""
+    url = (await at.resources("queues"))[name]["PhysicalResourceId"]
+    answer = await at.ask("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=["All"])
+    others = ("Approximate", "QueueArn", "CreatedTimestamp", "LastModifiedTimestamp")
+    return {name: value for name, value in answer["Attributes"].items() if not name.startswith(others)}
+
+
+async def test_a_queue_has_the_defaults_of_a_new_one_when_its_template_sets_nothing_any_more() -> None:
+    new = _of("SQS::Queue", FifoQueue=True)
+    changed = _of(
+        "SQS::Queue",
+        FifoQueue=True,
+        ContentBasedDeduplication=True,
+        DeduplicationScope="messageGroup",
+        DelaySeconds=5,
+        FifoThroughputLimit="perMessageGroupId",
+        MaximumMessageSize=2048,
+        MessageRetentionPeriod=120,
+        ReceiveMessageWaitTimeSeconds=3,
+        RedriveAllowPolicy={"redrivePermission": "denyAll"},
+        RedrivePolicy={"deadLetterTargetArn": _att("New"), "maxReceiveCount": 3},
+        SqsManagedSseEnabled=False,
+        VisibilityTimeout=7,
+    )
+    async with stage() as at:
+        stack = await at.create("queues", {"Resources": {"New": new, "Changed": changed}})
+        assert stack["StackStatus"] == "CREATE_COMPLETE", await at.reasons("queues", "CREATE_FAILED")
+        assert await _attributes(at, "Changed") != await _attributes(at, "New")
+        stack = await at.update("queues", {"Resources": {"New": new, "Changed": new}})
+        assert stack["StackStatus"] == "UPDATE_COMPLETE", await at.reasons("queues", "UPDATE_FAILED")
+        assert await _attributes(at, "Changed") == await _attributes(at, "New")

@@ -280,7 +280,7 @@ class UsageQuotas:
         """Count one request; False: the quota is used up.
 
         Raises:
-            StoreUnavailable: Nobody knows whether it was counted.
+            StoreUnavailable: It is unknown whether it was counted.
         """
         key = usage_key(plan.account, plan.region, plan.id, key_id)
         counter = self._counters.setdefault(key, _Counter(plan, now))
