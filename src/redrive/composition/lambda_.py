@@ -9,10 +9,10 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.lambda_.documents.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.records import CODE_PATH
 from redrive.aws.lambda_.facade import Lambda
-from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.archives import Archives, Downloads
 from redrive.aws.lambda_.functions.configurations import offered_runtimes
-from redrive.aws.lambda_.functions.downloads import PATH, Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.settings import CONCURRENT_MAX
@@ -109,7 +109,7 @@ def extension(
     return Extension(
         interface=Interface(
             services={"lambda": facade},
-            paths={PATH: downloads.answer, RUNTIMES_PATH: _answer_runtimes},
+            paths={CODE_PATH: downloads.answer, RUNTIMES_PATH: _answer_runtimes},
             hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
             kinds=(CODE,),
         ),

@@ -60,7 +60,6 @@ class StreamMetrics:
     """Counts what becomes of records."""
 
     def __init__(self, count: Count) -> None:
-        """Hand points to `count`."""
         self._count = count
 
     def count_call(self, stream: DeliveryStream, operation: str, records: int, size: int, at: int) -> None:

@@ -19,8 +19,7 @@ from redrive.aws.kms.errors import (
 )
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.records import KmsKey, Material
-from redrive.aws.kms.specs import ENCRYPTS, SYMMETRIC, algorithms_of
+from redrive.aws.kms.records import ENCRYPTS, SYMMETRIC, KmsKey, Material, algorithms_of
 from redrive.aws.wire.shapes import Structure
 from redrive.model.names import ResourceName
 

@@ -7,8 +7,7 @@ from redrive.access.policy import NOT_ALLOWED
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess, check_enabled, covers, is_of
 from redrive.aws.kms.errors import PAGES, denied, dry_run, error, not_found, not_valid, unsupported
-from redrive.aws.kms.records import GRANT, Grant, KmsKey
-from redrive.aws.kms.specs import AGREES, ENCRYPTS, MACS, SIGNS
+from redrive.aws.kms.records import AGREES, ENCRYPTS, GRANT, MACS, SIGNS, Grant, KmsKey
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft

@@ -12,16 +12,18 @@ from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.private_keys import new_material
 from redrive.aws.kms.records import (
+    ALGORITHM_MEMBERS,
     DAY_MS,
     ENABLED,
     KEY,
     PENDING_DELETION,
     PENDING_IMPORT,
+    SPECS,
     KmsKey,
     Material,
+    algorithms_of,
     key_arn,
 )
-from redrive.aws.kms.specs import ALGORITHM_MEMBERS, SPECS, algorithms_of
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName

@@ -1,4 +1,7 @@
-"""Documents of KMS: keys with their wrapped material, aliases, and grants."""
+"""Documents of KMS: keys with their wrapped material, aliases and grants; and the kinds of keys there are.
+
+"Key spec reference", KMS developer guide.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +11,56 @@ from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
+ENCRYPTS: Final = "ENCRYPT_DECRYPT"
+SIGNS: Final = "SIGN_VERIFY"
+MACS: Final = "GENERATE_VERIFY_MAC"
+AGREES: Final = "KEY_AGREEMENT"
+
+ECDH: Final = "ECDH"
+SYMMETRIC: Final = "SYMMETRIC_DEFAULT"
+_RSA_ENCRYPTION: Final = ("RSAES_OAEP_SHA_1", "RSAES_OAEP_SHA_256")
+_RSA_SIGNING: Final = (
+    *("RSASSA_PKCS1_V1_5_SHA_256", "RSASSA_PKCS1_V1_5_SHA_384", "RSASSA_PKCS1_V1_5_SHA_512"),
+    *("RSASSA_PSS_SHA_256", "RSASSA_PSS_SHA_384", "RSASSA_PSS_SHA_512"),
+)
+#: The member of KeyMetadata that lists the algorithms of a key, by its purpose.
+ALGORITHM_MEMBERS: Final = {
+    ENCRYPTS: "EncryptionAlgorithms",
+    SIGNS: "SigningAlgorithms",
+    MACS: "MacAlgorithms",
+    AGREES: "KeyAgreementAlgorithms",
+}
 ENABLED: Final = "Enabled"
 DISABLED: Final = "Disabled"
 PENDING_DELETION: Final = "PendingDeletion"
 PENDING_IMPORT: Final = "PendingImport"
-
 DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """A kind of key."""
+
+    algorithms: Mapping[str, tuple[str, ...]]  # By the purpose that a key of the kind may have
+    usage: str = ""  # The purpose of a key whose maker names none; empty if one must be named
+
+
+_RSA: Final = KeySpec({ENCRYPTS: _RSA_ENCRYPTION, SIGNS: _RSA_SIGNING})
+
+SPECS: Final[Mapping[str, KeySpec]] = {
+    SYMMETRIC: KeySpec({ENCRYPTS: (SYMMETRIC,)}, ENCRYPTS),
+    **dict.fromkeys(("RSA_2048", "RSA_3072", "RSA_4096"), _RSA),
+    "ECC_NIST_P256": KeySpec({SIGNS: ("ECDSA_SHA_256",), AGREES: (ECDH,)}),
+    "ECC_NIST_P384": KeySpec({SIGNS: ("ECDSA_SHA_384",), AGREES: (ECDH,)}),
+    "ECC_NIST_P521": KeySpec({SIGNS: ("ECDSA_SHA_512",), AGREES: (ECDH,)}),
+    "ECC_SECG_P256K1": KeySpec({SIGNS: ("ECDSA_SHA_256",)}),
+    **{f"HMAC_{bits}": KeySpec({MACS: (f"HMAC_SHA_{bits}",)}) for bits in (224, 256, 384, 512)},
+}
+
+
+def algorithms_of(spec: str, usage: str) -> tuple[str, ...]:
+    """The algorithms of a key."""
+    return SPECS[spec].algorithms[usage]
 
 
 @dataclass(frozen=True, slots=True)

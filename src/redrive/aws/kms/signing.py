@@ -10,8 +10,7 @@ from redrive.aws.kms.encrypting import check_dry_run, check_no_recipient, checke
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.private_keys import new_private_key, written
-from redrive.aws.kms.records import KmsKey
-from redrive.aws.kms.specs import (
+from redrive.aws.kms.records import (
     AGREES,
     ALGORITHM_MEMBERS,
     ECDH,
@@ -19,6 +18,7 @@ from redrive.aws.kms.specs import (
     SIGNS,
     SPECS,
     SYMMETRIC,
+    KmsKey,
     algorithms_of,
 )
 from redrive.aws.wire.shapes import Structure

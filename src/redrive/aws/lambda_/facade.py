@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
-from redrive.aws.lambda_.functions.archives import Archives
-from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.archives import Archives, Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.layer_use import LayerCode
 from redrive.aws.lambda_.functions.layers import LayerOperations, LayerPermissions

@@ -12,6 +12,7 @@ from redrive.aws.lambda_.documents.errors import translated
 from redrive.aws.lambda_.documents.layer_records import LAYER, LAYER_VERSION, read_layer
 from redrive.aws.lambda_.documents.records import (
     ALIAS,
+    CODE_PATH,
     EVENTS,
     FUNCTION,
     FUNCTION_URL,
@@ -20,7 +21,6 @@ from redrive.aws.lambda_.documents.records import (
     URLS,
     VERSION,
 )
-from redrive.aws.lambda_.functions.downloads import PATH
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
 from redrive.aws.wire.shapes import Raw, Structure
 from redrive.engine.engine import Engine
@@ -129,7 +129,7 @@ SERVICE: Final = AwsService(
     translated=translated,
     scopes=_scopes,
     outline=Outline(
-        paths=(PATH, RUNTIMES_PATH),
+        paths=(CODE_PATH, RUNTIMES_PATH),
         hosted=URLS,
         endpoints=("lambda", TO_FUNCTION, TO_TARGET),
         profiles=_profiles,

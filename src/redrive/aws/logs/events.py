@@ -91,7 +91,6 @@ class LogReader:
     """Reads events."""
 
     def __init__(self, store: TelemetryStore, places: LogPlaces, settle: Settle) -> None:
-        """Read from this store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
         self._settle = settle

@@ -38,7 +38,6 @@ class Querying:
     """Carries queries out."""
 
     def __init__(self, store: TelemetryStore, places: LogPlaces, settle: Settle, runtime: Runtime) -> None:
-        """Look at the events of this store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
         self._settle = settle

@@ -42,7 +42,6 @@ class Multipart:
     """The operations on uploads in parts."""
 
     def __init__(self, engine: Engine, objects: Objects, access: BucketAccess, sources: CopySources) -> None:
-        """Keep uploads in this engine, and make objects of them there."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._objects = objects

@@ -15,11 +15,12 @@ from redrive.model.names import ResourceName
 
 REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024  # of an invocation that is answered
 _DIGITS: Final = 10  # so that keys are in the order of the numbers
-PATH: Final = "/_redrive/function-url/"
+URL_PATH: Final = "/_redrive/function-url/"
+CODE_PATH: Final = "/_redrive/function-code/"  # of links to the code of functions
 _HOST: Final = re.compile(r"([a-z0-9]{32})\.lambda-url\.[a-z0-9-]+\..+")
 _IN_HOST: Final = ".lambda-url."
 _HOST_CHARS_MAX: Final = 300
-URLS: Final = HostedUrls(_IN_HOST, re.compile(PATH), REQUEST_BYTES_MAX)
+URLS: Final = HostedUrls(_IN_HOST, re.compile(URL_PATH), REQUEST_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +281,8 @@ class UrlTarget(NamedTuple):
 def target_of(request: Request) -> UrlTarget | None:
     """The target of a request; None if its host or its path only looks like a function URL's."""
     host = request.host
-    if request.path.startswith(PATH):
-        url_id, slash, path = request.path.removeprefix(PATH).partition("/")
+    if request.path.startswith(URL_PATH):
+        url_id, slash, path = request.path.removeprefix(URL_PATH).partition("/")
         return UrlTarget(url_id, slash + path or "/", host)
     match = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
     return None if match is None else UrlTarget(match[1], request.path, host.partition(":")[0])
@@ -289,7 +290,7 @@ def target_of(request: Request) -> UrlTarget | None:
 
 def url_text(base_url: str, url_id: str, region: str) -> str:
     """The URL as callers are told it: `redrive.aws.wire.hosted_urls`."""
-    return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{PATH}{url_id}')}/"
+    return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{URL_PATH}{url_id}')}/"
 
 
 def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:

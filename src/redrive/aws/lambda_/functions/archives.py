@@ -1,4 +1,7 @@
-"""Archives of code: where they come from, and whether they can be unpacked, which is tried without writing anything."""
+"""Archives of code: where they come from, whether they can be unpacked, and links to them, valid for ten minutes.
+
+Whether they can be unpacked is tried without writing anything.
+"""
 
 import asyncio
 import io
@@ -6,15 +9,24 @@ import lzma
 import stat
 import zipfile
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qs, quote
 
+from redrive.access.secret import InstallationSecret
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.errors import invalid, unoffered
+from redrive.aws.lambda_.documents.ports import CodeKeeper
+from redrive.aws.lambda_.documents.records import CODE_PATH
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Clock
+from redrive.model.errors import NotFound
+from redrive.model.http import Request, Response
+from redrive.model.names import ResourceName
 
 LIVE_BUCKET: Final = "hot-reload"  # as LocalStack calls it, so that templates for it need no change
 ZIPPED_BYTES_MAX: Final = 52_428_800
@@ -29,6 +41,9 @@ _ENCRYPTED: Final = 1  # the first of an entry's flags
 
 #: The folders of an archive by their names; None is a file.
 _Tree: TypeAlias = "dict[str, _Tree | None]"
+_VALID_MS: Final = 10 * 60 * 1000  # as long as Amazon's links
+_PURPOSE: Final = "links to the code of functions"
+_PARTS: Final = 4
 
 
 class Archive(NamedTuple):
@@ -162,3 +177,34 @@ def _too_large() -> AwsError:
 
 def _unreadable() -> AwsError:
     return invalid("Could not unzip uploaded file. Please check your file, then try to upload again.")
+
+
+class Downloads:
+    """Makes links to archives, and answers whoever follows them."""
+
+    def __init__(self, code: CodeKeeper, secret: InstallationSecret, clock: Clock) -> None:
+        self._code = code
+        self._secret = secret
+        self._clock = clock
+
+    def url(self, base_url: str, name: ResourceName, digest: str) -> str:
+        """The link to an archive: the name it is kept under, and its SHA-256 in base64."""
+        path = f"{name.key}/{b64decode(digest).hex()}.zip"
+        expires = str(self._clock.now() + _VALID_MS)
+        token = self._secret.tag(_PURPOSE, f"{path}?{expires}")
+        return f"{base_url}{CODE_PATH}{quote(path)}?expires={expires}&token={token}"
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request below CODE_PATH: with the archive, or with 403 or 404."""
+        path = request.path.removeprefix(CODE_PATH)
+        query = parse_qs(request.query)
+        expires, token = query.get("expires", ["0"])[0], query.get("token", [""])[0]
+        if not self._secret.is_tag(_PURPOSE, f"{path}?{expires}", token) or int(expires) < self._clock.now():
+            return Response(403, b"This link has expired, or was never given.\n", "text/plain")
+        account, region, name, file = path.split("/", _PARTS - 1)
+        digest = b64encode(bytes.fromhex(file.removesuffix(".zip"))).decode()
+        try:
+            archive = await self._code.archive(ResourceName(account, region, name), digest)
+        except NotFound:
+            return Response(404, b"This code is not there any more.\n", "text/plain")
+        return Response(200, archive, "application/zip")

@@ -33,7 +33,6 @@ class ExecutionRoles:
     """The roles of functions, and what each of them may do at this moment."""
 
     def __init__(self, identities: Identities, resources: Resources, clock: Clock) -> None:
-        """Find roles among these identities, and what they are about among these resources."""
         self._resources = resources
         self._clock = clock
         self._roles = ServiceRoles(

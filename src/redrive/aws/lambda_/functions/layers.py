@@ -21,9 +21,8 @@ from redrive.aws.lambda_.documents.layer_records import (
 from redrive.aws.lambda_.documents.lookup import policy_text
 from redrive.aws.lambda_.documents.ports import CodeKeeper
 from redrive.aws.lambda_.documents.records import FunctionPolicy
-from redrive.aws.lambda_.functions.archives import Archive, Archives
+from redrive.aws.lambda_.functions.archives import Archive, Archives, Downloads
 from redrive.aws.lambda_.functions.configurations import timestamp
-from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.layer_use import LayerCode
 from redrive.aws.lambda_.functions.permissions import check_policy, new_statement, with_added, without
 from redrive.aws.wire.shapes import Structure

@@ -32,9 +32,8 @@ from redrive.aws.lambda_.documents.records import (
     FunctionRecord,
     version_key,
 )
-from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.archives import Archives, Downloads
 from redrive.aws.lambda_.functions.configurations import CREATING, UPDATING, configured, listed, rendered
-from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.layer_use import LayerCode, check_unpacked, layers_in
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
