@@ -122,9 +122,9 @@ async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
         term = f"{name}:{value}" if _PLAIN.fullmatch(value) else f'{name}:"{value}"'
         terms = terms_of(text)
         rest = [each for each in terms if each != term]
-        there = len(rest) < len(terms)
-        link = visit.link(*choice.here, **query, q=" ".join(rest if there else [*terms, term]))
-        return value, number, link, there
+        is_applied = len(rest) < len(terms)
+        link = visit.link(*choice.here, **query, q=" ".join(rest if is_applied else [*terms, term]))
+        return value, number, link, is_applied
 
     rows = [
         Facet(name, [row(name, value, number) for value, number in numbers.most_common(_VALUES_MAX)])

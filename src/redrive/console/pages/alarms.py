@@ -245,9 +245,9 @@ async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str
     scope, begin = visit.scope, max(0, (visit.now - _TREND_MS) // MINUTE_MS * MINUTE_MS)
     simple = {each["AlarmName"]: each for each in alarms if each.get("MetricName") and each.get("Statistic")}
     series = {name: series_of(scope.account, scope.region, _metric(alarm)) for name, alarm in simple.items()}
-    wanted = [each for own in series.values() for each in own]
-    query = PointQuery(wanted, begin, visit.now + 1, MINUTE_MS)
-    points = await visit.installation.telemetry.find_points_each(query) if wanted else {}
+    all_series = [each for own in series.values() for each in own]
+    query = PointQuery(all_series, begin, visit.now + 1, MINUTE_MS)
+    points = await visit.installation.telemetry.find_points_each(query) if all_series else {}
     trends = {}
     for name, alarm in simple.items():
         minutes = summed(bucket for each in series[name] for bucket in points.get(each.id, ()))

@@ -84,12 +84,12 @@ async def workbench(visit: Visit) -> Page:
     operations = visit.engine.operations
     groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
-    found = await _look(visit, queue, None if chosen is None else chosen.cause)
+    look_result = await _look(visit, queue, None if chosen is None else chosen.cause)
     most = CAUSES_MAX if visit.parameter("causes") == "all" else CAUSES_OPEN
     frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
     ends = await operations.ends(queue, [*frequent, *oldest])
-    letters = await operations.letters_of([*ends, *found.page])
+    letters = await operations.letters_of([*ends, *look_result.page])
     causes = await operations.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrive_tasks(queue.name)
@@ -118,20 +118,20 @@ async def workbench(visit: Visit) -> Page:
         "oldest": min((letter.delivery.sent_at for letter in letters[: len(ends)]), default=0),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
         "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
-        **found.values,
+        **look_result.values,
     }
-    status = _UNREADABLE if found.values["refused"] else 200
-    return Page("workbench.html", values, status, live_seconds=0 if found.values["q"] else 10)
+    status = _UNREADABLE if look_result.values["refused"] else 200
+    return Page("workbench.html", values, status, live_seconds=0 if look_result.values["q"] else 10)
 
 
 async def search_slice(visit: Visit) -> Page:
     """The next slice of a search: what the workbench asks for by itself until it is stopped."""
     queue = await visit.queue()
     key = _asked_cause(visit)
-    found = await _look(visit, queue, key)
-    letters = await visit.engine.operations.letters_of(found.page)
+    look_result = await _look(visit, queue, key)
+    letters = await visit.engine.operations.letters_of(look_result.page)
     rows = [_row(visit, letter) for letter in letters]
-    return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **found.values})
+    return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look_result.values})
 
 
 async def common_values(visit: Visit) -> Page:
@@ -226,7 +226,7 @@ def _died_at(letter: DeadLetter) -> int:
 async def _look(visit: Visit, queue: Queue, key: Cause | None) -> Look:
     """The messages of a cause, or of all of them, newest first unless the address says otherwise."""
     here, chosen = ("dead-letters", queue.name.name), {"cause": visit.parameter("cause")}
-    found = await look(
+    look_result = await look(
         visit,
         Choice(
             queue,
@@ -237,20 +237,20 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> Look:
             usual="newest",
         ),
     )
-    of_cause = {"cause": "all" if key is None else cause_id(key), "q": found.values["q"]}
-    order = found.values["order"]
+    of_cause = {"cause": "all" if key is None else cause_id(key), "q": look_result.values["q"]}
+    order = look_result.values["order"]
     grows = order == "newest" and not visit.number("after")
-    seen = found.page[0].seq if found.page else 0
+    seen = look_result.page[0].seq if look_result.page else 0
     values = {
-        "newer": _newer(visit, found.page) if grows else 0,
+        "newer": _newer(visit, look_result.page) if grows else 0,
         "page_rows": PAGE_ROWS,
-        "newest_first": visit.link(*here, **chosen, q=found.values["q"], order=order),
+        "newest_first": visit.link(*here, **chosen, q=look_result.values["q"], order=order),
         "live_from": visit.link(*here, **of_cause, order=order, seen=seen) if grows else visit.here,
         "download": [
             (kind, visit.link(*here, "download", **of_cause, format=kind)) for kind in ("jsonl", "csv")
         ],
     }
-    return Look(found.page, {**found.values, **values})
+    return Look(look_result.page, {**look_result.values, **values})
 
 
 def _newer(visit: Visit, deliveries: Sequence[Delivery]) -> int:

@@ -179,14 +179,14 @@ def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -
 
 def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
     message = event.message[:_MESSAGE_CHARS].rstrip("\n") if visit.bodies_shown else None
-    found = None if message is None else _UUID.search(message)
+    uuid_match = None if message is None else _UUID.search(message)
     return {
         "at": event.at,
         "stream": names.get(event.stream_id, ""),
         "message": message,
         "pretty": None if message is None else json_text.pretty(message),
         "level": "" if message is None else level_of(message),
-        "trace": "" if found is None else visit.link("messages", found[0]),
+        "trace": "" if uuid_match is None else visit.link("messages", uuid_match[0]),
         "today": event.at // DAY_MS == visit.now // DAY_MS,
         "cut": len(event.message) > _MESSAGE_CHARS,
     }
@@ -198,8 +198,8 @@ def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, A
 def level_of(message: str) -> str:
     """`error` or `warn`, as an event says of itself where it begins; empty: it is neither."""
     begin = message[:_LEVEL_CHARS]
-    if (named := _JSON_LEVEL.search(begin)) is not None:
-        level = named[1].lower()
+    if (level_match := _JSON_LEVEL.search(begin)) is not None:
+        level = level_match[1].lower()
         return "error" if level in _ERRORS else "warn" if level.startswith("warn") else ""
     written = _WRITTEN_LEVEL.search(begin)
     return "" if written is None else "error" if written[1] else "warn"
@@ -256,7 +256,7 @@ async def _bars(visit: Visit, query: LogQuery) -> Bars | None:
 
 
 def _bar(
-    visit: Visit, at: int, step: int, place: tuple[float, float], counts: Counter[str], most: int
+    visit: Visit, at: int, step: int, position: tuple[float, float], counts: Counter[str], most: int
 ) -> Bar:
     parts, top = [], _BAR_HEIGHT
     for level in ("error", "warn", ""):
@@ -267,7 +267,7 @@ def _bar(
     link = visit.link("logs", "group", **fields, since=moment(at)[:19], until=moment(at + step)[:19])
     total, errors = counts.total(), counts["error"]
     words = f"{moment(at)[11:16]}Z: {total:,} {many(total, 'event')}, {errors:,} {many(errors, 'error')}"
-    return Bar(round(place[0], 2), round(place[1], 2), parts, words, link)
+    return Bar(round(position[0], 2), round(position[1], 2), parts, words, link)
 
 
 # ---- time and place --------------------------------------------------------------------------------------------

@@ -23,20 +23,22 @@ _UNREADABLE: Final = 400
 async def listed(visit: Visit) -> Page:
     """Messages of a queue in order of arrival: nothing is received, and nothing is counted as received."""
     queue = await visit.queue()
-    found = await look(visit, _choice(visit, queue))
+    look_result = await look(visit, _choice(visit, queue))
     view, here = _view(visit), ("queues", queue.name.name, "messages")
-    kept = {"q": found.values["q"], "order": "newest" if found.values["newest"] else ""}
+    page_query = {"q": look_result.values["q"], "order": "newest" if look_result.values["newest"] else ""}
     values = {
-        **_rows(visit, queue, found),
+        **_rows(visit, queue, look_result),
         "counts": await visit.engine.messages.count(queue, _COUNTED_MAX),
         "at_most": _COUNTED_MAX,
         "view": view,
-        "views": [(name, visit.link(*here, view="" if name == VIEWS[0] else name, **kept)) for name in VIEWS],
+        "views": [
+            (name, visit.link(*here, view="" if name == VIEWS[0] else name, **page_query)) for name in VIEWS
+        ],
         "back": visit.link("queues", queue.name.name),
         "send": visit.link("queues", queue.name.name, "send"),
     }
-    status = _UNREADABLE if found.values["refused"] else 200
-    return Page("messages.html", values, status, live_seconds=0 if found.values["q"] else 2)
+    status = _UNREADABLE if look_result.values["refused"] else 200
+    return Page("messages.html", values, status, live_seconds=0 if look_result.values["q"] else 2)
 
 
 async def search_slice(visit: Visit) -> Page:
@@ -65,8 +67,8 @@ def _view(visit: Visit) -> str:
     return view if view in VIEWS else VIEWS[0]
 
 
-def _rows(visit: Visit, queue: Queue, found: Look) -> dict[str, Any]:
-    return {"queue": queue, "rows": [_row(visit, each) for each in found.page], **found.values}
+def _rows(visit: Visit, queue: Queue, look_result: Look) -> dict[str, Any]:
+    return {"queue": queue, "rows": [_row(visit, each) for each in look_result.page], **look_result.values}
 
 
 def state_of(delivery: Delivery, now: int) -> str:

@@ -66,9 +66,9 @@ async def _star(visit: Visit, name: str, *, starred: bool) -> Redirect:
         return tuple(view._replace(starred=starred) if view.name == name else view for view in views)
 
     await _change(visit, changed)
-    place = "in the navigation now" if starred else "not in the navigation any more"
+    outcome = "in the navigation now" if starred else "not in the navigation any more"
     undo = {"do": ["unstar" if starred else "star"], "name": [name]}
-    sentence = f"{name[:NAME_CHARS_MAX]} is {place}"
+    sentence = f"{name[:NAME_CHARS_MAX]} is {outcome}"
     return Redirect(visit.link("views"), sentence=sentence, undo=(_form(visit), undo))
 
 
