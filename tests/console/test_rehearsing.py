@@ -104,3 +104,14 @@ async def test_an_address_that_endpoints_may_not_have_is_not_called() -> None:
         await world.die("order 1")
         form = {"what": "all", "cause": "all", "url": "http://127.0.0.1:9/"}
         assert "No answer" in text(await visitor.post(f"{DEAD}/rehearse", form))
+
+
+async def test_the_rehearsal_is_the_first_choice_of_a_plan() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        (one,) = await world.die("order 1")
+        for chosen in ("what=all&cause=all", f"what=picked&id={one}"):
+            page = (await visitor.get(f"{DEAD}/plan?{chosen}")).body.decode()
+            assert page.index("Rehearse first") < page.index(">Destination<")
+            assert page.index("Rehearse first") < (page + ">Pace<").index(">Pace<")
+            assert len(re.findall('form="rehearse"', page)) == 3

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from redrive.console.health import Health, answer_series, health
+from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.visit import Visit
-from redrive.console.words import clock_time, failure_words, many, number
+from redrive.console.words import clock_time, failure_words, many, number, span
 from redrive.engine.operations import EndpointCondition, EndpointState, RedrivePlan
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask
 from redrive.model.topic import Subscription
 
-ENDPOINTS_MAX: Final = 20  # of a queue's subscriptions, whose conditions are looked at: two reads for all
+ENDPOINTS_MAX: Final = 20  # of a queue's subscriptions, whose conditions are looked at: three reads for all
+FAILURES_MIN: Final = 3  # in a row, for an endpoint to be called failing for good; 0: it refuses unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,12 @@ async def checks_of(
     """
     endpoints = receivers[:ENDPOINTS_MAX]
     conditions = await visit.engine.operations.conditions(endpoints) if endpoints else []
-    checks = [_endpoint(visit, *pair) for pair in zip(endpoints, conditions, strict=True)]
+    await visit.installation.settle()
+    hour = await last_hour(visit.installation.telemetry, answer_series(endpoints), visit.now, LISTED_MS)
+    checks = [
+        _endpoint(visit, each, condition, health(hour, each))
+        for each, condition in zip(endpoints, conditions, strict=True)
+    ]
     checks += _queue(visit, queue, plan, running, origin_known=origin_known)
     order = {"bad": 0, "warn": 1, "ok": 2}
     return sorted(checks, key=lambda check: order.get(check.colour, 3))
@@ -67,22 +75,35 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
     return Verdict("warn", "Look at this") if "warn" in colours else Verdict("ok", "Looks safe")
 
 
-def _endpoint(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> Check:
+def _endpoint(
+    visit: Visit, subscription: Subscription, condition: EndpointCondition, answers: Health
+) -> Check:
     address = subscription.redacted_endpoint
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     more = (link, "Open subscription")
     if condition.circuit is not None:
         reason = failure_words(f"{condition.circuit.reason} {condition.circuit.status or ''}".strip())
         until = clock_time(condition.circuit.until)
-        return Check("bad", "On hold", f"{address} is on hold until {until}: {reason}.", *more)
+        text = f"{address} is on hold until {until}: {reason}.{_of_hour(answers)}"
+        return Check("bad", "On hold", text, *more)
     if condition.failing is not None:
         failing = condition.failing
         reason = failure_words(f"{failing.reason.value} {failing.status or ''}".strip())
         text = f"{address} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
-        return Check("bad", "Failing", text, *more)
+        colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
+        return Check(colour, "Failing", text + _of_hour(answers), *more)
     if condition.condition is EndpointState.SERVED:
-        return Check("ok", "Healthy", f"{address} took its last attempt, or has had none.", *more)
+        text = f"{address} took its last attempt, or has had none.{_of_hour(answers)}"
+        return Check("ok", "Healthy", text, *more)
     return Check("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
+
+
+def _of_hour(answers: Health) -> str:
+    """The answers of the last hour as a sentence; empty: there were none."""
+    if answers.mean_ms is None:
+        return ""
+    taken = f"{number(answers.delivered)} of {number(answers.attempts)} {many(answers.attempts, 'attempt')}"
+    return f" In the last hour it took {taken}, answering in {span(answers.mean_ms)} on average."
 
 
 def _queue(

@@ -1,0 +1,45 @@
+"""Checks of a plan: an endpoint's last attempts, and how it answered in the last hour, decide on the verdict."""
+
+import pytest
+
+from redrive.console.health import answer_of
+from redrive.model.circuit import USUAL
+from redrive.model.metric import MetricPoint, Statistics
+from redrive.model.outage import FAILURES
+from tests.console.test_schedules import text
+from tests.console.world import ROOM, World, make_world, visiting
+
+PLAN = f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause=all"
+
+
+async def fail(world: World, attempts: int) -> None:
+    """Let so many attempts at the endpoint fail one after the other."""
+    for _ in range(attempts):
+        now = world.engine.clock.now()
+        await world.engine.operations._circuits.note(world.subscription, USUAL, FAILURES["500"], now)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "verdict"), [(0, "Looks safe"), (2, "Look at this"), (3, "Will fail"), (9, "Will fail")]
+)
+async def test_three_failures_in_a_row_are_foreseen_to_go_on(attempts: int, verdict: str) -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        await fail(world, attempts)
+        page = text(await visitor.get(PLAN))
+        assert f"Is it safe? {verdict}" in page
+        assert (f"failed {attempts} attempts in a row" in page) is (attempts > 0)
+        assert "In the last hour" not in page
+
+
+async def test_a_check_says_how_the_endpoint_answered_in_the_last_hour() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        now = world.engine.clock.now()
+        answers = [
+            MetricPoint(answer_of(world.subscription, delivered).series, now, "", Statistics.of(40, number))
+            for delivered, number in ((True, 17), (False, 3))
+        ]
+        await visitor.server.core.store.add_points(answers)
+        page = text(await visitor.get(PLAN))
+        assert "In the last hour it took 17 of 20 attempts, answering in 40 ms on average." in page
