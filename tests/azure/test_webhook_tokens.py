@@ -36,7 +36,7 @@ def tokens(clock: VirtualClock) -> WebhookTokens:
 
 
 async def issued(tokens: WebhookTokens, audience: TokenAudience = AUDIENCE) -> str:
-    scheme, _, token = (await tokens.authorization(audience))["Authorization"].partition(" ")
+    scheme, _, token = tokens.authorization(audience)["Authorization"].partition(" ")
     assert scheme == "Bearer"
     return token
 
@@ -108,7 +108,7 @@ async def test_each_audience_has_its_own_and_all_nodes_the_same(
 
 
 async def test_a_webhook_without_an_audience_gets_no_token(tokens: WebhookTokens) -> None:
-    assert await tokens.authorization(None) == {}
+    assert tokens.authorization(None) == {}
 
 
 async def test_this_server_does_not_accept_them_itself(tokens: WebhookTokens, clock: VirtualClock) -> None:

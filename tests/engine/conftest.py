@@ -11,6 +11,7 @@ from redrive.engine.ports import Runtime
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock, VirtualLoop
 from tests.engine.held_store import HeldStore
+from tests.engine.stage import PlainProfile
 
 
 def pytest_asyncio_loop_factories(
@@ -24,6 +25,12 @@ async def clock() -> VirtualClock:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return VirtualClock(loop)
+
+
+@pytest.fixture(params=["task", "direct"])
+def pushes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a test twice: each push is a task, or begun without one (`redrive.engine.push.direct`)."""
+    monkeypatch.setattr(PlainProfile, "direct", request.param == "direct")
 
 
 @pytest.fixture

@@ -1,13 +1,22 @@
 """A small stage for topics: a profile of its own, endpoints that answer as told, and a listener that remembers."""
 
+import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import FollowUp, Plan, PushRequest, Runtime, Store, SubscriptionContext
+from redrive.engine.ports import (
+    DirectEndpoint,
+    FollowUp,
+    Plan,
+    PushRequest,
+    Runtime,
+    Store,
+    SubscriptionContext,
+)
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Schedule
@@ -25,6 +34,7 @@ ACCOUNT = "000000000000"
 OK = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
 BROKEN = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "", 1)
 GONE = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 404, "", 1)
+UNPUSHED = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
 NOT_THERE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
 CLOSED = Attempt(AttemptResult.REFUSED, Reason.DENIED, 403, "", 0)
 
@@ -40,6 +50,7 @@ class PlainProfile:
     """
 
     name = "plain"
+    direct = False  # its requests are made at once, so that pushes need no task: see the fixture `pushes`
 
     def __init__(self) -> None:
         self.schedule: Schedule = HTTP_DEFAULT
@@ -63,6 +74,7 @@ class PlainProfile:
             headers=lambda envelope: b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:]),
             queue=name(queue) if kind == "queue" else None,
             dead_letter=subscription.dead_letter,
+            render_at_once=self.render_at_once if self.direct else None,
         )
 
     def refusal(
@@ -73,6 +85,9 @@ class PlainProfile:
         return CLOSED if queue.name.name in self.closed else None
 
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        return self.render_at_once(context, deliveries)
+
+    def render_at_once(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         if not self.unreadable.isdisjoint(delivery.body for delivery in deliveries):
             raise ValueError("no way to say this")
         body = "+".join(delivery.body for delivery in deliveries)
@@ -82,7 +97,7 @@ class PlainProfile:
         return self.follow_ups_made(fact)
 
 
-class ScriptedEndpoint:
+class ScriptedEndpoint(DirectEndpoint):
     """Answers each push with the next attempt of its script, then with `otherwise`."""
 
     def __init__(self, clock: VirtualClock, *script: Attempt, otherwise: Attempt = OK) -> None:
@@ -98,8 +113,29 @@ class ScriptedEndpoint:
             await self.before(push_request)
         return self.script.popleft() if self.script else self.otherwise
 
+    def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
+        return begun(self.push(push_request), take)
+
     async def close(self) -> None:
         pass
+
+
+def begun(push: Coroutine[Any, Any, Attempt], take: Callable[[Attempt], None]) -> Callable[[], None]:
+    """A push as a `DirectEndpoint` begins it."""
+    task = asyncio.get_running_loop().create_task(push)
+
+    def ended(_: object) -> None:
+        if not given_up and not task.cancelled():
+            take(task.result() if task.exception() is None else UNPUSHED)
+
+    given_up: list[bool] = []
+
+    def give_up() -> None:
+        given_up.append(True)
+        task.cancel()
+
+    task.add_done_callback(ended)
+    return give_up
 
 
 class Memory(Listener):

@@ -19,6 +19,8 @@ from redrive.model.retry_plans import CUSTOMER_ENDPOINT, FUNCTION_BUSY, FUNCTION
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, OK, Stage, name
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 MINUTE_MS = 60_000
 
 

@@ -18,6 +18,8 @@ from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage
 from tests.engine.test_attempts import minutely
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 MINUTE_MS = 60_000
 POLICY = CircuitPolicy(
     by_status={404: 5 * MINUTE_MS}, by_reason={Reason.TIMED_OUT: 10 * MINUTE_MS}, failures_max=3

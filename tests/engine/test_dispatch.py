@@ -15,6 +15,8 @@ from redrive.model.retry_plans import MANAGED_ENDPOINT
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, Stage
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 HOUR_MS = 3_600_000
 SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document
     (

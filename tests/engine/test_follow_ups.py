@@ -11,6 +11,8 @@ from redrive.model.topic import Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage, name
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 
 def publication(stage: Stage, body: str, *, group_id: str | None = None) -> Publication:
     return Publication(

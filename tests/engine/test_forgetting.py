@@ -16,6 +16,8 @@ from redrive.testing import VirtualClock
 from tests.engine.samples import make_queue, named, send
 from tests.engine.stage import Stage
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 TOPICS = 20  # of one life
 
 

@@ -5,11 +5,15 @@ import random
 from collections.abc import Awaitable
 from typing import Any
 
+import pytest
+
 from redrive.engine.ports import PushRequest, Settled
 from redrive.engine.push.settlement import TOGETHER
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 from tests.engine.test_attempts import published_while_away
+
+pytestmark = pytest.mark.usefixtures("pushes")
 
 
 def settlements_of(stage: Stage) -> list[int]:

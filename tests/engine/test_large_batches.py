@@ -4,11 +4,15 @@ import random
 from collections.abc import Awaitable
 from typing import Any
 
+import pytest
+
 from redrive.engine.ports import Batch, Claimed, ClaimRequest, Settled
 from redrive.engine.push.settlement import PIECE
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 from tests.engine.test_attempts import published_while_away
+
+pytestmark = pytest.mark.usefixtures("pushes")
 
 
 async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once(

@@ -14,6 +14,8 @@ from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
 from tests.engine.test_attempts import minutely
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 MINUTE_MS = 60_000
 LEASE_MS = 30_000
 

@@ -3,6 +3,8 @@
 import asyncio
 import random
 
+import pytest
+
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.engine.push.late_pushes import HANGS_SECONDS
@@ -11,6 +13,8 @@ from redrive.runtime.simulated import SimulatedClock
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import Stage, name
 from tests.engine.test_attempts import minutely
+
+pytestmark = pytest.mark.usefixtures("pushes")
 
 MINUTE_MS = 60_000
 

@@ -13,6 +13,8 @@ from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
 from tests.engine.test_attempts import minutely
 
+pytestmark = pytest.mark.usefixtures("pushes")
+
 
 class Losses(Listener):
     """Keeps what was not delivered."""

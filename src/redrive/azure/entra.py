@@ -63,7 +63,7 @@ class WebhookTokens:
         self._issuer = _Issuer(pair, base_url)
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
-    async def authorization(self, audience: TokenAudience | None) -> Mapping[str, str]:
+    def authorization(self, audience: TokenAudience | None) -> Mapping[str, str]:
         """The authorization headers of requests to a webhook; empty if it has no audience."""
         if audience is None:
             return {}

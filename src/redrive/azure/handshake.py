@@ -163,7 +163,7 @@ class Handshakes:
 
     async def _push(self, subscription: Subscription, push_request: PushRequest) -> Attempt:
         audience = settings.delivery_settings(subscription).audience
-        headers = {**push_request.headers, **await self._tokens.authorization(audience)}
+        headers = {**push_request.headers, **self._tokens.authorization(audience)}
         return await self._endpoints[subscription.protocol].push(replace(push_request, headers=headers))
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service

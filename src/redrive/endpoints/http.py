@@ -5,7 +5,6 @@ import logging
 import random
 import ssl
 import string
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,17 +15,24 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import Destination, Network, is_private, is_within, read_url
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
 from redrive.endpoints.http_connection import UnansweredError, WebAnswer
 from redrive.endpoints.http_pool import ForbiddenAddressError, HttpConnections, WebOrigin
+from redrive.endpoints.http_push import (
+    DirectPush,
+    WebhookAnswer,
+    answer_of,
+    text_of,
+    values_of,
+    verdict_of,
+    verdict_of_failure,
+)
 from redrive.endpoints.verdicts import FORBIDDEN, TimedEndpoint, Verdict
-from redrive.engine.ports import PushRequest
+from redrive.engine.ports import DirectEndpoint, PushRequest
+from redrive.model.attempt import Attempt
 
 logger = logging.getLogger(__name__)
-
-_INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 _UNMEASURED: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # an empty body goes without its length
 # RFC 9110; names are looked at together, a line each.
@@ -64,15 +70,6 @@ class HttpPolicy:
         return self.forbids_private and is_private(address) and not is_within(address, self.private_networks)
 
 
-class WebhookAnswer(NamedTuple):
-    """An endpoint's answer."""
-
-    status: int
-    text: str  # The beginning of its body, or the reason phrase
-    challenges: list[str]  # WWW-Authenticate headers
-    kept: tuple[tuple[str, str], ...]  # Requested response headers
-
-
 class Fetched(NamedTuple):
     """An endpoint's answer, whole."""
 
@@ -81,7 +78,7 @@ class Fetched(NamedTuple):
     body: bytes  # Its body, decoded of its transfer coding alone
 
 
-class HttpEndpoint(TimedEndpoint):
+class HttpEndpoint(TimedEndpoint, DirectEndpoint):
     """Pushes requests by HTTP.
 
     An answer is the whole response, or as much of it as the request says; what ends or hangs before that is no answer.
@@ -111,11 +108,28 @@ class HttpEndpoint(TimedEndpoint):
         await self._connections.close()
 
     @override
+    def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
+        """See `DirectEndpoint.begin`: where a connection rests, and no password may be asked for."""
+        try:
+            destination = _read_url(push_request.endpoint)
+            origin, target, host = _way(destination)
+            headers = {**push_request.headers, "Content-Type": push_request.content_type}
+            head = _head(push_request.method, target, host, headers, len(push_request.body))
+        except ValueError:
+            return None
+        connection = None if destination.user is not None else self._connections.take_resting(origin)
+        if connection is None:
+            return None
+        return DirectPush(
+            self._now, self.push, self._connections, origin, connection, push_request, take
+        ).begin(head)
+
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         answer = await self.ask(push_request)
         if isinstance(answer, Verdict):
             return answer
-        return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
+        return verdict_of(answer)
 
     async def ask(self, push_request: PushRequest) -> WebhookAnswer | Verdict:
         """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
@@ -127,7 +141,7 @@ class HttpEndpoint(TimedEndpoint):
             logger.info("endpoint.forbidden url=%s address=%s", url, error.address)
             return FORBIDDEN.verdict(response=_PRIVATE)
         except (OSError, ValueError) as error:
-            return verdicts.of_failure(error, unusable=FORBIDDEN)
+            return verdict_of_failure(error)
 
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int, bytes_max: int
@@ -157,9 +171,8 @@ class HttpEndpoint(TimedEndpoint):
         if len(web_answer.body) > bytes_max:
             return f"The answer has more than {bytes_max} bytes"
         names = dict.fromkeys(name for name, _ in web_answer.headers)
-        return Fetched(
-            web_answer.status, {name: ",".join(_values(web_answer, name)) for name in names}, web_answer.body
-        )
+        headers_joined = {text_of(name): ",".join(values_of(web_answer, name)) for name in names}
+        return Fetched(web_answer.status, headers_joined, web_answer.body)
 
     async def _converse(self, destination: Destination, push_request: PushRequest) -> WebhookAnswer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
@@ -197,7 +210,7 @@ class HttpEndpoint(TimedEndpoint):
         web_answer = await self._request(
             destination, push_request.method, headers, push_request.body, push_request.answer_bytes_max
         )
-        return _answer(web_answer, push_request)
+        return answer_of(web_answer, push_request)
 
     async def _request(
         self, destination: Destination, method: str, headers: Mapping[str, str], body: bytes, bytes_max: int
@@ -282,30 +295,3 @@ def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], 
         raise ValueError("A method and the name of a header are tokens")
     lowered = [name.lower() for name in names]
     return [name for name, low in zip(names, lowered, strict=True) if low in _OURS], "host" in lowered
-
-
-def _answer(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer:
-    encoding = ",".join(_values(web_answer, "content-encoding"))
-    text = _inflated(web_answer.body, encoding, push_request.answer_bytes_max).decode("utf-8", "replace")
-    challenges = _values(web_answer, "www-authenticate")
-    headers_kept = tuple(
-        (name, values[0])
-        for name in push_request.headers_kept
-        if (values := _values(web_answer, name.lower()))
-    )
-    return WebhookAnswer(web_answer.status, text or web_answer.phrase, challenges, headers_kept)
-
-
-def _values(web_answer: WebAnswer, name: str) -> list[str]:
-    return [value for other, value in web_answer.headers if other == name]
-
-
-def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
-    """The beginning of a compressed body, inflated; a body that cannot be inflated stays as it is."""
-    window_bits = _INFLATED.get(encoding.strip().lower())
-    if window_bits is None:
-        return body
-    try:
-        return zlib.decompressobj(window_bits).decompress(body, bytes_max)
-    except zlib.error:
-        return body

@@ -1,9 +1,9 @@
 """One connection to a webhook: HTTP/1.1, one request under way at a time, and its answer as far as it is wanted."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import httptools
 from typing_extensions import override
@@ -30,9 +30,12 @@ class WebAnswer(NamedTuple):
     """The answer to a request."""
 
     status: int  # Its status code
-    phrase: str  # Its reason phrase
-    headers: Sequence[tuple[str, str]]  # Names in lower case, in the order they came
+    phrase: bytes  # Its reason phrase
+    headers: Sequence[tuple[bytes, bytes]]  # Names in lower case, in the order they came
     body: bytes  # Its beginning; all of it where it is no longer than was asked for
+
+
+AnswerTaker: TypeAlias = Callable[[WebAnswer | Exception], None]
 
 
 class HttpConnection(KeptConnection):
@@ -44,7 +47,8 @@ class HttpConnection(KeptConnection):
 
     def __init__(self) -> None:
         super().__init__("endpoint")
-        self._answering: asyncio.Future[WebAnswer] | None = None
+        self._take: AnswerTaker | None = None  # who waits for an answer
+        self._outcome: WebAnswer | Exception | None = None  # the answer, while the parser is at work
         self._parser = self._new_parser()
         self._begin("", 0)
 
@@ -59,8 +63,9 @@ class HttpConnection(KeptConnection):
         self._method = method
         self._bytes_max = bytes_max
         self._phrase = b""
-        self._body = bytearray()
-        self._headers: list[tuple[str, str]] = []
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+        self._headers: list[tuple[bytes, bytes]] = []
         self._beside_body = 0
         self._head_ended = False
         self._ends_with_connection = False
@@ -74,32 +79,69 @@ class HttpConnection(KeptConnection):
             UnansweredError: The connection ended before the head of an answer.
             OSError: It ended later, or what came is no answer.
         """
+        answering: asyncio.Future[WebAnswer] = self._loop.create_future()
+
+        def take(outcome: WebAnswer | Exception) -> None:
+            if answering.done():
+                return
+            if isinstance(outcome, Exception):
+                answering.set_exception(outcome)
+            else:
+                answering.set_result(outcome)
+
+        self._stay()
+        self._send(method, head, body, bytes_max, take)
+        try:
+            return await answering
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+
+    def begin(
+        self, method: str, head: bytes, body: bytes, bytes_max: int, seconds: float, take: AnswerTaker
+    ) -> None:
+        """Send a request, and hand over what `ask` returns or raises; a `TimeoutError` after so many seconds.
+
+        Raises:
+            UnansweredError: The connection has ended.
+        """
+        self._send(method, head, body, bytes_max, take)
+        self._after(seconds, self._time_out)
+
+    def cancel(self) -> None:
+        """Wait for the answer no longer, and close the connection."""
+        self._take = None
+        self._drop()
+        self._rest(_REST_SECONDS)
+
+    def _send(self, method: str, head: bytes, body: bytes, bytes_max: int, take: AnswerTaker) -> None:
         if self._socket is None:
             raise UnansweredError(str(self._why))
-        self._stay()
         self._begin(method, bytes_max)
-        answering: asyncio.Future[WebAnswer] = self._loop.create_future()
-        self._answering = answering
+        self._take = take
         if len(body) <= _TOGETHER_BYTES_MAX:
             self._socket.write(head + body)
         else:
             self._socket.write(head)
             self._socket.write(body)
-        try:
-            return await answering
-        except asyncio.CancelledError:
-            self._drop()
-            raise
-        finally:
-            self._answering = None
-            self._rest(_REST_SECONDS)
+
+    def _time_out(self) -> None:
+        self._lose(TimeoutError())
+
+    def _end(self) -> None:
+        """Hand over the outcome, if there is one; the connection rests by then, and may be used for the next request."""
+        outcome, self._outcome = self._outcome, None
+        take, self._take = self._take, None
+        self._rest(_REST_SECONDS)
+        if take is not None and outcome is not None:
+            take(outcome)
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
     @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._answering is None:  # unrequested
+        if self._take is None:  # unrequested
             self._drop()
             return
         self._beside_body += len(data)
@@ -108,25 +150,28 @@ class HttpConnection(KeptConnection):
         except httptools.HttpParserUpgrade:
             self._drop()  # its own protocol is spoken from here on
         except httptools.HttpParserError as error:
-            self._lose(ConnectionError(f"The answer is no HTTP: {error}"))
+            self._fail_with(ConnectionError(f"The answer is no HTTP: {error}"))
         else:
             self._bound()
+        if self._outcome is not None:
+            self._end()
 
     @override
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
-        if self._ends_with_connection:
+        if self._ends_with_connection and self._take is not None:
             self._answer()
+            self._end()
 
     def _bound(self) -> None:
         """Take no more of an answer than is wanted."""
-        if self._answering is None or self._answering.done():
+        if self._outcome is not None:
             return
-        if self._head_ended and len(self._body) >= self._bytes_max:
+        if self._head_ended and self._body_bytes >= self._bytes_max:
             self._drop()
             self._answer()
         elif self._beside_body > _BESIDE_BODY_BYTES_MAX:
-            self._lose(
+            self._fail_with(
                 ConnectionError(f"The answer has more than {_BESIDE_BODY_BYTES_MAX} bytes beside its body")
             )
 
@@ -134,7 +179,7 @@ class HttpConnection(KeptConnection):
 
     def on_message_begin(self) -> None:
         """The first byte of an answer."""
-        if self._answering is None or self._answering.done():
+        if self._outcome is not None:
             self._drop()  # one after the answer
 
     def on_status(self, phrase: bytes) -> None:
@@ -144,7 +189,7 @@ class HttpConnection(KeptConnection):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer."""
         if not self._head_ended:
-            self._headers.append((_text(name).lower(), _text(value).strip()))
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """The head is over; that of an interim answer says nothing."""
@@ -162,8 +207,9 @@ class HttpConnection(KeptConnection):
     def on_body(self, body: bytes) -> None:
         """A part of the body, which `data_received` has counted with the rest of its read."""
         self._beside_body = max(0, self._beside_body - _FRAMING_BYTES * len(body))
-        if len(self._body) < self._bytes_max:
-            self._body += body
+        if self._body_bytes < self._bytes_max:
+            self._body.append(body)
+            self._body_bytes += len(body)
 
     def on_message_complete(self) -> None:
         """The answer is whole, unless it was an interim one."""
@@ -179,19 +225,23 @@ class HttpConnection(KeptConnection):
     # ---- the answer ------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
-        answering = self._answering
-        if answering is None or answering.done():
+        if self._outcome is not None:
             return
         if self._socket is not None and self._socket.get_write_buffer_size():
             self._drop()  # it did not want the rest of the request
-        body = bytes(self._body[: self._bytes_max])
         status = self._parser.get_status_code()
-        answering.set_result(WebAnswer(status, _text(self._phrase), self._headers, body))
+        body = b"".join(self._body)[: self._bytes_max]
+        self._outcome = WebAnswer(status, self._phrase, self._headers, body)
+
+    def _fail_with(self, why: Exception) -> None:
+        if self._outcome is None:
+            self._outcome = why
+        self._drop()
 
     def _lose(self, why: Exception) -> None:
-        if self._answering is not None and not self._answering.done():
-            self._answering.set_exception(why)
-        self._drop()
+        if self._take is not None:
+            self._fail_with(why)
+            self._end()
 
     def _drop(self) -> None:
         self.usable = False
@@ -199,7 +249,7 @@ class HttpConnection(KeptConnection):
 
     @override
     def _is_busy(self) -> bool:
-        return self._answering is not None
+        return self._take is not None
 
     @override
     def _say_goodbye(self) -> None:
@@ -209,7 +259,3 @@ class HttpConnection(KeptConnection):
     def _fail(self, why: Exception) -> None:
         unanswered = UnansweredError(str(why))
         self._lose(ConnectionError(f"The answer is not whole: {why}") if self._head_ended else unanswered)
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")

@@ -89,6 +89,16 @@ class HttpConnections:
             self._free(origin)
             raise
 
+    def take_resting(self, origin: WebOrigin) -> HttpConnection | None:
+        """The same where nothing has to be waited for: a connection that rests; None: there is none to be had."""
+        resting = self._resting.get(origin)
+        while resting and self._has_room(origin):
+            connection = resting.pop()
+            if connection.usable:
+                self._count(origin, 1)
+                return connection
+        return None
+
     def give_back(self, origin: WebOrigin, connection: HttpConnection) -> None:
         """Use it no more."""
         if connection.usable:
@@ -160,10 +170,12 @@ class HttpConnections:
     def _forget(self, origin: WebOrigin, connection: HttpConnection) -> None:
         self._open.discard(connection)
         resting = self._resting.get(origin)
-        if resting is not None and connection in resting:
+        if resting is None:
+            return
+        if connection in resting:
             resting.remove(connection)
-            if not resting:
-                del self._resting[origin]
+        if not resting:
+            del self._resting[origin]
 
     async def _socket(self, infos: list[AddressInfo]) -> socket.socket:
         """A socket to the first of the addresses that answers. Each is judged here, where its socket is made."""

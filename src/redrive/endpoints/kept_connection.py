@@ -14,7 +14,9 @@ class KeptConnection(asyncio.Protocol, ABC):
     """One connection that serves many pushes.
 
     A kind says what is under way over it, how it says goodbye, and what it tells those who wait when it is lost. The
-    connection has one timer: the end of its rest, of its patience with the other end, or of its goodbye.
+    connection has one timer: the end of its rest, of its patience with the other end, or of its goodbye. A timer that was
+    set for an earlier moment than is due now stays, and is set anew when it rings: a busy connection sets one in seconds
+    and not two a push.
 
     Args:
         peer: What the other end is called in errors: "broker".
@@ -24,6 +26,9 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._loop = asyncio.get_running_loop()
         self._socket: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = 0.0
+        self._due_at = 0.0
+        self._action: Callable[[], None] | None = None  # what is due then
         self._leaving = False
         self._why: Exception = ConnectionResetError(f"The {peer} closed the connection")
         #: Whether more may be sent over it; what is under way ends as it may.
@@ -86,18 +91,38 @@ class KeptConnection(asyncio.Protocol, ABC):
 
     def _after(self, seconds: float, action: Callable[[], None]) -> None:
         """Set the timer, unless it is the goodbye's."""
-        if not self._leaving:
-            self._stop_timer()
-            self._timer = self._loop.call_later(seconds, action)
+        if self._leaving:
+            return
+        self._action = action
+        self._due_at = self._loop.time() + seconds
+        if self._timer is None or self._due_at < self._rings_at:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = self._due_at
+        self._timer = self._loop.call_at(self._rings_at, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        action = self._action
+        if action is not None and self._loop.time() < self._due_at:
+            self._set_timer()
+        elif action is not None:
+            self._action = None
+            action()
 
     def _stay(self) -> None:
         """End a rest."""
         if not self._leaving:
-            self._stop_timer()
+            self._action = None
 
     def _stop_timer(self) -> None:
+        self._action = None
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
 
     def _close_socket(self) -> None:
         """Close when what is written has gone."""

@@ -96,6 +96,7 @@ class SnsDeliveryProfile:
             awaits_confirmation=not subscription.confirmed,
             identify=_published_id,
             content_type=_content_type(topic, subscription),
+            render_at_once=self._render_at_once if subscription.protocol in destinations.HTTP else None,
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
@@ -144,6 +145,12 @@ class SnsDeliveryProfile:
             content_type=context.content_type,
             display_name=context.topic.attributes.get("DisplayName", ""),
         )
+
+    def _render_at_once(
+        self, context: SubscriptionContext, deliveries: Sequence[Delivery]
+    ) -> PushRequest | None:
+        (delivery,) = deliveries
+        return self._renderer.notification_at_once(context.subscription, delivery, context.content_type)
 
     # ---- what follows ------------------------------------------------------------------------------------
 

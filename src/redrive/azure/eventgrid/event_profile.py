@@ -69,6 +69,7 @@ class EventProfile:
             retries_refusals=subscription.protocol == QUEUE,
             awaits_confirmation=not subscription.confirmed,
             identify=event_id,
+            render_at_once=self._render if subscription.protocol in push_requests.HTTP else None,
         )
 
     def _plan(self, topic: Topic, settings: DeliverySettings) -> Plan:  # noqa: ARG002 - a namespace's topic has a say
@@ -90,8 +91,11 @@ class EventProfile:
 
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """See `DeliveryProfile.render`."""
+        return self._render(context, deliveries)
+
+    def _render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         settings = delivery_settings(context.subscription)
-        authorization = await self._tokens.authorization(settings.audience)
+        authorization = self._tokens.authorization(settings.audience)
         return push_requests.push_request(context.subscription, settings, deliveries, authorization)
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:

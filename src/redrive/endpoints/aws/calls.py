@@ -18,7 +18,8 @@ from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
+from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http_push import WebhookAnswer
 from redrive.endpoints.verdicts import INVALID, Verdict
 from redrive.engine.ports import PushRequest
 

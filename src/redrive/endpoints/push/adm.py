@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
+from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http_push import WebhookAnswer
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.verdicts import Verdict

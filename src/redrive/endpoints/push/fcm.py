@@ -10,7 +10,8 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
+from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http_push import WebhookAnswer
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.push.verdicts import CredentialsUnusable

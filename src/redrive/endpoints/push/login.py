@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
+from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http_push import WebhookAnswer
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.verdicts import Verdict

@@ -1,5 +1,6 @@
 """Pushing: the request, the endpoint that takes it, and the plan that says how often and how fast."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
@@ -42,6 +43,21 @@ class Endpoint(Protocol):
     async def close(self) -> None:
         """Close connections."""
         ...
+
+
+class DirectEndpoint(ABC):
+    """An endpoint that begins a push at once where it has to wait for nothing but the answer.
+
+    Such a push takes no task: a task, its future and their turns of the event loop are a third of a push over HTTP.
+    """
+
+    @abstractmethod
+    def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
+        """Hand a request over, as `Endpoint.push` does, and call `take` once, later, with what came of it.
+
+        Returns a function that gives the push up, after which `take` is not called; or None: nothing was sent, since
+        there is something to wait for first, and `push` has to be called.
+        """
 
 
 @runtime_checkable
@@ -150,6 +166,8 @@ class SubscriptionContext:
     # Finds the message's id, as its publisher knows it, in a delivery.
     identify: Callable[[Delivery], str] = own_id
     content_type: str = ""  # Content type of rendered bodies, if the subscription sets it
+    # Makes what `profile.render` does where nothing has to be waited for, else None; see `DirectEndpoint`.
+    render_at_once: "Callable[[SubscriptionContext, Sequence[Delivery]], PushRequest | None] | None" = None
 
 
 class DeliveryProfile(Protocol):

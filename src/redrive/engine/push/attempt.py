@@ -6,7 +6,7 @@ its own. How outcomes are settled is in `ends`.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -56,7 +56,7 @@ class _Counted(NamedTuple):
 class DeliveryAttempt:
     """One attempt to push deliveries of one subscription together."""
 
-    __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts", "_settlements")
+    __slots__ = ("_began", "_context", "_decided", "_deliveries", "_holds_until", "_parts", "_settlements")
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class DeliveryAttempt:
         self._settlements = settlements
         self._context = context
         self._deliveries = deliveries
+        self._began: int | None = None
         self._decided: list[Transition] | None = None  # at the soft time-out, before the push ended
         self._holds_until = min(delivery.available_at for delivery in deliveries)
 
@@ -77,7 +78,20 @@ class DeliveryAttempt:
         """Push, decide, settle, tell."""
         context, parts = self._context, self._parts
         queue = None if context.queue is None else await parts.queues.get(context.queue)
-        attempt = context.plan.answers.judge(await self._try(queue))
+        await self._end(await self._try(queue), queue)
+
+    async def take_over(self, pushing: "asyncio.Future[Attempt]", began: int) -> None:
+        """Go on with a push that was begun then (ms)."""
+        self._began = began
+        await self._end(await self._result_of(pushing))
+
+    async def end(self, attempt: Attempt) -> None:
+        """Go on with the result of a push that has ended."""
+        await self._end(attempt)
+
+    async def _end(self, result: Attempt, queue: Queue | None = None) -> None:
+        context = self._context
+        attempt = context.plan.answers.judge(result)
         results = self._result_of_each(attempt)
         now = self._now()
         all_delivered = attempt.delivered and not attempt.parts
@@ -152,24 +166,27 @@ class DeliveryAttempt:
         except Exception:
             logger.exception("delivery.unmade subscription=%s", context.subscription.key)
             return _UNMADE
+        if context.plan.patience_ms is None:
+            return await self._result_of(endpoint.push(push_request))
+        return await self._result_of(self._push_unless_taken(endpoint, push_request))
+
+    async def _result_of(self, pushing: Awaitable[Attempt]) -> Attempt:
+        patience_ms = self._context.plan.patience_ms
         try:
-            if context.plan.patience_ms is None:
-                return await endpoint.push(push_request)
-            return await self._push_with_soft_timeout(endpoint, push_request, context.plan.patience_ms)
+            if patience_ms is None:
+                return await pushing
+            return await self._wait_with_soft_timeout(asyncio.ensure_future(pushing), patience_ms)
         except StoreUnavailable:
             raise
         except Exception:
-            logger.exception("delivery.unpushed subscription=%s", context.subscription.key)
+            logger.exception("delivery.unpushed subscription=%s", self._context.subscription.key)
             return _UNPUSHED
 
     # ---- the soft time-out ------------------------------------------------------------------------------
 
-    async def _push_with_soft_timeout(
-        self, endpoint: Endpoint, push_request: PushRequest, patience_ms: int
-    ) -> Attempt:
-        began, late_ms = self._now(), self._context.plan.late_ms
-        pushing = asyncio.ensure_future(self._push_unless_taken(endpoint, push_request))
-        goes_on = False
+    async def _wait_with_soft_timeout(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
+        began = self._now() if self._began is None else self._began
+        late_ms, goes_on = self._context.plan.late_ms, False
         try:
             with self._parts.soft_timeout.begin() as hangs:
                 if await self._parts.soft_timeout.wait(pushing, hangs, began + patience_ms):

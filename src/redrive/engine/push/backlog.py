@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import Batch, Claim, ClaimRequest, SubscriptionContext
 from redrive.engine.push.attempt import DeliveryAttempt
+from redrive.engine.push.direct import DirectPushes
 from redrive.engine.push.settlement import PIECE, JointSettlements, PushParts
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS
 from redrive.model.delivery import Delivery
@@ -63,7 +64,8 @@ class BacklogConsumer:
         self._count = count
         self._consuming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
-        self._settlements = JointSettlements(parts, lambda: len(self._attempts))
+        self._settlements = JointSettlements(parts, lambda: self._under_way)
+        self._direct = DirectPushes(parts, self._settlements, self._start, self._go_on)
         self._woken = False
         self._stopped = False
         self._held_up = (
@@ -88,22 +90,29 @@ class BacklogConsumer:
             self._consuming.add_done_callback(self._consumed)
 
     @property
-    def is_busy(self) -> bool:
-        """True if a task runs."""
-        return self._consuming is not None or bool(self._attempts)
+    def _under_way(self) -> int:
+        """The number of attempts that have not ended."""
+        return len(self._attempts) + len(self._direct)
 
-    def work(self) -> list[asyncio.Task[None]]:
-        """The tasks that run."""
-        return [*self._attempts, *self._settlements.tasks, *([self._consuming] if self._consuming else [])]
+    @property
+    def is_busy(self) -> bool:
+        """True if something is under way."""
+        return self._consuming is not None or bool(self._under_way)
+
+    def work(self) -> list[asyncio.Future[None]]:
+        """What is under way."""
+        consuming = [self._consuming] if self._consuming else []
+        return [*self._attempts, *self._direct.work(), *self._settlements.tasks, *consuming]
 
     def stop_claiming(self) -> None:
         """Claim nothing more."""
         self._stopped = True
 
-    def stop(self) -> list[asyncio.Task[None]]:
+    def stop(self) -> list[asyncio.Future[None]]:
         """Cancel everything, for good; leases run out. The cancelled tasks."""
         self._stopped = True
-        work = self.work()
+        self._direct.stop()
+        work = [*self._settlements.stop(), *self.work()]
         for task in work:
             task.cancel()
         return work
@@ -126,11 +135,12 @@ class BacklogConsumer:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """An attempt ended: what it held up goes on. Its own retry, if there is one, was announced with its end."""
         self._attempts.discard(task)
-        if task.cancelled():
-            return
-        error = task.exception()
+        if not task.cancelled():
+            self._go_on(task.exception())
+
+    def _go_on(self, error: BaseException | None) -> None:
+        """An attempt ended: what it held up goes on. Its own retry, if there is one, was announced with its end."""
         if isinstance(error, StoreUnavailable):
             logger.warning("dispatch.given_up error=%s: tried again when its lease runs out", error)
         elif error is not None:
@@ -152,7 +162,7 @@ class BacklogConsumer:
                 self._parts.notifier.expect(self._queue_id, opens_at)
                 return
             half_open = opens_at is not None
-            room = (1 if half_open else context.plan.concurrency_max) - len(self._attempts)
+            room = (1 if half_open else context.plan.concurrency_max) - self._under_way
             if room <= 0:
                 return
             if half_open:
@@ -288,7 +298,8 @@ class BacklogConsumer:
 
     def _try(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:
         self._count()
-        self._start(DeliveryAttempt(self._parts, self._settlements, context, deliveries).run())
+        if not self._direct.begin(context, deliveries):
+            self._start(DeliveryAttempt(self._parts, self._settlements, context, deliveries).run())
 
     def _expire_overdue(
         self, context: SubscriptionContext, deliveries: Sequence[Delivery]

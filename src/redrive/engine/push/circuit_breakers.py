@@ -66,6 +66,10 @@ class CircuitBreakers:
         state = self._states.get(key)
         return None if state is None or state.endpoint != subscription.endpoint else state
 
+    def knows_nothing_of(self, subscription: Subscription) -> bool:
+        """True if a success at the subscription's endpoint changes nothing here: it is not known to fail."""
+        return subscription.key not in self._failing and subscription.key not in self._states
+
     async def all(self) -> Mapping[str, OpenCircuit]:
         """Every breaker that is not closed, by its subscription's key."""
         if len(self._unread) > ONE_BY_ONE_MAX:

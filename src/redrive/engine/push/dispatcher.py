@@ -111,7 +111,7 @@ class Dispatcher:
         """True if no attempt is under way."""
         return all(not consumer.is_busy for consumer in self._consumers.values())
 
-    def _work(self) -> list[asyncio.Task[None]]:
+    def _work(self) -> list[asyncio.Future[None]]:
         return [task for consumer in self._consumers.values() for task in consumer.work()]
 
     def _watch(self, subscription: Subscription) -> None:

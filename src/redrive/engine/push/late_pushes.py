@@ -140,7 +140,7 @@ class SoftTimeout:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: dict[asyncio.Task[Any] | None, asyncio.Future[None]] = {}  # done when it hangs
+        self._waiting: dict[asyncio.Future[Any] | None, asyncio.Future[None]] = {}  # done when it hangs
         self._begun: asyncio.Future[None] | None = None  # done when a task begins to wait
 
     @contextlib.contextmanager
@@ -175,7 +175,7 @@ class SoftTimeout:
             pushing.remove_done_callback(end)
         return pushing.done()
 
-    async def quiet(self, work: Callable[[], Sequence["asyncio.Task[Any]"]]) -> None:
+    async def quiet(self, work: Callable[[], Sequence["asyncio.Future[Any]"]]) -> None:
         """Return when no task of this work is left but those that hang."""
         while left := work():
             hanging = [self._waiting[task] for task in left if task in self._waiting]

@@ -264,7 +264,8 @@ class _Group:
     timer: asyncio.TimerHandle | None = None  # None: it has begun to end
     deliveries: list[Delivery] = field(default_factory=list)
     items: list[SettleItem] = field(default_factory=list)
-    waiting: list["asyncio.Future[None]"] = field(default_factory=list)
+    # Called with what went wrong, or None; the others may have given up meanwhile.
+    waiting: list[Callable[[Exception | None], None]] = field(default_factory=list)
 
 
 class JointSettlements:
@@ -293,21 +294,51 @@ class JointSettlements:
         until: int,
     ) -> "asyncio.Future[None]":
         """Done when these are settled; see `AttemptSettlement.settle`."""
-        loop = asyncio.get_running_loop()
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def take(error: Exception | None) -> None:
+            if settled.done():
+                return
+            if error is None:
+                settled.set_result(None)
+            else:
+                settled.set_exception(error)
+
+        self.add(context, deliveries, items, until, take)
+        return settled
+
+    def add(
+        self,
+        context: SubscriptionContext,
+        deliveries: Sequence[Delivery],
+        items: Sequence[SettleItem],
+        until: int,
+        take: Callable[[Exception | None], None],
+    ) -> None:
+        """The same; `take` is called when these are settled, or with what `AttemptSettlement.settle` raised."""
         group = self._group
         if group is None or group.context is not context:
             if group is not None:
                 self._begin(group)
             group = self._group = _Group(context, until)
-            group.timer = loop.call_later(GATHER_SECONDS, self._begin, group)
+            group.timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._begin, group)
         group.until = min(group.until, until)
         group.deliveries += deliveries
         group.items += items
-        settled: asyncio.Future[None] = loop.create_future()
-        group.waiting.append(settled)
+        group.waiting.append(take)
         if context.topic.ordered or len(group.waiting) >= TOGETHER or self._under_way() < TOGETHER:
             self._begin(group)
-        return settled
+
+    def stop(self) -> list["asyncio.Task[None]"]:
+        """Settle nothing more: leases run out. The cancelled tasks."""
+        if self._group is not None and self._group.timer is not None:
+            self._group.timer.cancel()
+            self._group.timer = None
+        self._group = None
+        tasks = list(self.tasks)
+        for task in tasks:
+            task.cancel()
+        return tasks
 
     def _begin(self, group: _Group) -> None:
         """Settle a group, and who joins it in this turn."""
@@ -322,22 +353,14 @@ class JointSettlements:
     async def _run(self, group: _Group) -> None:
         if self._group is group:
             self._group = None
-        if all(settled.done() for settled in group.waiting):
-            return  # they were cancelled: their leases run out
         error: Exception | None = None
+        settlement = AttemptSettlement(self._parts, group.context, group.deliveries, group.items)
         try:
-            await AttemptSettlement(self._parts, group.context, group.deliveries, group.items).settle(
-                group.until
-            )
-        except Exception as caught:  # noqa: BLE001 - each attempt of the group raises it
+            await settlement.settle(group.until)
+        except Exception as caught:  # noqa: BLE001 - each attempt of the group is told
             error = caught
-        for settled in group.waiting:
-            if settled.done():
-                continue
-            if error is None:
-                settled.set_result(None)
-            else:
-                settled.set_exception(error)
+        for take in group.waiting:
+            take(error)
 
 
 def _log(fact: Attempted) -> None:

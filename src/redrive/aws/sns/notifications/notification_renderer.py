@@ -83,6 +83,25 @@ class NotificationRenderer:
             return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
+    def notification_at_once(
+        self, subscription: Subscription, delivery: Delivery, content_type: str
+    ) -> PushRequest | None:
+        """The same of a notification over HTTP that needs no signature, or has one; None: of any other."""
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):
+            return None
+        published = PublishedMessage.unpack(headers)
+        text = delivery.body
+        if not published.raw:
+            signature = None
+            if published.sequence is None:
+                signed = notification.signed_text(published, text)
+                signature = self._signer.signature(signed, published.version)
+                if signature is None:
+                    return None
+            text = notification.notification(published, text, self._links, signature)
+        return _parcel(subscription, text, content_type, notification.notification_headers(published))
+
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:
         """The body that a receiver gets of a delivery in a queue, and the attributes in SQS's form.
 

@@ -38,6 +38,10 @@ class Signer:
         digest = _digest(text, version)
         return self._remembered(digest) or self._remember(digest, self._sign(digest, version))
 
+    def signature(self, text: str, version: str) -> str | None:
+        """The signature, if it is remembered."""
+        return self._remembered(_digest(text, version))
+
     async def sign(self, text: str, version: str) -> str:
         """The same in a thread, where OpenSSL works without holding up the interpreter."""
         digest = _digest(text, version)
