@@ -1,6 +1,7 @@
 """The pool: environments are started on demand, used again, and ended after being idle for a while.
 
-Nothing ticks while environments rest: each has one timer, and its process sleeps in a read. The environment that rested
+Nothing ticks while environments rest: each has one timer, which is set anew when it rings too early and not with each
+invocation, and its process sleeps in a read. The environment that rested
 shortest serves next, so that those there are too many of grow old and go.
 """
 
@@ -133,7 +134,8 @@ class FunctionPool:
         self._folder = folder
         self._unreserved_max = unreserved_max
         self._idle_ms = idle_ms
-        self._idle: dict[Key, list[tuple[Environment, Timer]]] = {}
+        self._idle: dict[Key, list[Environment]] = {}
+        self._timers: dict[Environment, Timer] = {}
         self._busy: set[Environment] = set()
         self._starting: set[Environment] = set()
         self._spare: dict[Key, list[str]] = {}
@@ -214,8 +216,7 @@ class FunctionPool:
     def _rested(self, function: FunctionVersion) -> Environment | None:
         resting = self._idle.get(function.key, [])
         while resting:
-            environment, timer = resting.pop()
-            timer.cancel()
+            environment = resting.pop()
             if environment.usable:
                 return environment
             self._start_end(environment)
@@ -265,11 +266,22 @@ class FunctionPool:
             await self._end(environment)
             return
         self._busy.discard(environment)
-        self._idle.setdefault(key, []).append((environment, self._timer(environment)))
+        self._idle.setdefault(key, []).append(environment)
+        if environment not in self._timers:
+            self._set_timer(environment, self._setting.clock.now() + self._idle_ms)
 
-    def _timer(self, environment: Environment) -> Timer:
-        at = self._setting.clock.now() + self._idle_ms
-        return self._setting.clock.call_at(at, lambda: self._reap(environment))
+    def _set_timer(self, environment: Environment, at: int) -> None:
+        self._timers[environment] = self._setting.clock.call_at(at, lambda: self._ring(environment))
+
+    def _ring(self, environment: Environment) -> None:
+        del self._timers[environment]
+        if environment not in self._idle.get(environment.function.key, ()):
+            return  # it is busy, and put back with a new timer
+        over_at = environment.idle_since + self._idle_ms
+        if self._setting.clock.now() < over_at:
+            self._set_timer(environment, over_at)
+        else:
+            self._reap(environment)
 
     def keep(self, function: FunctionVersion, count: int) -> None:
         """Keep so many environments ready from now on; 0: none beyond those that invocations need."""
@@ -293,9 +305,10 @@ class FunctionPool:
 
     def _reap(self, environment: Environment) -> None:
         key = environment.function.key
-        others = [pair for pair in self._idle.get(key, []) if pair[0] is not environment]
+        others = [other for other in self._idle.get(key, []) if other is not environment]
         if self._kept.wants(key):
-            self._idle[key] = [(environment, self._timer(environment)), *others]
+            self._idle[key] = [environment, *others]
+            self._set_timer(environment, self._setting.clock.now() + self._idle_ms)
             return
         self._idle[key] = others
         self._start_end(environment)
@@ -310,6 +323,8 @@ class FunctionPool:
     async def _end(self, environment: Environment) -> None:
         """End an environment. Its /tmp is the next one's, as after a time-out on AWS, unless the revision is over."""
         self._busy.discard(environment)
+        if (timer := self._timers.pop(environment, None)) is not None:
+            timer.cancel()
         await environment.close()
         key, temporary = environment.function.key, environment.temporary
         if key in self._outdated:
@@ -331,8 +346,7 @@ class FunctionPool:
                 continue
             self._outdated.add(key)
             self._kept.forget(key)
-            for environment, timer in self._idle.pop(key, []):
-                timer.cancel()
+            for environment in self._idle.pop(key, []):
                 await self._end(environment)
             for temporary in self._spare.pop(key, []):
                 await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
@@ -344,11 +358,9 @@ class FunctionPool:
         """End every environment and remove what they kept; no process is left."""
         self._closed = True
         await self._kept.close()
-        resting = [pair for pairs in self._idle.values() for pair in pairs]
+        resting = [environment for environments in self._idle.values() for environment in environments]
         self._idle.clear()
-        for _, timer in resting:
-            timer.cancel()
-        for environment in [*(environment for environment, _ in resting), *self._busy]:
+        for environment in [*resting, *self._busy]:
             await self._end(environment)
         if self._ending:
             await asyncio.wait(self._ending)

@@ -327,18 +327,25 @@ class _Connection(asyncio.Protocol):
     # ---- answers ----------------------------------------------------------------------------------------
 
     def accept(self) -> None:
-        self.respond(202, b'{"status":"OK"}\n', (("Content-Type", "application/json"),))
+        self._write(_ACCEPTED)
 
     def refuse(self, status: int, error_type: str, text: str) -> None:
         body = json.dumps({"errorMessage": text, "errorType": error_type}).encode()
         self.respond(status, body, (("Content-Type", "application/json"),))
 
     def respond(self, status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
         lines = "".join(f"{name}: {_LINE_BREAKS.sub(' ', value)}\r\n" for name, value in headers)
         head = f"HTTP/1.1 {status} {_PHRASES[status]}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
-        self._transport.write(head.encode("latin-1") + body)
+        self._write(head.encode("latin-1") + body)
+
+    def _write(self, answer: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(answer)
+
+
+_ACCEPTED: Final = (
+    b'HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{"status":"OK"}\n'
+)
 
 
 _PHRASES: Final = {
