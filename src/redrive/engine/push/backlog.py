@@ -64,7 +64,7 @@ class BacklogConsumer:
         self._count = count
         self._consuming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
-        self._settlements = JointSettlements(parts, lambda: self._under_way)
+        self._settlements = JointSettlements(parts, self._claim_early)
         self._direct = DirectPushes(parts, self._settlements, self._start, self._go_on)
         self._woken = False
         self._stopped = False
@@ -139,6 +139,11 @@ class BacklogConsumer:
         if not task.cancelled():
             self._go_on(task.exception())
 
+    def _claim_early(self) -> None:
+        """Attempts are being settled: what they held up may take their places."""
+        if self._held_up:
+            self.wake()
+
     def _go_on(self, error: BaseException | None) -> None:
         """An attempt ended: what it held up goes on. Its own retry, if there is one, was announced with its end."""
         if isinstance(error, StoreUnavailable):
@@ -163,6 +168,8 @@ class BacklogConsumer:
                 return
             half_open = opens_at is not None
             room = (1 if half_open else context.plan.concurrency_max) - self._under_way
+            if not half_open and not context.topic.ordered:
+                room += self._settlements.places
             if room <= 0:
                 return
             if half_open:

@@ -68,11 +68,6 @@ class PushParts:
 # Of a larger batch, claimed or settled at a time: 10 ms of SQLite's, in which nobody else has a turn.
 PIECE: Final = 500
 
-# Successes settled together where at least as many attempts are under way, and how long the first waits for the others,
-# which costs nothing but its place among the attempts.
-TOGETHER: Final = 16
-GATHER_SECONDS: Final = 0.002
-
 OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)
 _UNLOST: Final = frozenset({Outcome.DELIVERED, Outcome.RETRY})
 _UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
@@ -257,11 +252,10 @@ class AttemptSettlement:
 
 @dataclass(slots=True)
 class _Group:
-    """Attempts that end together, when `timer` has run out at the latest; see AttemptSettlement for the rest."""
+    """Attempts that end together; see AttemptSettlement for the rest."""
 
     context: SubscriptionContext
     until: int
-    timer: asyncio.TimerHandle | None = None  # None: it has begun to end
     deliveries: list[Delivery] = field(default_factory=list)
     items: list[SettleItem] = field(default_factory=list)
     # Called with what went wrong, or None; the others may have given up meanwhile.
@@ -269,22 +263,25 @@ class _Group:
 
 
 class JointSettlements:
-    """Successes of one backlog that are settled together if they occur within a moment.
+    """Successes of one backlog that are settled together: those that occur while the ones before are being settled.
 
-    They share a call of the store, a commit, and the next claim: alone, these cost a quarter of a push. Where few
-    attempts are under way, or the next message waits for it, a group ends in the turn of the event loop in which it
-    begins. A failure is settled by itself, since what it leads to may take its time.
-
-    Attributes:
-        tasks: Those under way.
+    They share a call of the store and a commit with each other, and with the next claim: alone, these cost a quarter of a
+    push. Nobody waits for company: what is not being waited for is settled in the turn of the event loop in which it
+    occurs. A failure is settled by itself, since what it leads to may take its time.
     """
 
-    def __init__(self, parts: PushParts, under_way: Callable[[], int]) -> None:
-        """Settle by these parts; `under_way` counts the backlog's attempts that have not ended."""
+    def __init__(self, parts: PushParts, begun: Callable[[], None]) -> None:
+        """Settle by these parts; `begun` is called when some begin to be settled."""
         self._parts = parts
-        self._under_way = under_way
-        self._group: _Group | None = None
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._begun = begun
+        self._settling = 0
+        self._group: _Group | None = None  # gathers
+        self.tasks: set[asyncio.Task[None]] = set()  # Under way
+
+    @property
+    def places(self) -> int:
+        """The number of attempts whose places may be taken: they are being settled, and the store is there."""
+        return 0 if self._parts.retrier.waiting else self._settling
 
     def settle(
         self,
@@ -318,47 +315,49 @@ class JointSettlements:
         """The same; `take` is called when these are settled, or with what `AttemptSettlement.settle` raised."""
         group = self._group
         if group is None or group.context is not context:
-            if group is not None:
-                self._begin(group)
+            self._begin()
             group = self._group = _Group(context, until)
-            group.timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._begin, group)
+            if (
+                not self.tasks or self._parts.retrier.waiting
+            ):  # others may wait for the store until their lease ends
+                asyncio.get_running_loop().call_soon(self._begin)
         group.until = min(group.until, until)
         group.deliveries += deliveries
         group.items += items
         group.waiting.append(take)
-        if context.topic.ordered or len(group.waiting) >= TOGETHER or self._under_way() < TOGETHER:
-            self._begin(group)
 
     def stop(self) -> list["asyncio.Task[None]"]:
         """Settle nothing more: leases run out. The cancelled tasks."""
-        if self._group is not None and self._group.timer is not None:
-            self._group.timer.cancel()
-            self._group.timer = None
         self._group = None
         tasks = list(self.tasks)
         for task in tasks:
             task.cancel()
         return tasks
 
-    def _begin(self, group: _Group) -> None:
-        """Settle a group, and who joins it in this turn."""
-        if group.timer is None:
-            return
-        group.timer.cancel()
-        group.timer = None
-        task = asyncio.get_running_loop().create_task(self._run(group))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+    def _begin(self) -> None:
+        """Settle those that have gathered."""
+        group, self._group = self._group, None
+        if group is not None:
+            task = asyncio.get_running_loop().create_task(self._run(group))
+            self.tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self.tasks.discard(task)
+        self._begin()
 
     async def _run(self, group: _Group) -> None:
-        if self._group is group:
-            self._group = None
         error: Exception | None = None
         settlement = AttemptSettlement(self._parts, group.context, group.deliveries, group.items)
+        number = len(group.waiting)
+        self._settling += number
+        self._begun()  # what is claimed now is in the same commit
         try:
             await settlement.settle(group.until)
         except Exception as caught:  # noqa: BLE001 - each attempt of the group is told
             error = caught
+        finally:
+            self._settling -= number
         for take in group.waiting:
             take(error)
 
