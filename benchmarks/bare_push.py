@@ -2,8 +2,8 @@
 
 It takes bodies from a table of SQLite and posts each over one of 32 kept connections, by the same event loop (uvloop) and
 parser (httptools) as Redrive, and deletes what was answered, 16 to a commit that is on disk before their places are used
-again. No claims, retries, time-outs, rendering, facts or metrics. It prints a line when the bodies are in the table, begins
-when it is given one, and prints its own processor time for one push in microseconds.
+again. No claims, retries, time-outs, rendering, facts or metrics. It prints a line when the bodies are in the table,
+begins when it is given one, and prints its own processor time for one push in microseconds.
 """
 
 import asyncio

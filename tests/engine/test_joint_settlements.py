@@ -31,9 +31,9 @@ def settlements_of(stage: Stage, first: asyncio.Event | None = None) -> list[int
 
 
 async def test_answers_in_different_turns_are_settled_together(
-    clock: VirtualClock, chance: random.Random
+    clock: VirtualClock, rng: random.Random
 ) -> None:
-    stage = Stage(clock, chance)
+    stage = Stage(clock, rng)
     stage.profile.concurrency_max = NUMBER
     all_asked = asyncio.Event()
     numbers = settlements_of(stage, all_asked)
@@ -53,8 +53,8 @@ async def test_answers_in_different_turns_are_settled_together(
     assert await stage.store.peek(backlog, 1) == []
 
 
-async def test_a_success_waits_for_no_others(clock: VirtualClock, chance: random.Random) -> None:
-    stage = Stage(clock, chance)
+async def test_a_success_waits_for_no_others(clock: VirtualClock, rng: random.Random) -> None:
+    stage = Stage(clock, rng)
     stage.profile.concurrency_max = NUMBER
     numbers = settlements_of(stage)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.endpoints import http_push
+from redrive.endpoints import http_push as reading
 from redrive.endpoints.http import Fetched, HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_push
@@ -93,7 +93,7 @@ async def test_a_compressed_giant_stays_small(endpoint: HttpEndpoint, hook: Webh
     attempt = await _push(endpoint, hook, answer("200 OK", giant, "Content-Encoding: gzip"))
     assert attempt.delivered
     assert attempt.response == "x" * 1024
-    assert len(http_push._inflated(giant[:4096], "gzip", 4096)) == 4096
+    assert len(reading._inflated(giant[:4096], "gzip", 4096)) == 4096
 
 
 async def test_undecodable_bytes_of_a_response_are_replaced(endpoint: HttpEndpoint, hook: Webhook) -> None:
