@@ -14,8 +14,9 @@ from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings
-from redrive.stores.postgres import connecting, listening
+from redrive.stores.postgres import connecting, inspection, listening
 from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.pooling import session_of
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -154,6 +155,23 @@ async def test_a_worker_of_the_cluster_that_is_away_costs_no_session(
     after = await store.connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
     assert after == before
     assert [message.split()[0] for message in caplog.messages] == ["store.node_lost"]
+
+
+async def test_a_queue_too_long_to_be_counted_costs_no_session(
+    store: PostgresStore, queue: Bench, shared_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "COUNTING_MS", 20)
+    session = await store.connections.run(session_of)
+    other = await asyncpg.connect(shared_database)
+    try:
+        async with other.transaction():
+            await other.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StoreUnavailable, match="too many"):
+                await store.count(queue.id, NOON)
+    finally:
+        await other.close()
+    assert await store.connections.run(session_of) == session
+    assert await store.count(queue.id, NOON) == (0, 0, 0)
 
 
 async def test_a_statement_that_may_have_committed_is_not_repeated(wire: Wire, queue: Bench) -> None:
