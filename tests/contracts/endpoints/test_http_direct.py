@@ -21,7 +21,7 @@ def _begin(
     return attempt, give_up
 
 
-async def test_it_is_begun_over_a_connection_that_rests_alone(endpoint: HttpEndpoint, hook: Webhook) -> None:
+async def test_a_push_begins_over_a_resting_connection_alone(endpoint: HttpEndpoint, hook: Webhook) -> None:
     push_request = http_push(hook.url())
     assert endpoint.begin(push_request, lambda _: None) is None
     assert hook.received == []
@@ -36,7 +36,7 @@ async def test_it_is_begun_over_a_connection_that_rests_alone(endpoint: HttpEndp
     assert len({received.line + str(received.headers) for received in hook.received}) == 1
 
 
-async def test_what_may_be_asked_for_a_password_is_not_begun(endpoint: HttpEndpoint, hook: Webhook) -> None:
+async def test_a_url_with_a_password_is_declined(endpoint: HttpEndpoint, hook: Webhook) -> None:
     push_request = http_push(hook.url().replace("//", "//user:secret@"))
     await endpoint.push(push_request)
     assert endpoint.begin(push_request, lambda _: None) is None
@@ -60,7 +60,7 @@ async def test_a_connection_that_was_closed_is_repeated_on_another(
     assert [received.connection for received in hook.received] == [1, 1, 2]
 
 
-async def test_it_fails_when_its_time_is_over(endpoint: HttpEndpoint, hook: Webhook) -> None:
+async def test_a_push_fails_at_its_time_out(endpoint: HttpEndpoint, hook: Webhook) -> None:
     push_request = http_push(hook.url())
     await endpoint.push(push_request)
     hook.script = hang
@@ -69,7 +69,7 @@ async def test_it_fails_when_its_time_is_over(endpoint: HttpEndpoint, hook: Webh
     assert attempt.result().result is AttemptResult.FAILED
 
 
-async def test_what_was_given_up_is_not_answered(endpoint: HttpEndpoint, hook: Webhook) -> None:
+async def test_a_push_given_up_has_no_answer(endpoint: HttpEndpoint, hook: Webhook) -> None:
     push_request = http_push(hook.url())
     await endpoint.push(push_request)
     hook.script = hang

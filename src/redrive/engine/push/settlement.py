@@ -266,8 +266,7 @@ class JointSettlements:
     """Successes of one backlog that are settled together: those that occur while the ones before are being settled.
 
     They share a call of the store and a commit with each other, and with the next claim: alone, these cost a quarter of a
-    push. Nobody waits for company: what is not being waited for is settled in the turn of the event loop in which it
-    occurs. A failure is settled by itself, since what it leads to may take its time.
+    push. Nobody waits for company. A failure is settled by itself, since what it leads to may take its time.
     """
 
     def __init__(self, parts: PushParts, begun: Callable[[], None]) -> None:
@@ -327,12 +326,9 @@ class JointSettlements:
         group.waiting.append(take)
 
     def stop(self) -> list["asyncio.Task[None]"]:
-        """Settle nothing more: leases run out. The cancelled tasks."""
+        """Settle nothing more: leases run out. The tasks that are to be cancelled."""
         self._group = None
-        tasks = list(self.tasks)
-        for task in tasks:
-            task.cancel()
-        return tasks
+        return list(self.tasks)
 
     def _begin(self) -> None:
         """Settle those that have gathered."""
