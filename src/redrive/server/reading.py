@@ -189,7 +189,8 @@ class RequestReader:
         if (length := headers.get("content-length")) is not None:
             if len(length) > _LENGTH_DIGITS_MAX:
                 raise RefusedRequestError(400, "The Content-Length has too many digits")
-            self._allow_body(int(length))
+            if (size := int(length)) > self._body_bytes_max:
+                self._allow_body(size)
         self.wants_continue = "expect" in headers and self._expects_continue()
         if self._parser.should_upgrade():
             self._check_upgrade()

@@ -15,7 +15,6 @@ from redrive.aws.gateway.recognise import Recognised, action, recognise, service
 from redrive.aws.gateway.unoffered import refusal
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.service import Facades
-from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.content import is_folded, unfold
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.profiles import profile_of, profiles
@@ -69,39 +68,43 @@ class Gateway:
             _identify(request.record, recognised, request_id)
         if recognised is None or recognised.codec is None:
             return refusal(request, request_id, self._facades) or unrecognised(request_id)
-        service = Service.load(recognised.service)
+        service, codec = Service.load(recognised.service), recognised.codec
         try:
-            return await self._carry_out(request, recognised, service, recognised.codec, request_id)
+            caller = self._caller(request, recognised, service) or await self._authentication.caller(
+                request, service.profile.endpoint_prefix
+            )
+            call = self._call(request, caller, service, request_id)
+            name = action(request) if recognised.operation is None else recognised.operation
+            return await carried_out(call, service, name, codec, self._facades)
         except AwsError as error:
             if request.record is not None:
                 request.record.error = error.code
             if service.profile.bad_requests_alone and not _speaks_query(request) and not error.namespace:
                 error.status = HTTPStatus.BAD_REQUEST if error.sender else error.status
-            return recognised.codec.render_error(service, error, request_id)
+            return codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours: clients repeat what they can read
             logger.exception(
                 "%s %s failed, request id %s", service.profile.name, recognised.operation, request_id
             )
             if request.record is not None:
                 request.record.error = "InternalFailure"
-            return recognised.codec.render_error(service, common("InternalFailure", _FAILED), request_id)
+            return codec.render_error(service, common("InternalFailure", _FAILED), request_id)
 
-    async def _carry_out(
-        self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
-    ) -> Response:
-        now = self._runtime.clock.now()
+    def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller | None:
+        """The caller, where nobody has to be waited for to tell it."""
         if recognised.operation in service.profile.unsigned and _follows_link(request):
-            caller = _NOBODY
-        else:
-            caller = await self._authentication.caller(request, service.profile.endpoint_prefix)
+            return _NOBODY
+        return self._authentication.known(request)
+
+    def _call(self, request: Request, caller: Caller, service: Service, request_id: str) -> Call:
+        """The call of a known caller, whose body is unfolded."""
         if request.record is not None:
             request.record.account = caller.principal.account
         if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
             unfold(request, service.profile)
-        base_url = self._public_url or f"{request.scheme}://{request.host}"
-        call = Call(request, caller.principal, caller.region, now, request_id, base_url)
-        name = action(request) if recognised.operation is None else recognised.operation
-        return await carried_out(call, service, name, codec, self._facades)
+        base_url = self._public_url or f"{request.scheme}://{request.headers.get('host', '')}"
+        now = self._runtime.clock.now()
+        return Call(request, caller.principal, caller.region, now, request_id, base_url)
 
 
 def _follows_link(request: Request) -> bool:

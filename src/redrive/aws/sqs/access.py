@@ -35,6 +35,16 @@ class QueueAccess:
         self._queues = queues
         self.urls = urls
 
+    def known(self, call: Call, url: str) -> Queue | None:
+        """The queue of a URL, as nearly every call finds it: remembered, and open to its caller; None: ask `at`.
+
+        For actions that a policy could give to another account.
+        """
+        queue = self._queues.known(self.urls.read(call, url))
+        if queue is None or not call.is_open(queue.name.account, queue.attributes.get("Policy")):
+            return None
+        return queue
+
     def at(self, call: Call, url: str, action: str) -> Awaitable[Queue]:
         """The queue of a URL; no coroutine of its own, as every call of a queue's asks.
 

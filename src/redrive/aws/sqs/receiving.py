@@ -89,7 +89,8 @@ class Receiving:
         self._showing = Showing(engine, presenters)
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         attributes = _system_attribute_names(
             _attribute_names(params, "AttributeNames") if "AttributeNames" in params else (),

@@ -48,7 +48,8 @@ class Sending:
         self._quotas = quotas
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
         if KEY in queue.attributes and not self._has_sent(call, queue):
@@ -59,7 +60,8 @@ class Sending:
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
-        queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []

@@ -35,7 +35,8 @@ class SettlingOperations:
         self._quotas = quotas
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = self._handles.read(params["ReceiptHandle"], queue)
         (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
@@ -44,7 +45,8 @@ class SettlingOperations:
 
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
-        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         failures: list[Structure] = []
         read = self._read_all(queue, entries, failures)
@@ -52,7 +54,8 @@ class SettlingOperations:
         return _answer(read, settled, _check_deleted, failures)
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         handle = self._handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
         (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
@@ -61,7 +64,8 @@ class SettlingOperations:
 
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
-        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
+        url = params["QueueUrl"]
+        queue = self._access.known(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         failures: list[Structure] = []
 
         def change(entry: Entry, handle: Handle) -> tuple[int, int, int]:

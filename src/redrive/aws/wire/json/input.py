@@ -16,6 +16,8 @@ from redrive.aws.wire.shapes import Shape, Value
 Reader: TypeAlias = Callable[[Value], Value]
 
 _LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
+#: The values of these types are taken as JSON has them: nearly all there are, for which a reader would be called.
+_AS_THEY_ARE: Final[dict[str, type]] = {"string": str, "character": str, "boolean": bool}
 _FLOAT_WORDS: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -29,18 +31,22 @@ def reader(shape: Shape) -> Reader:
 
 
 def _structure(shape: Shape) -> Reader:
-    members: dict[str, tuple[str, Reader]] | None = None
+    members: dict[str, tuple[str, type | None, Reader]] | None = None
 
     def read(value: Value) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
+            members = {
+                m.json_name: (m.name, _AS_THEY_ARE.get(m.shape.type), reader(m.shape))
+                for m in shape.members.values()
+            }
         if type(value) is not dict:
             raise _mismatch(value, "Expected null")
         parsed = {}
         for name, item in value.items():
             if item is not None and (member := members.get(name)) is not None:
-                parsed[member[0]] = member[1](item)
+                member_name, as_it_is, read_item = member
+                parsed[member_name] = item if type(item) is as_it_is else read_item(item)
         return parsed
 
     return read
