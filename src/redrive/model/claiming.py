@@ -7,7 +7,7 @@ decides for itself, for speed, is held against this by a test.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from redrive.model.delivery import DeadLetterReason, Delivery, Limits, LinePosition, Outcome
 
@@ -83,12 +83,15 @@ def stamp(delivery: Delivery, request: ClaimTerms) -> None:
     delivery.available_at = request.now + request.lease_ms
 
 
-class ClaimShare:
+TermsT_co = TypeVar("TermsT_co", bound=ClaimTerms, covariant=True)
+
+
+class ClaimShare(Generic[TermsT_co]):
     """One request, and the deliveries that it has got so far."""
 
     __slots__ = ("claimed", "request")
 
-    def __init__(self, request: ClaimTerms) -> None:
+    def __init__(self, request: TermsT_co) -> None:
         self.request = request
         self.claimed = Claimed([])
 
@@ -153,7 +156,7 @@ class ClaimPlan:
         """The deliveries that leave the queue."""
         return self.dead + self.gone
 
-    def take(self, delivery: Delivery, share: ClaimShare, now: int) -> bool:
+    def take(self, delivery: Delivery, share: ClaimShare[ClaimTerms], now: int) -> bool:
         """Put one due delivery where its retention and its count of attempts say; whether it is claimed."""
         outcome = offer(delivery, share.request.limits, now)
         if outcome is not _RETRY:
@@ -164,7 +167,7 @@ class ClaimPlan:
         self.claimed.append(delivery)
         return True
 
-    def end(self, delivery: Delivery, share: ClaimShare, now: int) -> bool:
+    def end(self, delivery: Delivery, share: ClaimShare[ClaimTerms], now: int) -> bool:
         """Let a delivery leave that is not offered any more; whether it does."""
         outcome = offer(delivery, share.request.limits, now)
         if outcome is _RETRY:
@@ -172,7 +175,7 @@ class ClaimPlan:
         self._let_go(delivery, share, outcome)
         return True
 
-    def _let_go(self, delivery: Delivery, share: ClaimShare, outcome: Outcome) -> None:
+    def _let_go(self, delivery: Delivery, share: ClaimShare[ClaimTerms], outcome: Outcome) -> None:
         if outcome is Outcome.DEAD_LETTERED:
             self.dead.append(delivery)
             share.claimed.dead_lettered += 1
@@ -185,7 +188,7 @@ class ClaimPlan:
 
 
 def plan_ordered(
-    shares: Sequence[ClaimShare], line: Sequence[Placed], followers: Followers, now: int
+    shares: Sequence[ClaimShare[ClaimTerms]], line: Sequence[Placed], followers: Followers, now: int
 ) -> ClaimPlan:
     """Give out an ordered queue: as many of a group as possible, and never one group to two.
 
@@ -208,7 +211,7 @@ def plan_ordered(
 
 
 def plan_fair(
-    shares: Sequence[ClaimShare], line: Sequence[Placed], followers: Followers, now: int
+    shares: Sequence[ClaimShare[ClaimTerms]], line: Sequence[Placed], followers: Followers, now: int
 ) -> ClaimPlan:
     """Give out a queue without order: one of each group in turn, for a follower stands at the line's end.
 
@@ -231,7 +234,7 @@ def plan_fair(
     return plan
 
 
-def plan_endings(share: ClaimShare, line: Sequence[Placed], now: int) -> ClaimPlan:
+def plan_endings(share: ClaimShare[ClaimTerms], line: Sequence[Placed], now: int) -> ClaimPlan:
     """Give out nothing: deliveries that are not offered any more leave."""
     plan = ClaimPlan()
     for delivery, turn in line:
@@ -240,7 +243,7 @@ def plan_endings(share: ClaimShare, line: Sequence[Placed], now: int) -> ClaimPl
     return plan
 
 
-def _with_room(shares: Sequence[ClaimShare]) -> Iterator[ClaimShare]:
+def _with_room(shares: Sequence[ClaimShare[ClaimTerms]]) -> Iterator[ClaimShare[ClaimTerms]]:
     return (share for share in shares if share.room)
 
 

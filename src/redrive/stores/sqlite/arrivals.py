@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 import orjson
@@ -21,7 +22,7 @@ from redrive.model.entering import as_copy, enter
 from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.transaction import Transaction
 
-_ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
+_ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ?"
 _LAST_AFTER = (
     "SELECT max(seq) FROM (SELECT seq FROM deliveries WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?)"
 )
@@ -29,7 +30,12 @@ _DELAY = (
     "UPDATE deliveries SET available_at = enqueued_at + ?"
     " WHERE queue_id = ? AND seq > ? AND seq <= ? AND attempts = 0 AND token IS NULL"
 )
-_REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
+# Returns nothing where the key is remembered still: for a message that is no repetition, one statement does.
+_REMEMBER = (
+    "INSERT INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?1,?2,?3,?4,?5)"
+    " ON CONFLICT (queue_id, key) DO UPDATE SET message_id = ?3, seq = ?4, until = ?5 WHERE until <= ?6"
+    " RETURNING 1"
+)
 
 
 def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
@@ -37,20 +43,17 @@ def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> 
     cursor, next_seq = transaction.cursor, transaction.next_seq
     answers: list[Enqueued] = []
     for new_delivery in new_deliveries:
-        key = new_delivery.deduplication_key
-        if key is not None:
-            original = _original(cursor, new_delivery)
-            if original:
+        seq = next_seq()
+        if new_delivery.deduplication_key is not None:
+            original = _original(cursor, new_delivery, seq)
+            if original is not None:
                 answers.append(original)
                 continue
-        seq = next_seq()
         if new_delivery.group_id is None and new_delivery.note is None:
             transaction.insert_at_end(new_delivery, seq)
         else:  # at once: the next arrival may be of the same group; a dead letter says why it is one
-            cursor.execute(rows.INSERT, (*new_delivery.row(seq), _place_of(cursor, new_delivery)))
-        if key is not None:
-            until = new_delivery.deduplicate_until
-            cursor.execute(_REMEMBER, (new_delivery.queue_id, key, new_delivery.message_id, seq, until))
+            delayed = new_delivery.available_at > new_delivery.enqueued_at
+            cursor.execute(rows.INSERT, (*new_delivery.row(seq), delayed and not new_delivery.ordered))
         if new_delivery.note is not None and new_delivery.origin is not None:
             rows.write_note(cursor, new_delivery.origin, new_delivery.message_id, new_delivery.note)
         answers.append(Enqueued(new_delivery.message_id, seq, repeated=False))
@@ -62,14 +65,12 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
     cursor = transaction.cursor
     answers: list[Enqueued] = []
     for publication in publications:
-        original = rows.one(cursor, _ORIGINAL, (publication.topic_id, publication.key, publication.now))
-        if original is not None:
-            answers.append(Enqueued(original[0], original[1], repeated=True))
-            continue
         seq = transaction.next_seq()
-        cursor.execute(
-            _REMEMBER, (publication.topic_id, publication.key, publication.message_id, seq, publication.until)
-        )
+        this = publication.topic_id, publication.key, publication.message_id, seq, publication.until
+        original = _remembered(cursor, this, publication.now)
+        if original is not None:
+            answers.append(original)
+            continue
         enqueue(transaction, publication.opened(seq))
         answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
@@ -84,18 +85,18 @@ def delay(queue_id: int, delay_ms: int, after_seq: int, limit: int, transaction:
     return last
 
 
-def _place_of(cursor: apsw.Cursor, new_delivery: NewDelivery) -> int:
-    delayed = new_delivery.available_at > new_delivery.enqueued_at
-    return rows.free_place(
-        cursor, new_delivery.queue_id, new_delivery.group_id, delayed=delayed, ordered=new_delivery.ordered
-    )
+def _original(cursor: apsw.Cursor, new_delivery: NewDelivery, seq: int) -> Enqueued | None:
+    nd = new_delivery
+    this = nd.queue_id, nd.deduplication_key, nd.message_id, seq, nd.deduplicate_until
+    return _remembered(cursor, this, nd.enqueued_at)
 
 
-def _original(cursor: apsw.Cursor, new_delivery: NewDelivery) -> Enqueued | None:
-    row = rows.one(
-        cursor, _ORIGINAL, (new_delivery.queue_id, new_delivery.deduplication_key, new_delivery.enqueued_at)
-    )
-    return Enqueued(row[0], row[1], repeated=True) if row else None
+def _remembered(cursor: apsw.Cursor, this: tuple[Any, ...], now: int) -> Enqueued | None:
+    """The message that is remembered by a key; None: this one is, from now on."""
+    if rows.one(cursor, _REMEMBER, (*this, now)):
+        return None
+    message_id, seq = rows.one(cursor, _ORIGINAL, this[:2])
+    return Enqueued(message_id, seq, repeated=True)
 
 
 def send_on(
@@ -113,7 +114,7 @@ def send_on(
     entered = enter(
         delivery, outcome, target.queue_id, seq, now, ordered=ordered, as_new=as_new, failure=failure
     )
-    rows.insert(transaction.cursor, entered, ordered=ordered)
+    rows.insert(transaction.cursor, entered)
 
 
 def copy(
@@ -123,7 +124,7 @@ def copy(
     if target.copies is not None:
         seq = transaction.next_seq()
         row_of_copy = as_copy(delivery, target.copies.queue_id, seq, now, target.copies.delay_ms, end)
-        rows.insert(transaction.cursor, row_of_copy, ordered=False)
+        rows.insert(transaction.cursor, row_of_copy)
 
 
 # Dead letters go on to another queue: back as new messages, or aside as they are.
@@ -159,7 +160,7 @@ def move(transaction: Transaction, request: MoveRequest) -> Moved:
             target = request.target(delivery.origin)
             rows.remove(cursor, delivery.queue_id, delivery.seq, turn, delivery.group_id)
             entered = request.moved(delivery, transaction.next_seq(), next(ids))
-            rows.insert(cursor, entered, ordered=target.ordered)
+            rows.insert(cursor, entered)
             per_queue[target.queue_id] += 1
             became[delivery.seq] = MovedTo(target.queue_id, entered.seq, entered.message_id)
     return Moved(per_queue, left=True, became=became)

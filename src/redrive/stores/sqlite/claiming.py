@@ -75,9 +75,13 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
         repeated = _repeat(transaction, request)
         if repeated:
             return Claimed(repeated)
+    elif not request.ordered and request.rate_max is None and request.lease_ms:
+        share = _joint_order(transaction, request)
+        if share is not None:
+            return share.claimed
     limit = request.limit
     if request.rate_max is None:
-        claimed = _fill(transaction, request)
+        claimed = _fill(transaction, (ClaimShare(request),))
     else:
         claimed = _fill_at_pace(transaction, request, request.rate_max)
     if request.attempt_id and claimed.deliveries:
@@ -95,25 +99,60 @@ def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)
-    claimed = _fill(transaction, request)
+    claimed = _fill(transaction, (ClaimShare(request),))
     if claimed.deliveries:
         next_us = pace.after(len(claimed.deliveries), request.now)
         transaction.cursor.execute(_KEEP_PACE, (request.queue_id, next_us))
     return claimed
 
 
-def _fill(transaction: Transaction, request: ClaimRequest) -> Claimed:
-    """Pass along the line until the order is filled, or there is no more to be had."""
-    share, room = ClaimShare(request), request.limit
+def _joint_order(transaction: Transaction, request: ClaimRequest) -> ClaimShare[ClaimRequest] | None:
+    """Leave an order to the end of its transaction; what it gets is in the answer then, which nobody reads before.
+
+    None: others of the queue wait with other terms, since it was changed a moment ago.
+    """
+    shares = transaction.orders.setdefault(request.queue_id, [])
+    if shares:
+        first = shares[0].request
+        if (first.limits, first.dead_letters_to) != (request.limits, request.dead_letters_to):
+            return None
+    share = ClaimShare(request)
+    shares.append(share)
+    return share
+
+
+def fill_orders(transaction: Transaction) -> None:
+    """Fill the claims that were left to the end: those of one queue together, at the moment of the latest."""
+    if not transaction.orders:
+        return
+    orders, transaction.orders = transaction.orders, {}
+    for queue_id, shares in orders.items():
+        now = max([share.request.now for share in shares])
+        for share in shares:
+            share.request.now = now
+        _fill(transaction, shares)
+        for share in shares:
+            if share.claimed.next_at is None and share.wants_next_at:
+                share.claimed.next_at = rows.next_at(transaction.cursor, queue_id)
+
+
+def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) -> Claimed:
+    """Pass along the line until the orders are filled, or there is no more to be had; what the first of them got."""
+    request = shares[0].request
     give_out = plan_ordered if request.ordered else plan_fair
+    room = sum([share.room for share in shares])
     while room and (line := _line(transaction, request, room)[:room]):
         followers, all_followers = _followers(transaction.cursor, request, line, room)
-        plan = give_out((share,), line, followers, request.now)
+        plan = give_out(shares, line, followers, request.now)
         _apply(transaction, request, plan)
         if all_followers and not (plan.dead or plan.gone):
             break
-        room = share.room if share.claimed.removed < REMOVALS_MAX else 0
-    return share.claimed
+        ended = sum([share.claimed.removed for share in shares])
+        room = sum([share.room for share in shares]) if ended < REMOVALS_MAX else 0
+    for share in shares:
+        if share.claimed.deliveries:
+            transaction.lapses.claimed(request.queue_id, request.now + share.request.lease_ms)
+    return shares[0].claimed
 
 
 def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
@@ -154,6 +193,8 @@ def _followers(
     followers: Followers = {}
     if not request.ordered and len(line) >= room:
         return followers, True  # the line alone is enough
+    if room == 1:
+        return followers, False  # the head of the first group is all that there is room for
     names = [head.group_id for head, turn in line if turn == _HEAD and head.group_id is not None]
     if not names:
         return followers, True
@@ -179,7 +220,6 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
             cursor.execute(update, _STAMPED(plan.claimed[0]))
         else:
             cursor.executemany(update, map(_STAMPED, plan.claimed))
-        transaction.lapses.claimed(queue_id, request.now + request.lease_ms)
     if plan.dead or plan.gone:
         cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])
     if plan.handed_on or plan.left:

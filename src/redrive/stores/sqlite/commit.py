@@ -26,6 +26,7 @@ import apsw
 
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.sqlite.claiming import fill_orders
 from redrive.stores.sqlite.deferral import Deferral
 from redrive.stores.sqlite.room import NO_ROOM, DiskReserve
 from redrive.stores.sqlite.transaction import Transaction
@@ -177,16 +178,18 @@ class GroupCommit:
     def _run_each(self, calls: list[_WriteCall]) -> list[tuple[_WriteCall, Any]]:
         transaction = self._transaction
         results: list[tuple[_WriteCall, Any]] = []
-        for call in calls:
-            try:
-                results.append((call, call.run(transaction)))
-            except RedriveError as answer:
-                results.append((call, answer))
-            except apsw.Error:
-                raise
-            except Exception:
-                logger.exception("store.call_failed alone=%s", len(calls) == 1)
-                raise apsw.AbortError("a call of this group failed") from None
+        try:
+            for call in calls:
+                try:
+                    results.append((call, call.run(transaction)))
+                except RedriveError as answer:
+                    results.append((call, answer))
+            fill_orders(transaction)
+        except apsw.Error:
+            raise
+        except Exception:
+            logger.exception("store.call_failed alone=%s", len(calls) == 1)
+            raise apsw.AbortError("a call of this group failed") from None
         transaction.finish()
         return results
 

@@ -1,6 +1,6 @@
 """The deliveries' table: its columns in the order of `Delivery`, and how a turn is given, passed and taken along.
 
-A group's turn is kept by three rules: a newcomer takes it when nobody of the group has it (`free_place`), a claimed
+A group's turn is kept by three rules: a newcomer takes it when nobody of the group has it (`INSERT`), a claimed
 delivery of a fair queue hands it on (`hand_on_turn`), and whoever leaves with it passes it to the oldest behind
 (`remove`).
 """
@@ -18,7 +18,14 @@ COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
     " deduplication_id, origin, headers, body, failure"
 )
-INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+# A newcomer stands in the line by itself where it is of no group, or comes by its own time (?16) before others of its
+# group; else it takes its group's turn, or waits behind whoever has that.
+_TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ?1 AND group_id = ?10 AND place = 2"
+_PLACE = f"CASE WHEN ?10 IS NULL OR ?16 THEN 1 WHEN EXISTS ({_TURN_TAKEN}) THEN 0 ELSE 2 END"
+INSERT = (
+    f"INSERT INTO deliveries ({COLUMNS}, place)"
+    f" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,{_PLACE})"
+)
 SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
 # The line is what a claim looks at: what waits for one, and what one had, whose claim ran out or was given back.
@@ -27,7 +34,6 @@ CLAIMED = "token IS NOT NULL AND place > 0"
 _FIRST = "SELECT available_at FROM deliveries WHERE queue_id = ?1 AND {} ORDER BY available_at LIMIT 1"
 _NEXT_AT = f"SELECT ({_FIRST.format(WAITING)}), ({_FIRST.format(CLAIMED)})"
 
-_TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ? AND group_id = ? AND place = 2"
 _NEXT_BEHIND = (
     "(SELECT seq FROM deliveries WHERE queue_id = ?1 AND group_id = ?2 AND place = 0 ORDER BY seq LIMIT 1)"
 )
@@ -60,10 +66,9 @@ def placed(row: tuple[Any, ...]) -> Placed:
     return Delivery(*row[:-1]), row[-1]
 
 
-def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
+def insert(cursor: apsw.Cursor, delivery: Delivery) -> None:
     """Put a delivery that came from another queue into its new one."""
     d = delivery
-    turn = free_place(cursor, d.queue_id, d.group_id, delayed=False, ordered=ordered)
     cursor.execute(
         INSERT,
         (
@@ -82,22 +87,9 @@ def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
             d.headers,
             d.body,
             d.failure,
-            turn,
+            False,
         ),
     )
-
-
-def free_place(
-    cursor: apsw.Cursor, queue_id: int, group_id: str | None, *, delayed: bool, ordered: bool
-) -> int:
-    """The position of a new delivery.
-
-    A delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
-    """
-    if group_id is None or (delayed and not ordered):
-        return LinePosition.READY
-    taken = one(cursor, _TURN_TAKEN, (queue_id, group_id))
-    return LinePosition.BEHIND if taken else LinePosition.HEAD
 
 
 def hand_on_turn(cursor: apsw.Cursor, queue_id: int, group_id: str, now: int) -> None:

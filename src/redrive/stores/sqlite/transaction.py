@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import apsw
 
-from redrive.engine.ports import NewDelivery
+from redrive.engine.ports import ClaimRequest, NewDelivery
+from redrive.model.claiming import ClaimShare
 from redrive.model.delivery import LinePosition
 
 # Numbers are handed out from memory; their reserved end is on disk, so they grow over restarts though every message
@@ -94,9 +95,10 @@ class Transaction:
         cursor: Runs statements in it.
         next_seq: Gives the next place of arrival.
         lapses: Which queues' claims may have run out.
+        orders: Claims that are filled at its end, by their queue: one look at its line for all of them.
     """
 
-    __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq")
+    __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq", "orders")
 
     def __init__(self, cursor: apsw.Cursor, numbers: IdSequences) -> None:
         self.cursor = cursor
@@ -104,6 +106,7 @@ class Transaction:
         self.lapses = Lapses()
         self._numbers = numbers
         self._rows: list[tuple[Any, ...]] = []
+        self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
     def insert_at_end(self, new_delivery: NewDelivery, seq: int) -> None:
         """Take a row along that stands in the line by itself, being of no group.
@@ -121,6 +124,7 @@ class Transaction:
     def undo(self) -> None:
         """Forget what was remembered of it outside the database."""
         self._rows = []
+        self.orders = {}
         self._numbers.undo()
         self.lapses.forget()
 
