@@ -13,7 +13,6 @@ from redrive.model.http import PHRASES, Response
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LARGE_BYTES: Final = 16 * 1024
 _BODILESS: Final = frozenset({204, 304})
-_LINE: Final = "%s: %s\r\n".__mod__  # of a name and a value
 
 
 def error_response(status: int, message: str, **members: str) -> Response:
@@ -102,7 +101,9 @@ def _set_cookies(cookies: Sequence[str]) -> bytes:
 
 
 def _lines(headers: Collection[tuple[str, str]]) -> bytes:
-    text = "".join(map(_LINE, headers))
+    text = ""
+    for name, value in headers:
+        text += f"{name}: {value}\r\n"  # of the one header of most answers; a `map` takes half as long again
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("A response header holds a line break")
     return text.encode("latin-1")

@@ -33,6 +33,7 @@ BATCH_BYTES_MAX = 1_048_576
 _TRACE = "AWSTraceHeader"
 _TRACE_HTTP_HEADER = "x-amzn-trace-id"
 
+_MEMBERS_MIN = 2  # of a batch's entry: its id and its body
 _HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 
 
@@ -67,7 +68,8 @@ class Sending:
         accepted: list[tuple[Entry, Message]] = []
         failures: list[Structure] = []
         for entry in entries:
-            _check_batch_ids(queue, entry)
+            if queue.ordered or len(entry) > _MEMBERS_MIN:
+                _check_batch_ids(queue, entry)
             try:
                 if KEY in queue.attributes and not self._has_sent(call, queue):
                     await self._admit(call, queue)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from redrive.aws.wire.shapes import SCALARS, Member, Shape, Structure, Value
 from redrive.aws.wire.violations import Violation, ViolationKind, phrase
@@ -61,7 +61,10 @@ class FlattenedSpelling:
 
 
 _VIOLATIONS_MAX: Final = 1_000  # of a request: a text about a million of them has 100 MB
-Checker = Callable[[Value, str, list[Violation]], None]
+#: The path to a value: a text, or the path to what it stands in with the step from there, or with what spells the step.
+#: It is spelled where something is wrong alone: for ten good messages that took a quarter of the time of all checks.
+_Path: TypeAlias = str | tuple[Any, ...]
+Checker = Callable[[Value, _Path, list[Violation]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Checks:
         needed = {name for name, _ in required}
         inner: dict[str, tuple[str, Checker]] | None = None
 
-        def check(value: Value, path: str, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
             nonlocal inner
             if inner is None:  # compiled at first use: a shape may contain itself
                 inner = self._inner(shape)
@@ -120,14 +123,14 @@ class Checks:
             if not value.keys() >= needed:
                 missing = [step for name, step in required if name not in value]
                 collected.extend(
-                    Violation(_join(path, step), ViolationKind.REQUIRED, None, None) for step in missing
+                    Violation(_text((path, step)), ViolationKind.REQUIRED, None, None) for step in missing
                 )
             if inner.keys().isdisjoint(value):
                 return
             for name, (step, inspect) in inner.items():
                 item = value.get(name)
                 if item is not None:
-                    inspect(item, _join(path, step), collected)
+                    inspect(item, (path, step), collected)
 
         return check
 
@@ -144,8 +147,10 @@ class Checks:
         if not rules:
             return contents
 
-        def check(value: Value, path: str, collected: list[Violation]) -> None:
-            collected.extend(Violation(path, r.kind, value, r.bound) for r in rules if not r.holds(value))
+        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
+            collected.extend(
+                Violation(_text(path), r.kind, value, r.bound) for r in rules if not r.holds(value)
+            )
             if contents is not None:
                 contents(value, path, collected)
 
@@ -158,9 +163,9 @@ class Checks:
         if inspect is None:
             return None
 
-        def check(value: Value, path: str, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
             for index, element in enumerate(value, 1):
-                inspect(element, f"{path}.{step(index)}", collected)
+                inspect(element, (path, step, index), collected)
                 if len(collected) >= _VIOLATIONS_MAX:
                     return
 
@@ -175,9 +180,9 @@ class Checks:
         if inspect is None:
             return keys
 
-        def check(value: Value, path: str, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
             for index, (key, item) in enumerate(value.items(), 1):
-                inspect(item, f"{path}.{step(key, index)}", collected)
+                inspect(item, (path, step, key, index), collected)
                 if len(collected) >= _VIOLATIONS_MAX:
                     return
 
@@ -193,9 +198,9 @@ class Checks:
         if within.names_null:
             phrases += (ViolationKind.REQUIRED.value,)
 
-        def check(value: Value, path: str, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
             if not all(rule.holds(item) for item in of(value) for rule in rules):
-                collected.append(Violation(path, kind, value, phrases))
+                collected.append(Violation(_text(path), kind, value, phrases))
 
         return check
 
@@ -204,15 +209,19 @@ class Checks:
         return [rule for rule in rules if rule.kind in self._kinds]
 
 
-def _join(path: str, step: str) -> str:
-    return f"{path}.{step}" if path else step
+def _text(path: _Path) -> str:
+    steps: list[str] = []
+    while not isinstance(path, str):
+        path, step, *place = path
+        steps.append(step(*place) if place else step)
+    return ".".join([path, *reversed(steps)] if path else reversed(steps))
 
 
 def _both(first: Checker | None, second: Checker | None) -> Checker | None:
     if first is None or second is None:
         return first or second
 
-    def check(value: Value, path: str, collected: list[Violation]) -> None:
+    def check(value: Value, path: _Path, collected: list[Violation]) -> None:
         first(value, path, collected)
         second(value, path, collected)
 
