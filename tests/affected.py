@@ -51,7 +51,7 @@ _ASKING: Final = re.compile(
 )
 # What they name they import for whoever asks, or before anybody does; a server is all that they need.
 _LOADERS: Final = frozenset(
-    {"redrive.composition.console", "redrive.composition.deferred", "tests.services.server"}
+    {"redrive.composition.console", "redrive.composition.extensions", "tests.services.server"}
 )
 _SERVER: Final = "redrive.app"
 _COMMANDS: Final = "redrive.cli"  # each is imported by its own name

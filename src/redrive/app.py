@@ -35,10 +35,9 @@ from redrive.composition import (
     sqs,
 )
 from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
-from redrive.composition.deferred import deferred
 from redrive.composition.event_grid import DeferredEventGrid
 from redrive.composition.extension import Extension, Presenter
-from redrive.composition.extensions import Extensions
+from redrive.composition.extensions import Extensions, deferred
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.composition.store import kind_of, open_store, root_key, sealed_by

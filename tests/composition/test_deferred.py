@@ -12,8 +12,8 @@ import pytest
 from redrive.access.principals import account_root
 from redrive.app import Server, assembled
 from redrive.aws.cloudwatch.alarms.records import ALARMS
-from redrive.composition.deferred import DeferredServices
 from redrive.composition.extension import Extension
+from redrive.composition.extensions import DeferredServices
 from redrive.engine.ports import Put
 from redrive.settings import Settings
 from tests.console.services import archive

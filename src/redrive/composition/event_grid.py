@@ -13,8 +13,8 @@ from typing_extensions import override
 from redrive.azure.eventgrid import names
 from redrive.azure.recognise import BODY_BYTES_MAX, is_for_azure
 from redrive.composition.core import Core
-from redrive.composition.deferred import Deferred
 from redrive.composition.extension import DeliveryParts, Extension, Interface
+from redrive.composition.extensions import Deferred
 from redrive.engine.ports import FollowUp, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted, Listener
 from redrive.model.attempt import Attempt

@@ -30,8 +30,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.on_use import EndpointOnUse
-from redrive.endpoints.sms.gateway import MEMORY, read_gateway
-from redrive.endpoints.sms.outbox import Outbox, Text
+from redrive.endpoints.sms.gateway import MEMORY, Outbox, Text, read_gateway
 from redrive.engine.ports import Endpoint
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName

@@ -7,7 +7,7 @@ from redrive.console.health import answer_of
 from redrive.console.hour import Hour
 from redrive.model.metric import Series
 from redrive.model.topic import Subscription
-from redrive.telemetry.answers import SPANS_MS
+from redrive.telemetry.accumulators import SPANS_MS
 
 _SPANS: Final = len(SPANS_MS) + 1
 _SECOND_MS: Final = 1000

@@ -9,8 +9,7 @@ from redrive.console.time_chart import TimeChart, time_chart
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.telemetry.accumulators import OTHER, WEB, Labels, topic_series
-from redrive.telemetry.answers import Answer
+from redrive.telemetry.accumulators import OTHER, WEB, Answer, Labels, topic_series
 
 
 class Health(NamedTuple):

@@ -40,12 +40,13 @@ from redrive.model.topic import Subscription, Topic
 from redrive.telemetry.accumulators import (
     OTHER,
     WEB,
+    Answer,
+    Answers,
     Labels,
     MetricAccumulator,
     QueueAccumulators,
     TopicAccumulators,
 )
-from redrive.telemetry.answers import Answer, Answers
 from redrive.telemetry.traffic import Arrivals, Loss, Losses, TrafficByPlace
 
 logger = logging.getLogger(__name__)

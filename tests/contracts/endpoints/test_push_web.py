@@ -10,7 +10,7 @@ import pytest
 
 from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.push.endpoint import PushEndpoint
-from redrive.endpoints.push.login import AccessTokens
+from redrive.endpoints.push.web import AccessTokens
 from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.push import (
     DEAD,

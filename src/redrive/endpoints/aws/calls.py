@@ -1,11 +1,16 @@
-"""Calls to Amazon's services, or to servers that stand in for them: where they are, who signs, what comes back."""
+"""Calls to Amazon's services, or to servers that stand in for them: where they are, who signs, and what answers mean.
+
+A service says what is wrong by the name of an error; the status is its class. Who we are may be mended by whoever runs
+this server, so that is tried again; what we may not do, and what is not there, is the subscriber's and is not.
+"""
 
 import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import botocore.session
@@ -16,12 +21,112 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import read_url
-from redrive.endpoints.aws import verdicts as aws_verdicts
-from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.http import HttpEndpoint
 from redrive.endpoints.http_push import WebhookAnswer
-from redrive.endpoints.verdicts import INVALID, Verdict
+from redrive.endpoints.verdicts import (
+    ACCEPTED,
+    DISABLED,
+    IN_TROUBLE,
+    INVALID,
+    MISSING,
+    NOT_ALLOWED,
+    NOT_AUTHENTICATED,
+    THROTTLED,
+    TOO_LARGE,
+    Meaning,
+    Verdict,
+)
 from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult, Reason
+
+REQUEST_ID: Final = "request_id"  # the identifier of an attempt that a service's id of the request is
+# In JSON each may take two characters, and both go with their names into the 1,024 of an attempt.
+_CODE_CHARS_MAX: Final = 60
+_MESSAGE_CHARS_MAX: Final = 400
+
+_SWITCHED_OFF: Final = Meaning(AttemptResult.REFUSED, Reason.DISABLED)  # by the owner of the key
+
+_BY_CODE: Final = {
+    "ExpiredToken": NOT_AUTHENTICATED,
+    "ExpiredTokenException": NOT_AUTHENTICATED,
+    "IncompleteSignature": NOT_AUTHENTICATED,
+    "IncompleteSignatureException": NOT_AUTHENTICATED,
+    "InvalidClientTokenId": NOT_AUTHENTICATED,
+    "InvalidSignatureException": NOT_AUTHENTICATED,
+    "MissingAuthenticationToken": NOT_AUTHENTICATED,
+    "MissingAuthenticationTokenException": NOT_AUTHENTICATED,
+    "RequestExpired": NOT_AUTHENTICATED,
+    "SignatureDoesNotMatch": NOT_AUTHENTICATED,
+    "UnrecognizedClientException": NOT_AUTHENTICATED,
+    "AccessDenied": NOT_ALLOWED,
+    "AccessDeniedException": NOT_ALLOWED,
+    "InvalidKMSResourceException": NOT_ALLOWED,
+    "KMSAccessDeniedException": NOT_ALLOWED,
+    "KMSDisabledException": _SWITCHED_OFF,
+    "KMSInvalidStateException": _SWITCHED_OFF,
+    "KMSNotFoundException": MISSING,
+    "ResourceNotFoundException": MISSING,
+    "RequestTooLargeException": TOO_LARGE,
+    "ResourceConflictException": DISABLED,  # the function is being made or changed
+    "SnapStartNotReadyException": DISABLED,
+    "EC2ThrottledException": THROTTLED,
+    "LimitExceededException": THROTTLED,
+    "RequestLimitExceeded": THROTTLED,
+    "SlowDown": THROTTLED,
+    "Throttling": THROTTLED,
+    "ThrottlingException": THROTTLED,
+    "TooManyRequestsException": THROTTLED,
+}
+_BY_STATUS: Final[Mapping[int, Meaning]] = {
+    HTTPStatus.UNAUTHORIZED: NOT_AUTHENTICATED,
+    HTTPStatus.FORBIDDEN: NOT_ALLOWED,
+    HTTPStatus.NOT_FOUND: MISSING,
+    HTTPStatus.REQUEST_TIMEOUT: IN_TROUBLE,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_LARGE,
+}
+
+
+class AwsAnswer(NamedTuple):
+    """A service's answer."""
+
+    status: int
+    text: str  # Its body
+    code: str = ""  # The name of its error; empty if it has none
+    message: str = ""  # Error message
+    request_id: str = ""  # Its name for the request; empty if it has none
+    function_error: str = ""  # Error kind of a function that failed; empty otherwise
+
+
+def of_answer(answer: AwsAnswer) -> Verdict:
+    """The verdict on an answer; an error's name and text are the service's."""
+    identifiers = ((REQUEST_ID, answer.request_id),) if answer.request_id else ()
+    if answer.status // 100 == HTTPStatus.OK // 100:
+        return ACCEPTED.verdict(answer.status, identifiers=identifiers)
+    return of_error(answer.status, answer.code, answer.message)
+
+
+def of_error(status: int, code: str, message: str) -> Verdict:
+    """The verdict on an error, by its name or else by its status."""
+    text = error_text(code, message) if code else message
+    meaning = _BY_CODE.get(code)
+    return verdicts.of_status(status, text, _BY_STATUS) if meaning is None else meaning.verdict(status, text)
+
+
+def error_text(code: str, message: str) -> str:
+    """An error in the form that delivery logs have it in: JSON, whole whatever it says."""
+    text = "".join(each if each.isprintable() else " " for each in message[:_MESSAGE_CHARS_MAX])
+    return orjson.dumps({"ErrorCode": code[:_CODE_CHARS_MAX], "ErrorMessage": text}).decode()
+
+
+def denied(message: str) -> Verdict:
+    """We cannot say who we are."""
+    return NOT_AUTHENTICATED.verdict(response=message)
+
+
+def unplaced(arn: str) -> Verdict:
+    """The settings do not say which server has it."""
+    return MISSING.verdict(response=f"The settings name no server that has {arn}")
+
 
 # Credentials for calls to AWS: botocore's usual chain, asked without blocking the loop.
 
@@ -153,7 +258,7 @@ class AwsClient:
         """The place of a resource, or the meaning of its having none."""
         value = self._where(arn)
         if value is None:
-            return aws_verdicts.unplaced(arn)
+            return unplaced(arn)
         try:
             return read_place(arn, value)
         except ValueError as error:
@@ -170,12 +275,12 @@ class AwsClient:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 keys = address.keys or await self._credentials.current()
                 if keys is None and address.itself:
-                    return aws_verdicts.denied("No credentials were found to sign with")
+                    return denied("No credentials were found to sign with")
                 answer = await self._http.ask(_signed(address, push_request, keys))
         except TimeoutError as error:
             return verdicts.of_failure(error)
         except CredentialsUnavailable as error:
-            return aws_verdicts.denied(str(error))
+            return denied(str(error))
         return answer if isinstance(answer, Verdict) else _read(answer)
 
 

@@ -9,9 +9,7 @@ from typing import Any, Final
 import orjson
 from typing_extensions import override
 
-from redrive.endpoints.aws import verdicts as aws_verdicts
-from redrive.endpoints.aws.calls import AwsClient, ResourceAddress
-from redrive.endpoints.aws.verdicts import AwsAnswer
+from redrive.endpoints.aws.calls import AwsAnswer, AwsClient, ResourceAddress, error_text, of_answer, of_error
 from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult, Reason
@@ -117,14 +115,14 @@ def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _of_answer(answer: AwsAnswer) -> Verdict:
-    return _of_error(answer.status, answer.code, answer.message) or aws_verdicts.of_answer(answer)
+    return _of_error(answer.status, answer.code, answer.message) or of_answer(answer)
 
 
 def _of_error(status: int, code: str, message: str) -> Verdict | None:
     """The one error that means more here than elsewhere: a stream that is filled too fast says it is unavailable."""
     if code != _BUSY:
         return None
-    return THROTTLED.verdict(status, aws_verdicts.error_text(code, message))
+    return THROTTLED.verdict(status, error_text(code, message))
 
 
 def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
@@ -149,7 +147,7 @@ def _of_entry(entry: dict[str, Any], whole: Verdict) -> Verdict:
         return whole
     message = str(entry.get("ErrorMessage") or "")
     # An entry has no status. All that are documented are of the service: ServiceUnavailableException, InternalFailure.
-    return _of_error(503, code, message) or aws_verdicts.of_error(500, code, message)
+    return _of_error(503, code, message) or of_error(500, code, message)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

@@ -8,9 +8,7 @@ from urllib.parse import quote
 
 from typing_extensions import override
 
-from redrive.endpoints.aws import verdicts as aws_verdicts
-from redrive.endpoints.aws.calls import AwsClient, ResourceAddress
-from redrive.endpoints.aws.verdicts import AwsAnswer
+from redrive.endpoints.aws.calls import AwsAnswer, AwsClient, ResourceAddress, of_answer
 from redrive.endpoints.verdicts import THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
@@ -58,7 +56,7 @@ class FunctionEndpoint(TimedEndpoint):
             return answer
         if answer.function_error:
             logger.warning("function.failed function=%s: %s", push_request.endpoint, answer.text[:200])
-        return _busy(answer) or aws_verdicts.of_answer(answer)
+        return _busy(answer) or of_answer(answer)
 
     async def _invoke(
         self, address: ResourceAddress, url: str, push_request: PushRequest, kind: str

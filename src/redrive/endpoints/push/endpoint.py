@@ -11,9 +11,7 @@ from typing_extensions import override
 
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import verdicts
-from redrive.endpoints.push.adm import Adm
-from redrive.endpoints.push.fcm import Fcm
-from redrive.endpoints.push.login import AccessTokens, LoginRefused
+from redrive.endpoints.push.web import AccessTokens, Adm, Fcm, LoginRefused
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 

@@ -12,8 +12,7 @@ from zlib import crc32
 
 from typing_extensions import override
 
-from redrive.endpoints.sms import verdicts as sms_verdicts
-from redrive.endpoints.sms.connection import SmsConnection
+from redrive.endpoints.sms.connection import SmsConnection, of_all, of_failure, of_status, too_long
 from redrive.endpoints.sms.gateway import MessageCentre
 from redrive.endpoints.sms.pdu import Address, Delivered, Submission, read_answer
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
@@ -101,7 +100,7 @@ class SmsEndpoint(TimedEndpoint):
         try:
             text = parts_of(push_request.body.decode())
             if len(text.parts) > PARTS_MAX:
-                return sms_verdicts.too_long(len(text.parts), PARTS_MAX)
+                return too_long(len(text.parts), PARTS_MAX)
             submissions = self._submissions(push_request, text)
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 connection = await self._connected()
@@ -109,7 +108,7 @@ class SmsEndpoint(TimedEndpoint):
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and (bound := self._open_one()):
                 bound.probe()  # it may be dead without anybody knowing
-            return sms_verdicts.of_failure(error)
+            return of_failure(error)
 
     async def _hand_in(
         self, connection: SmsConnection, push_request: PushRequest, submissions: Sequence[bytes]
@@ -119,7 +118,7 @@ class SmsEndpoint(TimedEndpoint):
         async def hand_in(number: int, body: bytes) -> Verdict:
             if number not in taken:
                 answer = await connection.submit(body)
-                verdict = sms_verdicts.of_status(answer.status, read_answer(answer.body))
+                verdict = of_status(answer.status, read_answer(answer.body))
                 if verdict.result is not AttemptResult.DELIVERED:
                     return verdict
                 taken[number] = verdict
@@ -127,12 +126,10 @@ class SmsEndpoint(TimedEndpoint):
 
         tries = (hand_in(number, body) for number, body in enumerate(submissions))
         answers = await asyncio.gather(*tries, return_exceptions=True)
-        verdicts = [
-            sms_verdicts.of_failure(each) if isinstance(each, BaseException) else each for each in answers
-        ]
+        verdicts = [of_failure(each) if isinstance(each, BaseException) else each for each in answers]
         if len(taken) == len(submissions):
             self._unfinished.pop(_key(push_request), None)
-        return sms_verdicts.of_all(verdicts)
+        return of_all(verdicts)
 
     def _taken(self, push_request: PushRequest) -> dict[int, Verdict]:
         """The parts of a text that the centre has already; remembered of the last thousand that were left halfway."""

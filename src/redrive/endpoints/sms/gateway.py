@@ -1,15 +1,19 @@
-"""The message centre that text messages are submitted to: the `sms_gateway` setting, parsed."""
+"""The message centre that text messages are submitted to: the `sms_gateway` setting, parsed; or memory, for tests."""
 
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from typing_extensions import override
 
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+
 _PORTS: Final = {"smpp": 2775, "smpps": 3550}  # as IANA has them, smpp and ssmpp
 _CONCATENATIONS: Final = ("udh", "sar")
 WINDOW_MAX: Final = 1000
-#: In place of a URL: texts are kept in memory (`redrive.endpoints.sms.outbox`).
+#: In place of a URL: texts are kept in memory (`redrive.endpoints.sms.gateway`).
 MEMORY: Final = "memory"
 
 
@@ -89,3 +93,45 @@ def _ascii(name: str, text: str) -> str:
     if not (text.isascii() and text.isprintable()) and text:
         raise ValueError(f"has a {name} that is not ASCII")
     return text
+
+
+TEXTS_MAX: Final = 10_000  # the oldest go first
+
+
+class Text(NamedTuple):
+    """A text message."""
+
+    account: str  # The sender's
+    region: str  # The sender's
+    number: str  # The telephone's
+    message_id: str  # As `Publish` answered it
+    message: str  # The text
+
+
+class Outbox:
+    """`redrive.engine.ports.Endpoint`: takes what an `SmsEndpoint` takes, and keeps it until a reset or its end."""
+
+    def __init__(self) -> None:
+        self.texts: deque[Text] = deque(maxlen=TEXTS_MAX)
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Keep it."""
+        headers = push_request.headers
+        message_id = headers["Message-ID"].partition(".")[0]
+        text = push_request.body.decode()
+        self.texts.append(
+            Text(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
+        )
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory", 0)
+
+    def of(self, account: str, region: str, number: str | None) -> list[Text]:
+        """The texts of a sender, the oldest first, to one number or to all."""
+        sent = [text for text in self.texts if (text.account, text.region) == (account, region)]
+        return [text for text in sent if number in (None, text.number)]
+
+    async def clear(self) -> None:
+        """Forget all of them."""
+        self.texts.clear()
+
+    async def close(self) -> None:
+        """Nothing is held."""

@@ -302,8 +302,8 @@ class HttpAuthorizers:
         event = _event(exchange, authorizer["AuthorizerPayloadFormatVersion"], identity)
         read = _simple_verdict if authorizer.get("EnableSimpleResponses") else policy_verdict
         # A simple answer is about the route that was asked for; a policy says itself what it is about.
-        cache_key = [exchange.route, *identity] if identity and read is _simple_verdict else identity
-        verdict = await self._functions.verdict(exchange, function, cache_key, event, read)
+        told_apart = [exchange.route, *identity] if identity and read is _simple_verdict else identity
+        verdict = await self._functions.verdict(exchange, function, told_apart, event, read)
         by_policy = {"principalId": verdict.principal} if verdict.policy else {}
         exchange.authorizer = {**verdict.context, **by_policy}
         exchange.authorizer_kind = "lambda"

@@ -1,4 +1,4 @@
-"""Authorizers of REST APIs: the identity of a caller, the events of functions, and the context of requests.
+"""Authorizers of REST APIs: what identifies a caller, what their functions are told, and what is handed on.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
 """
@@ -106,7 +106,7 @@ class RestAuthorizers:
     """Asks the authorizers of methods whether a request may pass."""
 
     def __init__(self, functions: AuthorizerFunctions, clock: Clock) -> None:
-        """`clock` measures how long functions take."""
+        """Ask functions by this; by this clock it is told how long that took."""
         self._functions = functions
         self._clock = clock
 
@@ -121,8 +121,8 @@ class RestAuthorizers:
             raise misconfigured("The method's authorizer is not there")
         began = self._clock.now()
         verdict = await self.verdict(exchange, authorizer)
-        context = {"principalId": verdict.principal, **verdict.context}
-        exchange.authorizer = {**context, "integrationLatency": self._clock.now() - began}
+        handed_on = {"principalId": verdict.principal, **verdict.context}
+        exchange.authorizer = {**handed_on, "integrationLatency": self._clock.now() - began}
         exchange.usage_key = verdict.usage_key
         decision = decide(exchange, verdict)
         if not decision.allowed:

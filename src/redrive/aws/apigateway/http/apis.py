@@ -175,33 +175,31 @@ class HttpApiOperations:
     # ---- deployments -----------------------------------------------------------------------------------------
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
-        deployment_id, name = new_id(self._rng), params.get("StageName")
+        made_id, name = new_id(self._rng), params.get("StageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await self._apis.api_in(draft, call, params["ApiId"])
             tree = {section: part for section, part in api.tree.items() if section != STAGES}
             deployment = ApiDeployment(
-                deployment_id, call.now, params.get("Description") or "", dict(api.settings), tree
+                made_id, call.now, params.get("Description") or "", dict(api.settings), tree
             )
-            draft.put(
-                DEPLOYMENT, deployment_key(call.account, call.region, api.id, deployment_id), deployment
-            )
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
             if name:
                 stages = dict(api.tree.get(STAGES) or {})
                 if name not in stages:
                     raise not_found("Invalid stage identifier specified")
-                stages[name] = {**stages[name], "DeploymentId": deployment_id, "LastUpdatedDate": call.now}
+                stages[name] = {**stages[name], "DeploymentId": made_id, "LastUpdatedDate": call.now}
                 draft.put(HTTP_API, api.key, replace(api, tree={**api.tree, STAGES: stages}))
             return deployment
 
-        return _deployment(await self._engine.resources.write(decide))
+        return _shown_deployment(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        return _deployment(await self._apis.deployment(call, params["ApiId"], params["DeploymentId"]))
+        return _shown_deployment(await self._apis.deployment(call, params["ApiId"], params["DeploymentId"]))
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
         deployments = await self._apis.deployments(call, params["ApiId"])
-        return HTTP_PAGES.of("GetDeployments", params, deployments, _deployment)
+        return HTTP_PAGES.of("GetDeployments", params, deployments, _shown_deployment)
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         await self._apis.remove_deployment(call, params["ApiId"], params["DeploymentId"])
@@ -265,7 +263,7 @@ def as_structure(call: Call, api: HttpApi) -> Structure:
     }
 
 
-def _deployment(deployment: ApiDeployment) -> Structure:
+def _shown_deployment(deployment: ApiDeployment) -> Structure:
     return {
         "DeploymentId": deployment.id,
         "CreatedDate": deployment.created_at,

@@ -28,7 +28,7 @@ _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(slots=True)
 class ApiAnswer:
-    """An answer of an integration, or to a caller."""
+    """An answer, of what is behind a method or for a caller."""
 
     status: int
     body: bytes = b""
@@ -148,11 +148,11 @@ class OutgoingCalls:
         Raises:
             Refusal: `INTEGRATION_FAILURE`: the endpoint does not answer.
         """
-        answer = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
-        if isinstance(answer, str):
-            raise Refusal("INTEGRATION_FAILURE", reason=answer)
-        status = answer.status if answer.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
-        return ApiAnswer(status, answer.body, dict(answer.headers))
+        fetched_answer = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
+        if isinstance(fetched_answer, str):
+            raise Refusal("INTEGRATION_FAILURE", reason=fetched_answer)
+        status = fetched_answer.status if fetched_answer.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
+        return ApiAnswer(status, fetched_answer.body, dict(fetched_answer.headers))
 
 
 def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:

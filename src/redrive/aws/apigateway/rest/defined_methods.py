@@ -1,4 +1,4 @@
-"""Methods of definitions: the operations of OpenAPI as methods with their integrations."""
+"""Methods of definitions: what a path's operation of OpenAPI says of a method, and what is behind it."""
 
 import re
 from collections.abc import Iterator, Mapping

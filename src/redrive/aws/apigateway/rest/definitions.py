@@ -168,8 +168,8 @@ def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], rng: rand
         "type": kind,
         "authorizerResultTtlInSeconds": None if ttl is None else int(ttl),
     }
-    authorizer_id = known or new_id(rng)
-    return {**tree, AUTHORIZERS: {**authorizers, authorizer_id: authorizer_of(params, authorizer_id, tree)}}
+    made_id = known or new_id(rng)
+    return {**tree, AUTHORIZERS: {**authorizers, made_id: authorizer_of(params, made_id, tree)}}
 
 
 def _models(schemas: Mapping[str, Any], rng: random.Random, api_id: str) -> dict[str, Any]:

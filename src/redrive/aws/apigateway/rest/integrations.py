@@ -123,7 +123,7 @@ _TRACED: Final = frozenset({"AWS", "AWS_PROXY", "HTTP"})
 
 
 class Integrations:
-    """Calls the integrations of methods."""
+    """Calls what is behind methods."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class Integrations:
 
 
 def _note_request(exchange: Exchange, headers: Mapping[str, str], body: bytes) -> None:
-    """Log the request to the integration as API Gateway does, if the method is invoked for a test."""
+    """Note the request to what is behind the method, in the words of API Gateway's log, where somebody tests it."""
     if exchange.trail is not None:
         exchange.trail += [
             ("Endpoint request headers", dict(headers)),

@@ -35,7 +35,7 @@ _STATUSES: Final = range(200, 600)
 
 @dataclass(slots=True)
 class Mapped:
-    """A request to an integration."""
+    """A request to what is behind a method."""
 
     headers: dict[str, str]  # Names as they are written
     query: dict[str, str]  # By name

@@ -36,13 +36,13 @@ class ResourceOperations:
         self._apis = apis
 
     async def create_resource(self, call: Call, params: Structure) -> Structure:
-        resource_id = new_id(self._rng)
+        made_id = new_id(self._rng)
 
         def change(tree: Tree) -> Tree:
-            return with_resource(tree, resource_id, params["parentId"], params["pathPart"])
+            return with_resource(tree, made_id, params["parentId"], params["pathPart"])
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return as_structure(tree[RESOURCES][resource_id])
+        return as_structure(tree[RESOURCES][made_id])
 
     async def get_resources(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
@@ -96,7 +96,7 @@ class ResourceOperations:
         return {}
 
 
-def with_resource(tree: Tree, resource_id: str, parent_id: str, part: str) -> Tree:
+def with_resource(tree: Tree, made_id: str, parent_id: str, part: str) -> Tree:
     """The tree with a resource more.
 
     Raises:
@@ -107,8 +107,8 @@ def with_resource(tree: Tree, resource_id: str, parent_id: str, part: str) -> Tr
     if len(known) >= RESOURCES_MAX:
         raise error("LimitExceededException", f"An API has at most {RESOURCES_MAX} resources")
     path = _checked_path(known.values(), parent, part)
-    resource = {"id": resource_id, "parentId": parent_id, "pathPart": part, "path": path}
-    return {**tree, RESOURCES: {**known, resource_id: resource}}
+    resource = {"id": made_id, "parentId": parent_id, "pathPart": part, "path": path}
+    return {**tree, RESOURCES: {**known, made_id: resource}}
 
 
 def _checked_path(known: Iterable[Mapping[str, Any]], parent: Mapping[str, Any], part: str) -> str:

@@ -123,21 +123,21 @@ class PartOperations:
         return await self._create(MODEL, call, {**params, "modelName": name}, model)
 
     async def create_request_validator(self, call: Call, params: Structure) -> Structure:
-        part_id = new_id(self._rng)
+        made_id = new_id(self._rng)
         validator = {
-            "id": part_id,
+            "id": made_id,
             "name": params.get("name"),
             "validateRequestBody": bool(params.get("validateRequestBody")),
             "validateRequestParameters": bool(params.get("validateRequestParameters")),
         }
-        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": part_id}, validator)
+        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
 
     async def create_authorizer(self, call: Call, params: Structure) -> Structure:
-        part_id = new_id(self._rng)
-        identified_params = {**params, "authorizerId": part_id}
+        made_id = new_id(self._rng)
+        identified_params = {**params, "authorizerId": made_id}
 
         def change(tree: Tree) -> Tree:
-            return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, part_id, tree))
+            return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, made_id, tree))
 
         with absent_as(conflict(_MODIFIED)):
             tree = await self._apis.edit_tree(call, params["restApiId"], change)
@@ -169,18 +169,18 @@ class PartOperations:
             return with_value(tree, [GATEWAY_RESPONSES, kind], settings)
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return _gateway_response(tree, kind)
+        return _shown_response(tree, kind)
 
     async def get_gateway_response(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
-        return _gateway_response(api.tree, _known(params["responseType"]))
+        return _shown_response(api.tree, _known(params["responseType"]))
 
     async def get_gateway_responses(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponses.html: all there are."""
         api = await self._apis.api(call, params["restApiId"])
         responses = sorted(RESPONSES)
         return PAGES.of(
-            "GetGatewayResponses", params, responses, lambda kind: _gateway_response(api.tree, kind)
+            "GetGatewayResponses", params, responses, lambda kind: _shown_response(api.tree, kind)
         )
 
     async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
@@ -193,7 +193,7 @@ class PartOperations:
             return with_value(tree, [GATEWAY_RESPONSES, kind], after)
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return _gateway_response(tree, kind)
+        return _shown_response(tree, kind)
 
     async def delete_gateway_response(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteGatewayResponse.html; the default stands again."""
@@ -225,7 +225,7 @@ def _known(kind: str) -> str:
     return kind
 
 
-def _gateway_response(tree: Tree, kind: str) -> Structure:
+def _shown_response(tree: Tree, kind: str) -> Structure:
     own = value_at(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
     of_class = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))

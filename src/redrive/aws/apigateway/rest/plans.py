@@ -113,14 +113,14 @@ class UsagePlanOperations:
             draft.put(USAGE_PLAN, at, replace(plan, keys=(*plan.keys, key_id)))
             return key
 
-        return _plan_key(await self._engine.resources.write(decide))
+        return _shown_key(await self._engine.resources.write(decide))
 
     async def get_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         plan = await self._plan(call, params)
         key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["keyId"]))
         if key is None or key.id not in plan.keys:
             raise not_found("Invalid Usage Plan Key specified")
-        return _plan_key(key)
+        return _shown_key(key)
 
     async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
         at = api_key(call.account, call.region, params["usagePlanId"])
@@ -135,7 +135,7 @@ class UsagePlanOperations:
         items = [
             key for key in keys if key is not None and str(key.settings.get("name", "")).startswith(beginning)
         ]
-        return PAGES.of("GetUsagePlanKeys", params, items, _plan_key)
+        return PAGES.of("GetUsagePlanKeys", params, items, _shown_key)
 
     async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         at = api_key(call.account, call.region, params["usagePlanId"])
@@ -267,5 +267,5 @@ def as_structure(plan: UsagePlan) -> Structure:
     return {"id": plan.id, **plan.settings, "tags": dict(plan.tags) or None}
 
 
-def _plan_key(key: ApiKey) -> Structure:
+def _shown_key(key: ApiKey) -> Structure:
     return {"id": key.id, "type": "API_KEY", "value": key.value, "name": key.settings.get("name")}

@@ -41,19 +41,17 @@ class DeploymentOperations:
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
-        deployment_id = new_id(self._rng)
+        made_id = new_id(self._rng)
         name = params.get("stageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await self._apis.api_in(draft, call, params["restApiId"])
             if params.get("canarySettings"):
                 raise _no_canary(api, name)
-            deployment = deployment_of(api, deployment_id, call.now, params.get("description") or "")
-            draft.put(
-                DEPLOYMENT, deployment_key(call.account, call.region, api.id, deployment_id), deployment
-            )
+            deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
             if name:
-                changed = replace(api, tree=_with_stage(api, deployment_id, params, call.now))
+                changed = replace(api, tree=_with_stage(api, made_id, params, call.now))
                 draft.put(REST_API, changed.key, changed)
             return deployment
 
@@ -110,7 +108,7 @@ def _no_canary(api: RestApi, stage: str | None) -> AwsError:
     return unoffered("canary releases")
 
 
-def deployment_of(api: RestApi, deployment_id: str, now: int, description: str) -> ApiDeployment:
+def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> ApiDeployment:
     """A deployment of an API as it is.
 
     Raises:
@@ -126,7 +124,7 @@ def deployment_of(api: RestApi, deployment_id: str, now: int, description: str) 
     if any(INTEGRATION not in method for method in methods):
         raise bad_request("No integration defined for method")
     tree = {name: part for name, part in api.tree.items() if name != STAGES}
-    return ApiDeployment(deployment_id, now, description, dict(api.settings), tree)
+    return ApiDeployment(made_id, now, description, dict(api.settings), tree)
 
 
 def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
@@ -138,7 +136,7 @@ def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -
             stage["variables"] = {**(before.get("variables") or {}), **params["variables"]}
         return with_value(api.tree, [STAGES, name], stage)
     stage_params = {**params, "deploymentId": deployment_id, "description": params.get("stageDescription")}
-    return with_value(api.tree, [STAGES, name], new_stage(stage_params, now))
+    return with_value(api.tree, [STAGES, name], made_stage(stage_params, now))
 
 
 def as_structure(deployment: ApiDeployment) -> Structure:
@@ -205,7 +203,7 @@ class StageOperations:
         self._apis = apis
 
     async def create_stage(self, call: Call, params: Structure) -> Structure:
-        stage = new_stage(params, call.now)
+        stage = made_stage(params, call.now)
 
         def change(tree: Tree) -> Tree:
             if value_at(tree, STAGE.path(params)) is not None:
@@ -273,7 +271,7 @@ class StageOperations:
         return STAGE.as_structure(STAGE.part_in(api.tree, params))
 
 
-def new_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
+def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
     """A stage as its API keeps it.
 
     Raises:
