@@ -1,7 +1,9 @@
 """Event Grid's pages, without a browser."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from redrive.azure.arm.event_sources import new_topic
 from redrive.azure.arm.subscribers import Subscribers
@@ -13,7 +15,7 @@ from redrive.model.circuit import USUAL as PROBATION
 from redrive.model.outage import FAILURES
 from redrive.model.topic import Subscription
 from tests.console.test_schedules import text
-from tests.console.world import ROOT, Visitor, visiting
+from tests.console.world import BUSY, ROOT, Visitor, visiting
 
 GROUP = ArmId("00000000-0000-0000-0000-000000000000", "rg", "Microsoft.EventGrid")
 TOPIC = GROUP._replace(parts=("topics", "Orders"))
@@ -97,6 +99,36 @@ async def test_a_container_elsewhere_is_named_with_its_command() -> None:
         await subscribed(visitor)
         page = text(await visitor.get(PAGE))
         assert "az storage blob list --account-name letters --container-name dead" in page
+
+
+async def test_the_workbench_names_the_blobs_that_dead_letters_are_copied_to(tmp_path: Path) -> None:
+    hour = tmp_path / "letters/dead/BILLING/2026/1/2/9"
+    hour.mkdir(parents=True)
+    (hour / "a.json").write_text("[]")
+    async with visiting(blob_store=str(tmp_path)) as visitor:
+        made = await subscribed(visitor)
+        assert made.dead_letter is not None
+        page = await visitor.get(f"{ROOM}/dead-letters/{quote(made.dead_letter.name)}")
+        assert "Copied to letters/dead/BILLING five minutes after the last attempt" in text(page)
+        assert "BILLING/2026/1/2/9/a.json 2 B" in text(page)
+        assert b'data-copy="BILLING/2026/1/2/9/a.json"' in page.body
+        engine = visitor.server.core.engine
+        queue = await engine.resources.queues.get(made.dead_letter)
+        assert queue is not None
+        now = engine.clock.now()
+        letter = NewDelivery(queue.id, bytes(16), "{}", b"", now, now, origin=made.queue_id)
+        await engine.parts.store.enqueue([replace(letter, note=BUSY)])
+        (one,) = await engine.operations.dead_letters(queue, 0, 10)
+        link = f"{ROOM}/dead-letters/{quote(queue.name.name)}/{one.delivery.seq}"
+        assert "Copied to letters/dead/BILLING" in text(await visitor.get(link))
+
+
+async def test_the_workbench_names_a_container_elsewhere_with_its_command() -> None:
+    async with visiting(blob_store="s3://bucket/letters") as visitor:
+        made = await subscribed(visitor)
+        assert made.dead_letter is not None
+        page = text(await visitor.get(f"{ROOM}/dead-letters/{quote(made.dead_letter.name)}"))
+        assert "az storage blob list --account-name letters --container-name dead --prefix BILLING/" in page
 
 
 async def test_filters_and_headers_are_escaped_and_hidden_values_stay_hidden() -> None:

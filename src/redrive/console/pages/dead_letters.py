@@ -11,6 +11,7 @@ from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.console.arrivals import last_days
 from redrive.console.commands import aws_command
+from redrive.console.letter_blobs import copies_of
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
@@ -94,6 +95,7 @@ async def workbench(visit: Visit) -> Page:
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrive_tasks(queue.name)
     known = sum(group.number for group in groups)
+    sources = await operations.sources(queue)
     values = {
         "queue": queue,
         "is_aside": queue.name.name == SET_ASIDE,
@@ -113,7 +115,8 @@ async def workbench(visit: Visit) -> Page:
         else max(0, counts.available - known),
         "cause": chosen,
         "cause_id": "" if chosen is None else cause_id(chosen.cause),
-        "sources": [source_text(source) for source in await operations.sources(queue)],
+        "sources": [source_text(source) for source in sources],
+        "copies": await copies_of(visit, sources),
         "task": next((task for task in tasks if task.state.active), None),
         "oldest": min((letter.delivery.sent_at for letter in letters[: len(ends)]), default=0),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,

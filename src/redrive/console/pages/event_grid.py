@@ -1,6 +1,5 @@
 """Event Grid: topics, domains and namespaces with their event subscriptions, in Azure's words."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,11 +8,11 @@ import orjson
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery_settings, topic_settings
-from redrive.azure.wire.arm_id import ArmId
 from redrive.console.health import answer_series, health
 from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
+from redrive.console.letter_blobs import BLOBS_MAX, folder_of, newest_in
 from redrive.console.pages.messages import owed_first
 from redrive.console.schedule_chart import drawn
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit
@@ -24,7 +23,6 @@ from redrive.model.topic import Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
 TOPICS_MAX: Final = 200  # of all dialects: Event Grid's among them are listed
-BLOBS_MAX: Final = 20
 _KINDS: Final = {
     "topics": "topic",
     "domains": "domain",
@@ -36,7 +34,6 @@ _SEGMENTS: Final = {"": "All", "topics": "Topics", "domains": "Domains", "namesp
 _CREATE: Final = (
     "az eventgrid event-subscription create --name billing --source-resource-id TOPIC --endpoint https://…"
 )
-_PART: Final = re.compile(r"(?!\.{1,2}$)[\w.$ -]+", re.ASCII)
 
 
 async def listed(visit: Visit) -> Page:
@@ -156,7 +153,7 @@ async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
             for each in settings.attributes
         ],
         **(_drawn(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
-        **await _blobs(visit, subscription, settings),
+        **await _blobs(visit, subscription),
         "command": _command(settings),
         "back": visit.link("event-grid"),
     }
@@ -220,30 +217,14 @@ def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     }
 
 
-async def _blobs(visit: Visit, subscription: Subscription, settings: DeliverySettings) -> dict[str, Any]:
-    """The newest blobs of the container that dead letters are written to."""
-    blobs, account, container = None, "", ""
-    if settings.dead_letter_container is not None:
-        resource = ArmId.parse(settings.dead_letter_container)
-        if resource is not None:
-            account, container = resource.parts[1], resource.parts[-1]
-            folder = _folder(subscription, settings)
-            if all(_PART.fullmatch(part) for part in (account, container, *folder.split("/"))):
-                blobs = await visit.installation.containers.newest(account, container, folder, BLOBS_MAX)
+async def _blobs(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+    """The newest blobs of the container that dead letters are copied to."""
+    place = folder_of(subscription)
     return {
-        "blobs": blobs,
-        "storage_account": account,
-        "blob_container": container,
+        "blobs": None if place is None else await newest_in(visit, place),
+        "blob_folder": place,
         "most": BLOBS_MAX,
     }
-
-
-def _folder(subscription: Subscription, settings: DeliverySettings) -> str:
-    """The beginning of its blobs' names."""
-    resource = ArmId.parse(settings.id)
-    if names.is_namespace_topic(subscription.topic) and resource is not None:
-        return "/".join(resource.names)
-    return subscription.id.upper()
 
 
 def _without_secrets(destination: Mapping[str, Any]) -> Mapping[str, Any]:

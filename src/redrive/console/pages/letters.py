@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.console import json_text
+from redrive.console.letter_blobs import folder_of
 from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
 from redrive.engine.operations import DeadLetter
@@ -38,6 +39,7 @@ async def letter(visit: Visit) -> Page:
         "own_id": id_text(delivery.message_id),
         "origin": origin_text(dead.from_queue, dead.from_subscription),
         "azure_reason": azure_reason(dead),
+        "copy_in": folder_of(dead.from_subscription),
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
         "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],
