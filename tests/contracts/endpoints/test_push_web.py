@@ -183,7 +183,7 @@ class TestLogins:
                 await refusal.wait()
                 return refused
 
-            answer = await tokens.shown("login", web.urls["adm_oauth"], lambda: form, post)
+            answer = await tokens.token("login", web.urls["adm_oauth"], lambda: form, post)
             assert answer == accepted
 
         soon, late = asyncio.Event(), asyncio.Event()
