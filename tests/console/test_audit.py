@@ -1,8 +1,11 @@
 """Audit: what forms and control routes change is kept with who did it, and a gap in it shows."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
@@ -11,7 +14,7 @@ from redrive.model.log import LOG_GROUP, LogGroup
 from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, gaps
 from tests.console.services import Services, make_function
 from tests.console.test_schedules import ID, text
-from tests.console.world import ROOM, SCOPE, TRIED, URL, Visitor, World, make_world, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, TRIED, URL, Visitor, World, make_world, visiting
 
 AUDIT = f"{ROOM}/audit"
 
@@ -57,7 +60,7 @@ async def test_a_refused_wish_is_no_deed() -> None:
         await make_world(visitor)
         assert await control(visitor, "dead-letters-set-aside", {"queue": "absent", "ids": [1]}) == 400
         assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": ""})).status == 400
-        assert "Nobody has changed anything" in text(await visitor.get(AUDIT))
+        assert "No changes yet by the console" in text(await visitor.get(AUDIT))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,76 @@ async def test_a_switch_is_undone_from_its_row() -> None:
         page = (await visitor.get(AUDIT)).body.decode()
         assert f'action="{link}"' in page
         assert '<input type="hidden" name="do" value="disable">' in page
+
+
+async def undo_newest(visitor: Visitor) -> None:
+    """Send the form that the newest row with one offers, as its button does."""
+    page = (await visitor.get(AUDIT)).body.decode()
+    path, fields = re.findall(
+        r'<form method="post" action="([^"]+)">((?:<input type="hidden"[^>]+>)+)', page
+    )[0]
+    form = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', fields)}
+    assert (await visitor.post(path, form)).status == 303
+
+
+async def test_a_policy_is_put_back_from_its_row() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        subscription = replace(world.subscription, id=ID, endpoint="https://orders.example.com/")
+        await world.engine.resources.subscriptions.create(subscription)
+        form = TRIED | {"topic": "Rentals", "subscription": ID}
+        await visitor.post(f"{ROOM}/schedules", form)
+        assert b">Undo</button>" not in (await visitor.get(AUDIT)).body  # there was no policy
+        await visitor.post(f"{ROOM}/schedules", form | {"numRetries": "7"})
+        assert b"numRetries=7" in (await visitor.get(f"{ROOM}/topics/Rentals/{ID}?changed")).body
+        await undo_newest(visitor)
+        assert b"numRetries=10" in (await visitor.get(f"{ROOM}/topics/Rentals/{ID}?undone")).body
+
+
+@pytest.mark.parametrize(
+    ("do", "state"), [("disable", "Enabled"), ("rotate", "not rotated"), ("delete", "Disabled")]
+)
+async def test_an_encryption_key_is_put_back_from_its_row(do: str, state: str) -> None:
+    async with visiting() as visitor:
+        key = (await Services(visitor).call("kms", "CreateKey"))["KeyMetadata"]["KeyId"]
+        path = f"{ROOM}/kms/{key}"
+        if do == "delete":
+            await visitor.post(f"{path}/delete", {"typed": key, "days": "7"})
+        else:
+            await visitor.post(path, {"do": do})
+        assert state not in text(await visitor.get(f"{path}?{do}"))
+        await undo_newest(visitor)
+        assert state in text(await visitor.get(f"{path}?undone"))
+
+
+async def test_an_access_key_is_enabled_again_from_its_row_and_its_deletion_is_final() -> None:
+    async with visiting() as visitor:
+        keys = f"{ROOT}/settings/keys"
+        made = (await visitor.post(keys, {"account": SCOPE.account})).body.decode()
+        (key_id,) = re.findall(r"AWS_ACCESS_KEY_ID=(\w+)", made)
+        keyring = visitor.server.core.keyring
+        await visitor.post(f"{keys}/{key_id}", {"do": "disable"})
+        assert await keyring.find(key_id) is None
+        await undo_newest(visitor)
+        assert await keyring.find(key_id) is not None
+        await visitor.post(f"{keys}/{key_id}", {"do": "delete"})
+        await visitor.get(AUDIT)  # says what was just done, once
+        newest, *_ = re.findall(r"<tr data-row.*?</tr>", (await visitor.get(AUDIT)).body.decode(), re.DOTALL)
+        assert "is deleted" in newest
+        assert "<form" not in newest
+
+
+async def test_the_audit_is_exported_as_lines_and_as_a_table() -> None:
+    async with visiting() as visitor:
+        await deeds(visitor)
+        lines = (await visitor.get(f"{AUDIT}/download?format=jsonl")).body.splitlines()
+        answer = await visitor.get(f"{AUDIT}/download?format=csv&q=by:root")
+        assert "audit.csv" in answer.headers["Content-Disposition"]
+        (row,) = csv.DictReader(io.StringIO(answer.body.decode()))
+        assert (row["action"], row["on"], row["by"]) == ("set-aside", "orders-dead", "control")
+        assert row["at"].endswith("Z")
+        assert row["digest"] in {json.loads(line)["digest"] for line in lines}
+        assert (await visitor.get(f"{AUDIT}/download?format=xml")).status == 400
 
 
 async def test_a_policy_is_kept_as_it_was_and_as_it_is() -> None:

@@ -107,10 +107,11 @@ ROUTES: Final = (
     _get("/settings/keys", settings.keys),
     _post("/settings/keys", settings.make_key, "create-access-key"),
     _get("/settings/keys/{key}", settings.key_form),
+    # Undone from the audit alone: this form deletes keys too, and what a page offers to undo comes from a cookie.
     _post("/settings/keys/{key}", settings.change_key, "change-access-key"),
     _get("/schedules", schedules.lab),
     _list(f"{_P}/schedules", schedules.lab),
-    _post(f"{_P}/schedules", schedules.save, "change-policy"),
+    _turn(f"{_P}/schedules", schedules.save, "change-policy"),
     _list(_DEAD, dead_letters.listed),
     _list(f"{_DEAD}/{{queue}}", dead_letters.workbench),
     _get(f"{_DEAD}/{{queue}}/download", downloads.download),
@@ -183,7 +184,7 @@ ROUTES: Final = (
     _turn(f"{_P}/views", views.change, "change-views"),
     _list(f"{_P}/kms", kms.listed),
     _get(_KEY, kms.one),
-    _post(_KEY, kms.change, "change-key"),
+    _turn(_KEY, kms.change, "change-key"),
     _get(f"{_KEY}/delete", kms.delete_form),
     _post(f"{_KEY}/delete", kms.schedule_deletion, "delete-key"),
 )

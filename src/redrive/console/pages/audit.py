@@ -7,12 +7,15 @@ from typing import Any, Final
 import orjson
 
 from redrive.console.auditing import TERMS, Predicate, read_terms
+from redrive.console.pages.downloads import CSV, as_csv
 from redrive.console.visit import PAGE_ROWS, File, Page, Unusable, Visit, whole
+from redrive.console.words import moment
 from redrive.model.search import SearchInvalidError
 from redrive.telemetry.audit import KEPT_DAYS, AuditEntry, KeptEntry, gaps
 
 LOOKED_AT: Final = 1_000  # entries: one read
 DOWNLOADED_MAX: Final = 5_000
+_COLUMNS: Final = ("at", "who", "action", "on", "what", "by", "address", "before", "after", "digest")
 _REFUSED: Final = 422
 
 
@@ -34,7 +37,10 @@ async def listed(visit: Visit) -> Page:
         "gaps": len(missing),
         "kept_days": KEPT_DAYS,
         "form": visit.link("audit"),
-        "download": visit.link("audit", "download", q=text),
+        "downloads": [
+            (name, visit.link("audit", "download", q=text, format=kind))
+            for kind, name in (("jsonl", "JSON lines"), ("csv", "CSV"))
+        ],
         "first": visit.link("audit", q=text) if visit.parameter("before") else "",
         "next": "" if last is None else visit.link("audit", q=text, before="{}.{}".format(*last.position)),
     }
@@ -78,16 +84,22 @@ def _difference(entry: AuditEntry) -> list[str]:
 
 
 async def download(visit: Visit) -> File:
-    """The newest entries that a search is for, as lines of JSON, each as it is kept and with its digest.
+    """The newest entries that a search is for: lines of JSON, each as it is kept and with its digest; or a table.
 
     Raises:
-        Unusable: The search cannot be read.
+        Unusable: The search cannot be read, or there is no such format.
     """
+    kind = visit.parameter("format", "jsonl")
+    if kind not in ("jsonl", "csv"):
+        raise Unusable("There are two formats: jsonl and csv.")
     refusal, holds = _search(visit.parameter("q"), visit.now)
     if holds is None:
         raise Unusable(refusal)
     entries = await visit.installation.audit.entries(visit.scope, DOWNLOADED_MAX)
-    lines = [
-        orjson.dumps({**asdict(each.entry), "digest": each.digest}) for each in entries if holds(each.entry)
-    ]
-    return File("audit.jsonl", "application/x-ndjson", b"".join(line + b"\n" for line in lines))
+    rows = [{**asdict(each.entry), "digest": each.digest} for each in entries if holds(each.entry)]
+    if kind == "csv":
+        table = [{**row, "at": moment(row["at"])} for row in rows]
+        return File(
+            "audit.csv", CSV, as_csv(_COLUMNS, [{name: row[name] for name in _COLUMNS} for row in table])
+        )
+    return File("audit.jsonl", "application/x-ndjson", b"".join(orjson.dumps(row) + b"\n" for row in rows))

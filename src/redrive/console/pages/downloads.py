@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -14,6 +14,7 @@ from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
 from redrive.model.ids import id_text
 
+CSV: Final = "text/csv; charset=utf-8"
 LETTERS_MAX: Final = 5_000
 BYTES_MAX: Final = 32 * 1024 * 1024
 _SLICE: Final = 500  # read at once: other people's looks come between
@@ -77,10 +78,10 @@ def _as_lines(rows: Sequence[dict[str, Any]]) -> bytes:
     return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
-def _as_csv(rows: Sequence[dict[str, Any]]) -> bytes:
+def as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
     """A table with a head; what a spreadsheet would compute begins with an apostrophe."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, _COLUMNS)
+    writer = csv.DictWriter(out, columns)
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
@@ -92,5 +93,5 @@ def _cell(value: object) -> object:
 
 _WRITERS: Final[dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], bytes]]]] = {
     "jsonl": ("application/x-ndjson", _as_lines),
-    "csv": ("text/csv; charset=utf-8", _as_csv),
+    "csv": (CSV, lambda rows: as_csv(_COLUMNS, rows)),
 }

@@ -18,6 +18,8 @@ _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
     "keep": ("DisableKeyRotation", "The key is not rotated by itself any more"),
     "cancel": ("CancelKeyDeletion", "The key is not deleted; enable it to use it"),
 }
+#: What a form asks for, to take back what another did. To cancel a deletion leaves the key disabled, as it became.
+_OPPOSITES: Final = {"enable": "disable", "disable": "enable", "rotate": "keep", "keep": "rotate"}
 
 
 async def listed(visit: Visit) -> Page:
@@ -58,7 +60,14 @@ async def change(visit: Visit) -> Redirect:
         raise Unusable("The form names no change of a key.")
     operation, sentence = choice
     await visit.call("kms", operation, {"KeyId": visit.args["key"]})
-    return Redirect(visit.link("kms", visit.args["key"]), sentence=sentence)
+    opposite = _OPPOSITES.get(visit.parameter("do"))
+    undo = None if opposite is None else _change_form(visit, opposite)
+    return Redirect(visit.link("kms", visit.args["key"]), sentence=sentence, undo=undo)
+
+
+def _change_form(visit: Visit, do: str) -> tuple[str, Mapping[str, Sequence[str]]]:
+    """The form of a key's page that does something else with it, as what undoes a change."""
+    return visit.link("kms", visit.args["key"]).removeprefix(visit.base), {"do": [do]}
 
 
 async def delete_form(visit: Visit) -> Page:
@@ -77,7 +86,7 @@ async def schedule_deletion(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _delete_page(visit, error.message, _REFUSED)
     sentence = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
-    return Redirect(visit.link("kms", key.id), sentence=sentence)
+    return Redirect(visit.link("kms", key.id), sentence=sentence, undo=_change_form(visit, "cancel"))
 
 
 async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:

@@ -185,7 +185,15 @@ async def save(visit: Visit) -> Page | Redirect:
         return await _page(visit, error.message, _REFUSED)
     sentence = f"{subscription.redacted_endpoint} is retried by this policy from now on"
     link = visit.link("topics", subscription.topic.name, subscription.id)
-    return Redirect(link, sentence=sentence, before=_lines(before), after=_lines(policy))
+    undo = _former(visit, before) if "healthyRetryPolicy" in before else None
+    return Redirect(link, sentence=sentence, undo=undo, before=_lines(before), after=_lines(policy))
+
+
+def _former(visit: Visit, policy: dict[str, Any]) -> tuple[str, dict[str, list[str]]]:
+    """The form that saves the policy that was there before."""
+    fields = {name: [visit.parameter(name)] for name in ("topic", "subscription")}
+    path = visit.link("schedules").removeprefix(visit.base)
+    return path, {**fields, "policy": [orjson.dumps(policy).decode()]}
 
 
 def _lines(policy: dict[str, Any]) -> str:

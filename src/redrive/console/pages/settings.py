@@ -109,7 +109,8 @@ async def change_key(visit: Visit) -> Page | Redirect:
     if verb not in ("enable", "disable"):
         return await _keys_page(visit, notice="The form names no change of a key.", status=_REFUSED)
     await keyring.put(replace(key, active=verb == "enable"))
-    return Redirect(_back(visit), sentence=f"{key.access_key_id} is {verb}d")
+    undo = visit.here.removeprefix(visit.base), {"do": ["disable" if verb == "enable" else "enable"]}
+    return Redirect(_back(visit), sentence=f"{key.access_key_id} is {verb}d", undo=undo)
 
 
 async def _key(visit: Visit) -> AccessKey:
