@@ -7,8 +7,8 @@ import pytest
 from redrive.console.answer_times import answer_times, span_series
 from redrive.console.health import answer_of
 from redrive.console.hour import last_hour
-from redrive.model.metric import MetricPoint
-from redrive.telemetry.accumulators import SPANS_MS, Answers
+from redrive.model.metric import SPANS_MS, MetricPoint
+from redrive.telemetry.accumulators import Answers
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, make_world, visiting
 

@@ -5,7 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from redrive.aws.apigateway.requests.metrics import route_series
+from redrive.aws.apigateway.control.exchange import StagePlace
+from redrive.aws.apigateway.requests.metrics import ApiMetrics, route_series
 from redrive.model.http import Request, Response
 from redrive.model.metric import MetricPoint, Statistics
 from tests.console.services import Services, make_apis, make_function
@@ -66,6 +67,20 @@ async def test_requests_are_counted_by_the_route_that_they_found() -> None:
         assert "GET /bills/{id} Healthy bills text HTTP bill lambda 1 0 0" in text(
             await visitor.get(f"{ROOM}/apis")
         )
+
+
+async def test_a_route_says_what_99_percent_of_its_requests_stayed_within() -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        services = await made(visitor)
+        now, (api, key) = visitor.server.core.engine.clock.now(), services.routes[1]
+        owner = StagePlace(SCOPE.account, SCOPE.region, api, "bills", "$default")
+        metrics = ApiMetrics(visitor.server.core.telemetry.count)
+        for latency in [4] * 900 + [30] * 91 + [4000] * 9:
+            metrics.add(owner, 200, now, latency, None, route=key, is_rest=False)
+        await visitor.server.core.telemetry.flush()
+        page = text(await visitor.get(f"{ROOM}/apis"))
+        assert "GET /bills/{id} Healthy bills text HTTP bill lambda 1,000 0 0 4 s 33 ms" in page
+        assert "99 % in 33 ms or less" in text(await visitor.get(route_link(services, 1)))
 
 
 async def test_a_test_shows_the_request_to_the_integration_and_both_answers() -> None:

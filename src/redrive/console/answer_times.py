@@ -5,11 +5,10 @@ from typing import Final, NamedTuple
 
 from redrive.console.health import answer_of
 from redrive.console.hour import Hour
-from redrive.model.metric import Series
+from redrive.model.metric import SPANS_MS, Series
 from redrive.model.topic import Subscription
-from redrive.telemetry.accumulators import SPANS_MS
 
-_SPANS: Final = len(SPANS_MS) + 1
+SPANS: Final = len(SPANS_MS) + 1
 _SECOND_MS: Final = 1000
 
 
@@ -40,21 +39,21 @@ def span_series(subscription: Subscription) -> list[Series]:
     return [
         answer_of(subscription, delivered).series_of_span(span)
         for delivered in (True, False)
-        for span in range(_SPANS)
+        for span in range(SPANS)
     ]
 
 
 def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
     """The distribution of a receiver's times to answer; None: there were no attempts."""
     delivered, failed = (
-        [hour.tally(answer_of(subscription, result).series_of_span(span)).samples for span in range(_SPANS)]
+        [hour.tally(answer_of(subscription, result).series_of_span(span)).samples for span in range(SPANS)]
         for result in (True, False)
     )
     both = [good + bad for good, bad in zip(delivered, failed, strict=True)]
     if not any(both):
         return None
     first = next(span for span, number in enumerate(both) if number)
-    end = _SPANS - next(span for span, number in enumerate(reversed(both)) if number)
+    end = SPANS - next(span for span, number in enumerate(reversed(both)) if number)
     width, highest = 100 / (end - first), max(both)
     bars = [
         SpanBar(
@@ -68,7 +67,7 @@ def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
         )
         for span in range(first, end)
     ]
-    median, most = _span_of(both, 0.5), _span_of(both, 0.95)
+    median, most = span_within(both, 0.5), span_within(both, 0.95)
     summary = f"half of {sum(both):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
     return Histogram(bars, width, median, most, summary)
 
@@ -83,7 +82,7 @@ def _text(ms: int) -> str:
     return f"{ms} ms" if ms < _SECOND_MS else f"{ms / _SECOND_MS:.1f} s"
 
 
-def _span_of(numbers: Sequence[int], share: float) -> str:
+def span_within(numbers: Sequence[int], share: float) -> str:
     """The span that a share of the answers is within, as text."""
     seen, needed = 0, share * sum(numbers)
     for span, number in enumerate(numbers):

@@ -17,10 +17,11 @@ from redrive.aws.apigateway.control.records import (
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
 from redrive.aws.apigateway.requests.function_proxy import function_arn
-from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS, route_series
+from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS, route_series, route_span_series
 from redrive.aws.apigateway.rest.integrations import read_uri
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES
 from redrive.console import links
+from redrive.console.answer_times import SPANS
 from redrive.console.visit import Visit
 from redrive.engine.resources import Documents
 from redrive.model.metric import Series
@@ -61,6 +62,12 @@ class ApiRoute:
         api = self.api
         classes = (*CLASSES.values(), OTHERS)
         return {each: route_series(api.account, api.region, api.id, self.key, each) for each in classes}
+
+    @property
+    def spans(self) -> list[Series]:
+        """The series of its requests, by the span of time that they took."""
+        api = self.api
+        return [route_span_series(api.account, api.region, api.id, self.key, span) for span in range(SPANS)]
 
 
 async def apis_of(documents: Documents, owner: ResourceName) -> list[EditedApi]:

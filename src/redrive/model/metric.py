@@ -12,6 +12,9 @@ MINUTE_MS = 60_000
 # take at most 900 places for each power of ten they range over, however many there are.
 VALUE_DIGITS = 3
 
+#: The greatest times (ms) of the spans that answers are counted by, each 1.6 times the one before; the last has none.
+SPANS_MS: Final = tuple(round(5 * 1.6**power) for power in range(17))
+
 
 class Series(NamedTuple):
     """One metric of one set of dimensions."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from redrive.model.metric import Series, Statistics
+from redrive.model.metric import SPANS_MS, Series, Statistics
 from redrive.model.names import ResourceName
 
 QUEUE = ":queue"  # namespaces; a colon leads them, and no sender's namespace begins with one
@@ -143,8 +143,6 @@ def topic_series(topic: ResourceName, name: str, labels: Labels = ()) -> Series:
 
 
 NAMESPACE: Final = ":answers"
-#: The greatest times (ms) of the spans that answers are counted by, each 1.6 times the one before; the last has none.
-SPANS_MS: Final = tuple(round(5 * 1.6**power) for power in range(17))
 _NO_END_MS: Final = round(5 * 1.6**17)
 
 

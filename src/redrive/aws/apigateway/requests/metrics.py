@@ -6,7 +6,8 @@ Latency                     from the request to the answer (ms)
 IntegrationLatency          of that, in what is behind the method (ms)
 
 Besides, for the console, which asks which route fails: a sample of the latency of each request to a declared route, by
-the class of its answer (`route_series`), whether or not the stage wants its methods counted.
+the class of its answer (`route_series`), and by the span of time that it took (`route_span_series`), whether or not the
+stage wants its methods counted.
 
 An access log is one line for each request, in the format of its stage, in a group of CloudWatch Logs.
 
@@ -14,6 +15,7 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -22,7 +24,7 @@ from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.mapping.sources import at_path
 from redrive.engine.ports import LogSink
-from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.metric import MINUTE_MS, SPANS_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
 
 NAMESPACE: Final = "AWS/ApiGateway"
@@ -41,6 +43,13 @@ def route_series(account: str, region: str, api: str, route: str, answers: str) 
     """The latencies (ms) of a route, such as `GET /orders/{id}`, in all stages; `answers`: of `CLASSES`, or `OTHERS`."""
     dimensions = (("account", account), ("api", api), ("region", region), ("route", route))
     return Series("", "", ROUTES, answers, dimensions)
+
+
+@lru_cache(maxsize=16_384)
+def route_span_series(account: str, region: str, api: str, route: str, span: int) -> Series:
+    """The latencies (ms) of a route that are within one of `SPANS_MS`: of all answers, so that percentiles are known."""
+    whole = route_series(account, region, api, route, "by_span")
+    return whole._replace(dimensions=(*whole.dimensions, ("span", str(span))))
 
 
 class ApiMetrics:
@@ -98,8 +107,14 @@ class ApiMetrics:
             ]
         if route:
             answers = CLASSES.get(status // 100, OTHERS)
-            series = route_series(api_place.account, api_place.region, api_place.api, route, answers)
-            points.append(MetricPoint(series, minute, "", Statistics.of(latency)))
+            owner = (api_place.account, api_place.region, api_place.api, route)
+            points += [
+                MetricPoint(series, minute, "", Statistics.of(latency))
+                for series in (
+                    route_series(*owner, answers),
+                    route_span_series(*owner, bisect_left(SPANS_MS, latency)),
+                )
+            ]
         self._count(points)
 
 
