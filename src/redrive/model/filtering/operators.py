@@ -131,7 +131,7 @@ def _anything_but(tokens: Tokens) -> Condition:
         return condition
     if token.kind is Kind.ARRAY:
         condition = AnythingBut(_anything_but_list(tokens))
-    elif token.kind in (Kind.STRING, Kind.QUEUE_RECORD):
+    elif token.kind in (Kind.STRING, Kind.NUMBER):
         condition = AnythingBut((Exactly(token.value),))
     else:
         tokens.refuse("Value of anything-but must be an array or single string/number value.")
@@ -142,7 +142,7 @@ def _anything_but(tokens: Tokens) -> Condition:
 def _anything_but_list(tokens: Tokens) -> tuple[Condition, ...]:
     values = []
     while (token := tokens.advance()).kind is not Kind.ARRAY_END:
-        if token.kind not in (Kind.STRING, Kind.QUEUE_RECORD):
+        if token.kind not in (Kind.STRING, Kind.NUMBER):
             tokens.refuse("Inside anything but list, start|null|boolean is not supported.")
         values.append(token.value)
     if len({isinstance(value, str) for value in values}) != 1:
@@ -187,7 +187,7 @@ def _comparison(tokens: Tokens) -> Condition:
     operand = tokens.advance()
     if operator not in ("=", "<", "<=", ">", ">="):
         tokens.refuse(f"Unrecognized numeric range operator: {operator}")
-    if operand.kind is not Kind.QUEUE_RECORD:
+    if operand.kind is not Kind.NUMBER:
         tokens.refuse(f"Value of {'equals' if operator == '=' else operator} must be numeric")
     behind = tokens.advance()
     if behind.kind is Kind.ARRAY_END:
@@ -211,7 +211,7 @@ def _two_sided(tokens: Tokens, low: float, *, above: bool) -> Condition:
     operator = tokens.text()
     if operator not in ("<", "<="):
         tokens.refuse(f"Bad numeric range operator: {operator}")
-    high = tokens.expect(Kind.QUEUE_RECORD, f"Value of {operator} must be numeric").value
+    high = tokens.expect(Kind.NUMBER, f"Value of {operator} must be numeric").value
     tokens.expect(Kind.ARRAY_END, "Too many terms in numeric range expression")
     if low >= high:
         tokens.refuse("Bottom must be less than top")

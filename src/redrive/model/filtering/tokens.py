@@ -37,7 +37,7 @@ class Kind(enum.Enum):
     ARRAY_END = "]"
     NAME = "name"
     STRING = "string"
-    QUEUE_RECORD = "number"
+    NUMBER = "number"
     LITERAL = "literal"
 
 
@@ -149,6 +149,6 @@ def _token(source: str, match: re.Match[str]) -> Token:
     value = json.loads(text)
     if not isinstance(value, str):
         literal = value is None or isinstance(value, bool)
-        return Token(Kind.LITERAL if literal else Kind.QUEUE_RECORD, text, value, end, end)
+        return Token(Kind.LITERAL if literal else Kind.NUMBER, text, value, end, end)
     is_key = source[end : end + 1] == ":"
     return Token(Kind.NAME if is_key else Kind.STRING, value, value, match.start() + 1, end)
