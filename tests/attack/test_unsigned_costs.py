@@ -29,7 +29,7 @@ def forged(service: str) -> dict[str, str]:
 
 
 ATTACKS: dict[str, Callable[[], Wire]] = {
-    "16 KB of gzip that unfold to 16 MB of fields": partial(zipped, b"+&" * 8_380_000),
+    "16 KB of gzip that decompress to 16 MB of fields": partial(zipped, b"+&" * 8_380_000),
     "gzip, escaped letters": partial(zipped, b"%41&" * 4_190_000),
     "gzip, one field of escapes": partial(
         zipped, b"Action=Unsubscribe&SubscriptionArn=" + b"%41" * 5_000_000

@@ -152,3 +152,12 @@ def test_an_unrecognised_request_is_an_unknown_operation() -> None:
     response = unrecognised("an-id")
     assert (response.status, response.body) == (404, b"<UnknownOperationException/>\n")
     assert response.headers == {"x-amzn-RequestId": "an-id"}
+
+
+def test_a_rest_service_without_dated_paths_is_recognised_by_the_scope(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(recognition._REST_ENDPOINTS, "scheduler", "scheduler")
+    for scope, service in (("scheduler", "scheduler"), ("apigateway", "apigateway"), ("events", None)):
+        request = Request("GET", "/schedule-groups", "", {"authorization": SCOPED.format(scope)}, b"")
+        assert recognition.service_named(request) == service

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from redrive.aws.services import FOLDERS
-from redrive.aws.wire.content import is_folded, unfold
+from redrive.aws.wire.content import decompress, is_compressed
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.profiles import profile_of
 from redrive.model.http import Request
@@ -20,9 +20,9 @@ def compressed(body: bytes) -> Request:
 
 def test_compressed_bodies_are_unfolded() -> None:
     request = compressed(gzip.compress(bytes(MOST), mtime=0))
-    assert is_folded(request)
-    unfold(request, CLOUDWATCH)
-    assert (request.body, is_folded(request)) == (bytes(MOST), False)
+    assert is_compressed(request)
+    decompress(request, CLOUDWATCH)
+    assert (request.body, is_compressed(request)) == (bytes(MOST), False)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_compressed_bodies_are_unfolded() -> None:
 )
 def test_compressed_bodies_that_cannot_be_unfolded(body: bytes, message: str) -> None:
     with pytest.raises(AwsError) as refused:
-        unfold(compressed(body), CLOUDWATCH)
+        decompress(compressed(body), CLOUDWATCH)
     assert (refused.value.code, refused.value.message) == ("SerializationException", message)
 
 
 @pytest.mark.parametrize("service", sorted(FOLDERS.keys() - {"cloudwatch"}))
 def test_no_other_service_takes_them(service: str) -> None:
     with pytest.raises(AwsError, match="takes no compressed content"):
-        unfold(compressed(gzip.compress(b"{}")), profile_of(service))
+        decompress(compressed(gzip.compress(b"{}")), profile_of(service))

@@ -1,7 +1,7 @@
 """The way in for all AWS services: recognise, authenticate, parse, check, call, render.
 
 What comes before "authenticate" costs next to nothing and keeps nothing, since anybody may ask for it: a body is
-unfolded and parsed for known callers alone.
+decompressed and parsed for known callers alone.
 """
 
 import logging
@@ -15,7 +15,7 @@ from redrive.aws.gateway.recognise import Recognised, action, recognise, service
 from redrive.aws.gateway.unoffered import refusal
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.service import Facades
-from redrive.aws.wire.content import is_folded, unfold
+from redrive.aws.wire.content import decompress, is_compressed
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.profiles import profile_of, profiles
 from redrive.aws.wire.service import Service
@@ -97,11 +97,15 @@ class Gateway:
         return self._authentication.known(request)
 
     def _call(self, request: Request, caller: Caller, service: Service, request_id: str) -> Call:
-        """The call of a known caller, whose body is unfolded."""
+        """The call of a known caller, whose body is decompressed."""
         if request.record is not None:
             request.record.account = caller.principal.account
-        if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
-            unfold(request, service.profile)
+        if (
+            "content-encoding" in request.headers
+            and is_compressed(request)
+            and not service.profile.keeps_coding
+        ):
+            decompress(request, service.profile)
         base_url = self._public_url or f"{request.scheme}://{request.headers.get('host', '')}"
         now = self._runtime.clock.now()
         return Call(request, caller.principal, caller.region, now, request_id, base_url)

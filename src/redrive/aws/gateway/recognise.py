@@ -8,7 +8,7 @@ from typing import Final
 from redrive.aws.gateway.s3_routes import is_for_s3, s3_route
 from redrive.aws.wire.cbor.rpc import CBOR
 from redrive.aws.wire.codec import Codec, answer_headers
-from redrive.aws.wire.content import is_folded
+from redrive.aws.wire.content import is_compressed
 from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1, JsonCodec
 from redrive.aws.wire.profiles import profiles
 from redrive.aws.wire.query.form import search
@@ -27,7 +27,7 @@ class Recognised:
 
     service: str  # Botocore's name of it: `Service.load` takes it
     # As the request names it; the service may have none of that name. None: the name is in a compressed form,
-    # which is unfolded for known callers alone; `action` finds it then.
+    # which is decompressed for known callers alone; `action` finds it then.
     operation: str | None
     codec: Codec | None  # Its protocol for this request; None for one that is recognised but not spoken
 
@@ -87,6 +87,12 @@ _ENDPOINTS: Final = {name: p.name for p in _PROFILES.values() for name in (p.end
 _QUERY_ENDPOINTS: Final = {
     prefix: name for prefix, name in _ENDPOINTS.items() if "query" in _PROFILES[name].protocols
 }
+# REST services whose paths have no date, by the scope of their signatures; HTTP APIs share that of REST APIs.
+_REST_ENDPOINTS: Final = {
+    p.endpoint_prefix: p.name
+    for p in _PROFILES.values()
+    if "rest-json" in p.protocols and not p.dates and p.name != "apigatewayv2"
+}
 _VERSIONS: Final = {_PROFILES[name].api_version: name for name in _QUERY_ENDPOINTS.values()}
 
 _HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1b.sqs.us-east-1.…`
@@ -138,17 +144,17 @@ def _by_route(request: Request) -> Recognised | None:
 
 
 def _rest_service(request: Request) -> str | None:
-    """The REST service whose path this is; some of API Gateway's are so short that the signature must say so too."""
+    """The REST service whose path this is: by its date or first word, else by the scope of the signature."""
     if request.path == "/":  # every call by Query
         return None
     dated = _DATED_PATH.match(request.path)
     if dated is not None:
         return _DATES.get(dated[1])
+    service: str | None = "apigateway"
     if not request.path.startswith(_GATEWAY_PATHS):
         scope = credential_scope(request)
-        if scope is None or scope.service != "apigateway":
-            return None
-    return "apigatewayv2" if request.path.startswith("/v2/") else "apigateway"
+        service = None if scope is None else _REST_ENDPOINTS.get(scope.service)
+    return "apigatewayv2" if service == "apigateway" and request.path.startswith("/v2/") else service
 
 
 def _may_be_for_s3(request: Request) -> bool:
@@ -168,7 +174,7 @@ def _by_bucket(request: Request) -> Recognised | None:
 def _by_action(request: Request) -> Recognised | None:
     codec = QUERY_AS_JSON if "application/json" in request.headers.get("accept", "") else QUERY
     service = _query_service(request)
-    if is_folded(request):
+    if is_compressed(request):
         return None if service is None else Recognised(service, None, codec)
     operation = action(request)
     if not operation:

@@ -9,13 +9,13 @@ from redrive.model.http import Request
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def is_folded(request: Request) -> bool:
+def is_compressed(request: Request) -> bool:
     """True if the client compressed the body."""
     coding = request.headers.get("content-encoding")
     return coding is not None and coding.strip().lower() == "gzip"
 
 
-def unfold(request: Request, profile: Profile) -> None:
+def decompress(request: Request, profile: Profile) -> None:
     """Put the body in the place of what the client compressed; to be done for known callers alone.
 
     Raises:

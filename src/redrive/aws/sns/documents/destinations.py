@@ -86,10 +86,10 @@ def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
 
 
 def agrees(protocol: str, endpoint: str, account: str) -> bool:
-    """Returns whether an endpoint needs not be asked: a telephone, or a resource of the account that subscribes it."""
+    """Returns whether an endpoint needs not be asked: a resource of the subscriber's account, or of no account (SMS)."""
     if PROTOCOLS[protocol].asks:
         return False
-    return protocol == "sms" or parse_arn(endpoint).account == account
+    return not endpoint.startswith("arn:") or parse_arn(endpoint).account == account
 
 
 def is_phone(text: str) -> bool:
