@@ -233,7 +233,7 @@ async def _core(
         resources.topics,
         engine.messages.archive_size,
         resources.subscriptions.of_backlog,
-        leaps=isinstance(runtime.clock, SimulatedClock),
+        simulated=isinstance(runtime.clock, SimulatedClock),
     )
     engine.add_listener(telemetry.metrics)
     resources.documents.on_write(telemetry.document_changed)

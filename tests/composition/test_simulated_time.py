@@ -46,7 +46,7 @@ class Days:
             resources.topics,
             self.engine.messages.archive_size,
             resources.subscriptions.of_backlog,
-            leaps=True,
+            simulated=True,
         )
         self.engine.add_listener(self.telemetry.metrics)
         self.time = SimulatedTime(self.clock, self.engine, self.telemetry)

@@ -115,7 +115,7 @@ class GridWorld(Watched):
             self.engine.resources.topics,
             _nothing_archived,
             self.engine.resources.subscriptions.of_backlog,
-            leaps=True,
+            simulated=True,
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
         self._measures = Measures(self._telemetry.add, failures)

@@ -74,7 +74,7 @@ class WatchWorld(Watched):
         self.engine = Engine(self._store, runtime)
         documents = self.engine.resources.documents
         self.cloudwatch = CloudWatch(
-            self._store, self.engine, self.settle, {}, leaps=True, open_functions=True
+            self._store, self.engine, self.settle, {}, simulated=True, open_functions=True
         )
         for dialect in ("alarms", "logs"):
             self.engine.add_profile(dialect, OwedCallProfile(dialect))
@@ -88,7 +88,7 @@ class WatchWorld(Watched):
             functions,
             Identities(documents, restricts=False),
             Rounds(secret, runtime.rng),
-            leaps=True,
+            simulated=True,
             open_functions=True,
         )
         self.engine.add_endpoint(TO_DESTINATION, self.logs.endpoint)

@@ -20,7 +20,7 @@ _LIVES = (("changed", 1), ("gone", 2), ("again", 3))
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    async for house in running_house(leaps=False):
+    async for house in running_house(simulated=False):
         house.topics.found = ARCHIVING
         await house.advance(HOUR_MS - house.clock.now() % HOUR_MS)
         house.start = house.clock.now()

@@ -64,12 +64,12 @@ class Topics:
 class House:
     """Telemetry that runs, and time that passes when a test says so."""
 
-    def __init__(self, store: SqliteStore, *, leaps: bool) -> None:
+    def __init__(self, store: SqliteStore, *, simulated: bool) -> None:
         self.store = store
         self.clock = SimulatedClock()
         self.shelf = Shelf(Q, D)
         self.topics = Topics()
-        self.leaps = leaps
+        self.simulated = simulated
         self.telemetry = self.another()
         self.start = self.clock.now()
         self._tokens = itertools.count(2)
@@ -83,7 +83,7 @@ class House:
             self.topics,
             self.topics.size,
             self.shelf.of_backlog,
-            leaps=self.leaps,
+            simulated=self.simulated,
         )
 
     async def advance(self, milliseconds: int) -> None:
@@ -122,14 +122,14 @@ class House:
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    async for house in running_house(leaps=False):
+    async for house in running_house(simulated=False):
         yield house
 
 
-async def running_house(*, leaps: bool) -> AsyncIterator[House]:
+async def running_house(*, simulated: bool) -> AsyncIterator[House]:
     store = SqliteStore(None)
     await store.open()
-    house = House(store, leaps=leaps)
+    house = House(store, simulated=simulated)
     running = asyncio.create_task(house.telemetry.run())
     await house.advance(0)
     yield house
@@ -324,7 +324,7 @@ async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
 
 @pytest.fixture
 async def leaping() -> AsyncIterator[House]:
-    async for house in running_house(leaps=True):
+    async for house in running_house(simulated=True):
         yield house
 
 

@@ -14,8 +14,8 @@ from redrive.runtime.simulated import SimulatedClock
 
 def extension(core: Core) -> Extension:
     """Stacks of resources of all services, stacks among them."""
-    leaps = isinstance(core.runtime.clock, SimulatedClock)
-    alone = leaps or not core.settings.store_is_shared
+    simulated = isinstance(core.runtime.clock, SimulatedClock)
+    alone = simulated or not core.settings.store_is_shared
     services = Services(
         InnerCalls(core.services, core.runtime, core.base_url),
         core.services,
@@ -23,7 +23,7 @@ def extension(core: Core) -> Extension:
         core.sessions.identities,
     )
     operations = StackOperations(
-        core.engine, services, core.secret.key("answers to stacks"), alone=alone, leaps=leaps
+        core.engine, services, core.secret.key("answers to stacks"), alone=alone, simulated=simulated
     )
     facade = CloudFormation(core.engine, services, operations)
     return Extension(

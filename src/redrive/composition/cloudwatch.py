@@ -14,7 +14,7 @@ def extension(core: Core) -> Extension:
         core.engine,
         core.telemetry.flush,
         core.services,
-        leaps=isinstance(core.runtime.clock, SimulatedClock),
+        simulated=isinstance(core.runtime.clock, SimulatedClock),
         open_functions=core.settings.auth == "off",
     )
     return Extension(

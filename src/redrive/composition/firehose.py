@@ -20,7 +20,7 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
     def filled_elsewhere(arn: str) -> Endpoint | None:
         return None if aws_endpoint_of(addresses, arn) is None else elsewhere
 
-    leaps = isinstance(core.runtime.clock, SimulatedClock)
+    simulated = isinstance(core.runtime.clock, SimulatedClock)
     firehose = Firehose(
         core.engine,
         core.calls,
@@ -28,7 +28,7 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         core.telemetry.count,
         core.telemetry.logs,
         filled_elsewhere,
-        alone=leaps or not core.settings.store_is_shared,
+        alone=simulated or not core.settings.store_is_shared,
     )
     return Extension(
         interface=Interface(

@@ -81,15 +81,15 @@ def extension(
         Warmth(core.engine, lookup, executor, pool),
     )
     invocations = AsyncInvocations(core.engine, metrics, rounds)
-    show, leaps = _showing(core, presenters), isinstance(clock, SimulatedClock)
-    wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
+    show, simulated = _showing(core, presenters), isinstance(clock, SimulatedClock)
+    wait_ms = SIMULATED_WAIT_MS if simulated else WAIT_MS
     may_read = None if encryption is None else Readers(core.engine, encryption).may_read
     consumers = MappingConsumers(
         core.engine,
         lambda mapping: MappingConsumer(
             core.engine, lookup, executor, show, mapping, metrics, roles, wait_ms, may_read
         ),
-        leaps=leaps,
+        simulated=simulated,
     )
     facade = Lambda(
         core.engine,

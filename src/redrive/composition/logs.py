@@ -17,7 +17,7 @@ def extension(core: Core) -> Extension:
         core.services,
         core.sessions.identities,
         Rounds(core.secret, core.runtime.rng),
-        leaps=isinstance(core.runtime.clock, SimulatedClock),
+        simulated=isinstance(core.runtime.clock, SimulatedClock),
         open_functions=core.settings.auth == "off",
     )
     core.telemetry.logs.write_down = logs.write_down

@@ -20,26 +20,28 @@ _ACTIONS: Final = {
     redriving.BACK: "bring-back",
     endpoints.PATH: "change-subscription",
 }
-_NOT_TOLD: Final = (
+_NOT_RECORDED: Final = (
     "body",
     "queue",
     "topic",
     "id",
 )  # no trail has a message's text; the others say what it is on
-_TOLD_OF_ANSWER: Final = ("moved", "to_move", "task", "closed")
+_RECORDED_OF_ANSWER: Final = ("moved", "to_move", "task", "closed")
 
 
 def audit_of(trail: AuditTrail, clock: Clock) -> Audit:
     """The function that notes what requests changed."""
 
     async def note(owner: ResourceName, who: str, request: Request, response: Response) -> None:
-        wish: dict[str, Any] = orjson.loads(request.body)
+        body: dict[str, Any] = orjson.loads(request.body)
         answer: dict[str, Any] = orjson.loads(response.body)
         on = "/".join(
-            str(wish[name]) for name in ("queue", "topic", "id") if wish.get(name) not in (None, "")
+            str(body[name]) for name in ("queue", "topic", "id") if body.get(name) not in (None, "")
         )
-        fields = {name: value for name, value in wish.items() if name not in _NOT_TOLD}
-        fields |= {name: answer[name] for name in _TOLD_OF_ANSWER if isinstance(answer.get(name), str | int)}
+        fields = {name: value for name, value in body.items() if name not in _NOT_RECORDED}
+        fields |= {
+            name: answer[name] for name in _RECORDED_OF_ANSWER if isinstance(answer.get(name), str | int)
+        }
         what = ", ".join(f"{name} {_text(value)}" for name, value in fields.items())
         action = _ACTIONS.get(request.path, request.path)
         await trail.record(

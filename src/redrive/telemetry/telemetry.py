@@ -54,7 +54,7 @@ class Telemetry:
         archive_size: Size,
         of_backlog: OfBacklog,
         *,
-        leaps: bool = False,
+        simulated: bool = False,
     ) -> None:
         """Write to this store.
 
@@ -65,11 +65,11 @@ class Telemetry:
             topics: The store's topics.
             archive_size: How much the archive of one of them holds.
             of_backlog: Finds the subscription of a backlog.
-            leaps: Whether the clock leaps, as a simulated one does.
+            simulated: Whether the clock is simulated.
         """
         self._store = store
         self._clock = clock
-        self._leaps = leaps
+        self._simulated = simulated
         self._sampled_minute = 0
         self._news = asyncio.Event()
         self._active = asyncio.Event()
@@ -85,7 +85,7 @@ class Telemetry:
         """Write down, sample and sweep, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sample_every_minute(), name="redrive-telemetry-sample")
-            if not self._leaps:
+            if not self._simulated:
                 group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
                 group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
                 group.create_task(self._forget_at_times(), name="redrive-telemetry-forget")
@@ -193,11 +193,11 @@ class Telemetry:
         await _survive(self._gauges.begin(self._clock.now()), "begin")
         await _survive(self._look_at_backlogs(), "begin")
         while True:
-            if self._leaps or not (self.metrics.activity or self.metrics.archives or self._backlogs.busy):
+            if self._simulated or not (self.metrics.activity or self.metrics.archives or self._backlogs.busy):
                 self._active.clear()
                 await self._active.wait()
             await self._flush_at((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
-            if not self._leaps:
+            if not self._simulated:
                 await _survive(self._look_at_backlogs(), "look")
 
     async def _flush_at(self, moment: int) -> None:

@@ -37,7 +37,7 @@ class CloudWatch(OfferedService):
         settle: Callable[[], Awaitable[None]],
         services: Facades,
         *,
-        leaps: bool,
+        simulated: bool,
         open_functions: bool,
     ) -> None:
         """Build the facade over a store.
@@ -47,7 +47,7 @@ class CloudWatch(OfferedService):
             engine: Where dashboards and alarms are; not open yet.
             settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
             services: What actions call; those that are added later are found as well.
-            leaps: Whether the clock leaps, as a simulated one does.
+            simulated: Whether the clock is simulated.
             open_functions: See `ActionEndpoint`.
         """
         documents, transitions = engine.resources.documents, Transitions(engine)
@@ -62,7 +62,7 @@ class CloudWatch(OfferedService):
             history,
             engine.clock,
             settle,
-            leaps=leaps,
+            simulated=simulated,
         )
         calls = InnerCalls(services, engine.runtime)
         self.endpoint = ActionEndpoint(calls, documents, open_functions=open_functions)

@@ -41,7 +41,7 @@ class Logs(OfferedService):
         identities: Identities,
         rounds: Rounds,
         *,
-        leaps: bool,  # the clock is a simulated one
+        simulated: bool,  # the clock is a simulated one
         open_functions: bool,
     ) -> None:
         self._documents = engine.resources.documents
@@ -55,7 +55,7 @@ class Logs(OfferedService):
         self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
         self._filters.kept.stand_beside(SUBSCRIPTION_FILTER)
         self._subscriptions.kept.stand_beside(METRIC_FILTER)
-        self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
+        self.tails = LiveTails(store, places, settle, engine.runtime, simulated=simulated)
         self.endpoint = SubscribedEndpoint(destinations)
         groups = LogGroupOperations(store, places, settle, self._filters.kept, self._subscriptions.kept)
         super().__init__(

@@ -172,13 +172,15 @@ class LiveTails:
     """The sessions of this node."""
 
     def __init__(
-        self, store: TelemetryStore, places: LogPlaces, settle: Settle, runtime: Runtime, *, leaps: bool
+        self, store: TelemetryStore, places: LogPlaces, settle: Settle, runtime: Runtime, *, simulated: bool
     ) -> None:
         self._store = store
         self._places = places
         self._settle = settle
         self._runtime = runtime
-        self._leaps = leaps  # the clock is a simulated one: an update comes as soon as there is news, too
+        self._simulated = (
+            simulated  # the clock is a simulated one: an update comes as soon as there is news, too
+        )
         self._open: Counter[tuple[str, str]] = Counter()
         self._waiting: set[asyncio.Future[None]] = set()
         self._news = 0
@@ -208,7 +210,7 @@ class LiveTails:
 
     def stir(self) -> None:
         """Events were written down on this node."""
-        if self._leaps:
+        if self._simulated:
             self._news += 1
             self._wake()
 

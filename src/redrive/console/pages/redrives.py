@@ -25,7 +25,7 @@ START_DELAY_MS: Final = 5000
 RATE_MAX: Final = 500
 _GREW_PERMILLE: Final = 10
 _CONFLICT: Final = 409
-_ASIDE_STATUS: Final = 400
+_BAD_REQUEST: Final = 400
 
 
 async def plan(visit: Visit) -> Page:
@@ -156,7 +156,7 @@ async def start(visit: Visit) -> Page | Redirect:
     )
     rate = visit.number("rate", 50) if pace == "steady" else None
     if rate is not None and not 1 <= rate <= RATE_MAX:
-        return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _ASIDE_STATUS)
+        return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
     try:
         task = await operations.start_redrive(queue, destination, rate, wish)
     except TaskActive:

@@ -99,7 +99,7 @@ def _subscription(traced: TracedDelivery) -> Subscription | None:
 
 
 async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list[dict[str, Any]]:
-    """The other subscribers of its topics: what they took, or never were to get, leaves nothing behind."""
+    """The other subscriptions of its topics: what was delivered, or filtered out, is not in the store any more."""
     known = {each.key for each in map(_subscription, trace.deliveries) if each is not None}
     subscriptions: list[Subscription] = []
     for topic in topics:

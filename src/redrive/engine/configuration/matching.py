@@ -1,4 +1,4 @@
-"""Interest: which subscriptions of a topic want a message, by one look into an index over all their filters.
+"""Matching: which subscriptions of a topic want a message, by one look into an index over all their filters.
 
 An index is read from the store when its topic is first asked about. A change made on this node is made in the index
 too: to read ten thousand filters again takes half a second. A change made on another node makes this one read again.
@@ -129,24 +129,24 @@ class SubscriptionMatchers:
         self._directory = directory
         self._kind = kind
         self._clock = clock
-        self._interests: dict[str, SubscriptionMatcher] = {}
+        self._matchers: dict[str, SubscriptionMatcher] = {}
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._changes = 0
         self._turns = Turns()
 
     async def matches(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
-        interest = self._interests.get(topic.name.key)
-        if interest is None:
-            interest = await self._read_once(topic)
-        if interest.filtered or interest.event_filtered:
+        matcher = self._matchers.get(topic.name.key)
+        if matcher is None:
+            matcher = await self._read_once(topic)
+        if matcher.filtered or matcher.event_filtered:
             await self._turns.begin()
             budget = MessageBudget()
-            matches = interest.matches(subject, budget)
+            matches = matcher.matches(subject, budget)
             self._turns.end(budget)
         else:
-            matches = Matches(interest.everything, {})
-        if interest.expires_at is None or self._clock.now() < interest.expires_at:
+            matches = Matches(matcher.everything, {})
+        if matcher.expires_at is None or self._clock.now() < matcher.expires_at:
             return matches
         now = self._clock.now()
         left = [each for each in matches.subscriptions if each.expires_at is None or now < each.expires_at]
@@ -156,52 +156,52 @@ class SubscriptionMatchers:
         """Something happened to the subscription of that key, or to any where it is empty: read again."""
         self._changes += 1
         if key:
-            self._interests.pop(_topic_of(key), None)
+            self._matchers.pop(_topic_of(key), None)
         else:
-            self._interests.clear()
+            self._matchers.clear()
 
     def changed(self, key: str) -> None:
         """A subscription changed on this node: take its filter from the directory's memory."""
         current: Subscription | None = self._directory.known(self._kind, key)
-        interest = self._interests.get(_topic_of(key))
-        if current is None or interest is None:
+        matcher = self._matchers.get(_topic_of(key))
+        if current is None or matcher is None:
             self.forget(key)  # another change was under way
             return
         self._changes += 1
-        interest.remove(current.id)
+        matcher.remove(current.id)
         if current.confirmed:
-            interest.add(current)
+            matcher.add(current)
 
     def removed(self, key: str) -> None:
         """This node removed a subscription."""
         self._changes += 1
-        interest = self._interests.get(_topic_of(key))
-        if interest is not None:
-            interest.remove(key.rpartition("/")[2])
+        matcher = self._matchers.get(_topic_of(key))
+        if matcher is not None:
+            matcher.remove(key.rpartition("/")[2])
 
     def forget_topic(self, key: str) -> None:
         """The topic of that key changed, or is gone; all of them where it is empty."""
         self._changes += 1
         if key:
-            self._interests.pop(key, None)
+            self._matchers.pop(key, None)
         else:
-            self._interests.clear()
+            self._matchers.clear()
 
     async def _read_once(self, topic: Topic) -> SubscriptionMatcher:
         """Read once for all who ask meanwhile."""
         key = topic.name.key
         async with self._reading.setdefault(key, asyncio.Lock()):
-            return self._interests.get(key) or await self._read(topic)
+            return self._matchers.get(key) or await self._read(topic)
 
     async def _read(self, topic: Topic) -> SubscriptionMatcher:
         before = self._changes
-        interest = SubscriptionMatcher()
+        matcher = SubscriptionMatcher()
         for subscription in await self._directory.find(self._kind, f"{topic.name.key}/"):
             if subscription.confirmed:
-                interest.add(subscription)
+                matcher.add(subscription)
         if self._changes == before:
-            self._interests[topic.name.key] = interest
-        return interest
+            self._matchers[topic.name.key] = matcher
+        return matcher
 
 
 class Turns:
@@ -247,9 +247,9 @@ class Turns:
 
 def wanting(subscription: Subscription) -> Callable[[Subject, MessageBudget], bool]:
     """True if one subscription wants messages, confirmed or not."""
-    interest = SubscriptionMatcher()
-    interest.add(subscription)
-    return lambda subject, budget: bool(interest.matches(subject, budget).subscriptions)
+    matcher = SubscriptionMatcher()
+    matcher.add(subscription)
+    return lambda subject, budget: bool(matcher.matches(subject, budget).subscriptions)
 
 
 def _topic_of(subscription_key: str) -> str:

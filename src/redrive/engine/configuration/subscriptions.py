@@ -45,7 +45,7 @@ class Subscriptions:
         self._directory = directory
         self._queues = queues
         self._clock = clock
-        self._interests = SubscriptionMatchers(directory, SUBSCRIPTION, clock)
+        self._matchers = SubscriptionMatchers(directory, SUBSCRIPTION, clock)
         self.numbers = ResourceCounts(directory, TOPIC, SUBSCRIPTION)
         self.on_backlog: Callable[[Subscription], None] = lambda _: None
         self.on_no_backlog: Callable[[int], None] = lambda _: None
@@ -54,7 +54,7 @@ class Subscriptions:
 
     def _forget(self, kind: str, key: str) -> None:
         if kind in ("", SUBSCRIPTION.name):
-            self._interests.forget(key)
+            self._matchers.forget(key)
         elif kind == TOPIC.name:
             self._forget_topic(key)
         self.numbers.changed(kind, key)
@@ -62,7 +62,7 @@ class Subscriptions:
     def _written(self, kind: str, key: str, value: object | None) -> None:
         """A document changed on this node."""
         if kind == SUBSCRIPTION.name:
-            self._interests.changed(key) if value is not None else self._interests.removed(key)
+            self._matchers.changed(key) if value is not None else self._matchers.removed(key)
         elif kind == TOPIC.name and value is None:
             self._forget_topic(key)
         self.numbers.changed(kind, key)
@@ -72,7 +72,7 @@ class Subscriptions:
             self.on_no_backlog(int(key))
 
     def _forget_topic(self, key: str) -> None:
-        self._interests.forget_topic(key)
+        self._matchers.forget_topic(key)
         self.numbers.forget_topic(key)
 
     # ---- reading ----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Subscriptions:
 
     async def wanting(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
-        return await self._interests.matches(topic, subject)
+        return await self._matchers.matches(topic, subject)
 
     # ---- writing ----------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ _SET_FOR_ROLE: Final = (
     " FROM unnest($1::text[], $2::text[]) AS planner (name, value)"
 )
 # Else the copy of `resources` would be refused beside the shards that the same transaction filled in parallel.
-_ONE_AFTER_THE_OTHER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+_SEQUENTIALLY: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ async def _spread(connection: asyncpg.Connection, names: Sequence[str]) -> dict[
     await refuse_servers(connection, "stop the servers, distribute, and start them again")
     await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE_SECONDS}s'")
     await connection.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
-    await connection.execute(_ONE_AFTER_THE_OTHER)
+    await connection.execute(_SEQUENTIALLY)
     return {name: await _move(connection, name) for name in names}
 
 

@@ -42,7 +42,7 @@ class _Moving:
 
     def __init__(self, connection: Connection, request: MoveRequest, locks: rows.GroupLocks) -> None:
         self._connection = connection
-        self._order = request
+        self._request = request
         self._origins = None if request.destination is not None else list(request.origins)
         self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
@@ -50,7 +50,7 @@ class _Moving:
         self._locks = locks
 
     async def move(self) -> Moved:
-        request = self._order
+        request = self._request
         while room := request.limit - self._per_queue.total():
             line = await self._line(room)
             free = await self._lock(line)
@@ -67,7 +67,7 @@ class _Moving:
 
     async def _line(self, room: int) -> list[Any]:
         """The deliveries that may go next; those whose origin is unknown stay, and hold up only their group."""
-        request = self._order
+        request = self._request
         due = (request.queue_id, request.now, request.seq_max)
         if request.seqs is not None:
             chosen = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
@@ -86,7 +86,7 @@ class _Moving:
         needed = {
             record["seq"]: {
                 (queue_id, record["group_id"])
-                for queue_id in (self._order.queue_id, self._order.target(record["origin"]).queue_id)
+                for queue_id in (self._request.queue_id, self._request.target(record["origin"]).queue_id)
             }
             if record["group_id"] is not None
             else set()
@@ -96,7 +96,7 @@ class _Moving:
 
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
-        request = self._order
+        request = self._request
         names = [delivery.group_id for delivery, turn in line if turn == LinePosition.HEAD]
         behind: dict[str | None, list[Delivery]] = {}
         if names:
@@ -112,16 +112,16 @@ class _Moving:
         return moving[:room]
 
     def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
-        """The followers up to the first that stays, or that goes elsewhere than the locks allow for."""
-        request = self._order
+        """The followers up to the first that stays, or that would go to a queue whose group is not locked."""
+        request = self._request
         for index, delivery in enumerate(behind):
-            known = request.destination is not None or delivery.origin == head.origin
-            if not known or delivery.available_at > request.now or delivery.seq > request.seq_max:
+            is_locked = request.destination is not None or delivery.origin == head.origin
+            if not is_locked or delivery.available_at > request.now or delivery.seq > request.seq_max:
                 return list(behind[:index])
         return list(behind)
 
     async def _send_on(self, moving: Sequence[Placed]) -> None:
-        request, connection = self._order, self._connection
+        request, connection = self._request, self._connection
         await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in moving])
         left = {
             delivery.group_id

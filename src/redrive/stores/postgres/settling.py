@@ -88,8 +88,8 @@ class ClaimSettler:
 
     def __init__(self, connections: Connections, notices: Notices) -> None:
         self._notices = notices
-        # A delivery claimed from a queue without order has no turn: it handed it on. So deletions need no locks, and
-        # several statements may be under way at once.
+        # In a queue without order, the claim has already made the next delivery of the group its head. So deletions need
+        # no locks, and several statements may be under way at once.
         self._deletions = CallLanes(connections, _delete, 2, key=lambda call: call.queue_id)
         self._others = CallLanes(connections, self._settle, 1, key=lambda call: (call.queue_id, call.ordered))
         self._extensions = CallLanes(

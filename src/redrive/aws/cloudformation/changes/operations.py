@@ -56,23 +56,25 @@ class StackOperations:
         signals: What resources wait for.
     """
 
-    def __init__(self, engine: Engine, services: Services, key: bytes, *, alone: bool, leaps: bool) -> None:
+    def __init__(
+        self, engine: Engine, services: Services, key: bytes, *, alone: bool, simulated: bool
+    ) -> None:
         """Carry changes out.
 
         - `key`: the installation's secret, for the URLs that responses are sent to.
         - `alone`: this node is the only one: what another holds was left by a dead node.
-        - `leaps`: the clock is simulated, and this node alone: only a start looks for what was left.
+        - `simulated`: the clock is simulated, and this node alone: only a start looks for what was left.
         """
         self._alone = alone
         self._engine = engine
         self._services = services
-        self._leaps = leaps
+        self._simulated = simulated
         self.activity = Activity()
         resources, clock = engine.resources, engine.clock
         watch = DocumentWatch(resources, clock, self.activity)
         self.signals = StackSignals(resources, clock, watch, services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
-        self._upkeep = Upkeep(self._round, engine.clock, ROUND_MS, "stacks.unread", once=leaps)
+        self._upkeep = Upkeep(self._round, engine.clock, ROUND_MS, "stacks.unread", once=simulated)
         self._forgets_at = 0
 
     async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
@@ -140,7 +142,7 @@ class StackOperations:
     # ---- carrying on -------------------------------------------------------------------------------------------------
 
     async def _carry_on(self, operation: StackOperation) -> None:
-        beating = None if self._leaps else asyncio.ensure_future(self._hold(operation))
+        beating = None if self._simulated else asyncio.ensure_future(self._hold(operation))
         try:
             stack = await self._engine.resources.documents.get(STACK, operation.stack)
             if stack is not None:

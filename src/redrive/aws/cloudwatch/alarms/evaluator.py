@@ -70,7 +70,7 @@ class Evaluator:
         clock: Clock,
         settle: Callable[[], Awaitable[None]],  # lets what this node has counted arrive in the store
         *,
-        leaps: bool,  # the clock is a simulated one, and this node the only one
+        simulated: bool,  # the clock is a simulated one, and this node the only one
     ) -> None:
         self._registry = registry
         self._readings = readings
@@ -80,7 +80,7 @@ class Evaluator:
         self._history = history
         self._clock = clock
         self._settle = settle
-        self._leaps = leaps
+        self._simulated = simulated
         self._stirred = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -116,7 +116,7 @@ class Evaluator:
             if grain_seconds is None:
                 await self._stirred.wait()
                 continue
-            grain_ms, late_ms = grain_seconds * 1000, 0 if self._leaps else LATE_MS
+            grain_ms, late_ms = grain_seconds * 1000, 0 if self._simulated else LATE_MS
             moment = ((self._clock.now() - late_ms) // grain_ms + 1) * grain_ms
             await self._evaluate_at(moment, moment + late_ms)
 
@@ -141,7 +141,7 @@ class Evaluator:
     async def evaluate(self, moment: int) -> None:
         """Evaluate for a moment (ms): alarms of short periods always, others where a minute is whole."""
         async with self._lock:
-            if not self._leaps and not await self._turns.take():
+            if not self._simulated and not await self._turns.take():
                 return
             await self._registry.follow()
             await self._settle()

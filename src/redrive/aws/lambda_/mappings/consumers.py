@@ -22,20 +22,20 @@ class MappingConsumers:
     """Consumes queues for mappings."""
 
     def __init__(
-        self, engine: Engine, consumer: Callable[[EventSourceMapping], MappingConsumer], *, leaps: bool
+        self, engine: Engine, consumer: Callable[[EventSourceMapping], MappingConsumer], *, simulated: bool
     ) -> None:
         """Consume through this engine.
 
         Args:
             engine: Where mappings are kept.
             consumer: Makes the consumer of a mapping.
-            leaps: The clock is a simulated one, and this node the only one: nothing changes unheard.
+            simulated: The clock is a simulated one, and this node the only one: nothing changes unheard.
         """
         self._engine = engine
         self._consumer = consumer
         self._consumers: dict[str, MappingConsumer] = {}
         self._stopped: list[MappingConsumer] = []
-        self._upkeep = Upkeep(self.follow, engine.clock, ROUND_MS, "mappings.unread", once=leaps)
+        self._upkeep = Upkeep(self.follow, engine.clock, ROUND_MS, "mappings.unread", once=simulated)
         self._lock = asyncio.Lock()
 
     def start(self) -> None:
