@@ -31,8 +31,7 @@ from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.notifications.notification import Links
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.signing import Signer, certificate_path
-from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.signing import Signer, UnsubscribeTokens, certificate_path
 from redrive.aws.sns.parts import data_protection
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.status_log import StatusLog
@@ -40,7 +39,7 @@ from redrive.aws.sqs.facade import Sqs
 from redrive.engine.engine import Engine
 from redrive.engine.publish import archive
 from redrive.model.http import Request
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.runtime.machine import SystemClock, real_runtime
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.meters import NodeMeters

@@ -43,7 +43,7 @@ from redrive.composition.simulated_time import SimulatedTime
 from redrive.composition.store import kind_of, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.machine import SystemClock, monotonic, real_runtime, warn_of_jumps, watch_loop
 from redrive.runtime.simulated import SimulatedClock

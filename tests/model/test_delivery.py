@@ -11,7 +11,7 @@ from redrive.model.attempt import AttemptResult
 from redrive.model.claiming import offer
 from redrive.model.delivery import Delivery, Limits, Outcome, Transition, decide
 from redrive.model.entering import as_dead_letter, as_handed_over, as_redriven, as_sent_letter
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 NOON = 1_000_000
 MINUTE_MS = 60_000

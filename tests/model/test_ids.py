@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 @given(st.binary(min_size=16, max_size=16))

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Limits
-from redrive.model.ids import content_deduplication_id, id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, content_deduplication_id, id_text
 from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue
 from redrive.model.task import MoveTask, TaskState
 

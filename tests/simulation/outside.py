@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.ids import bytes_of
+from redrive.model.names import bytes_of
 from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.subscribers import LEASE_MS, SubscriptionPlan
 from tests.simulation.trace import Trace

@@ -8,7 +8,7 @@ from redrive.azure.wire.answers import AzureError, refusal, translated
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
 from redrive.model.http import Request, RequestRecord, Response
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 class AzureService(Protocol):

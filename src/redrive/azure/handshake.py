@@ -36,8 +36,7 @@ from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.document import Document
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 from redrive.model.topic import Subscription, without_secrets
 
 logger = logging.getLogger(__name__)

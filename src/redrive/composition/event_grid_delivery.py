@@ -10,7 +10,7 @@ from redrive.azure.eventgrid.publishing import TopicEndpoint
 from redrive.azure.recognise import BLOBS
 from redrive.composition.core import Core
 from redrive.composition.extension import Presenter
-from redrive.endpoints.storage_accounts import read_connection_string, read_container
+from redrive.endpoints.blob import read_connection_string, read_container
 from redrive.runtime.machine import SystemClock
 from redrive.settings import address_of, read_addresses
 

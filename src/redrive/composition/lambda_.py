@@ -20,9 +20,7 @@ from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
-from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
-from redrive.aws.lambda_.invocations.subscribed import FunctionSubscriber
-from redrive.aws.lambda_.invocations.targets import TargetEndpoint
+from redrive.aws.lambda_.invocations.pushing import FunctionSubscriber, InvocationEndpoint, TargetEndpoint
 from redrive.aws.lambda_.invocations.warmth import Warmth
 from redrive.aws.lambda_.mappings.consumers import MappingConsumers
 from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
@@ -42,8 +40,7 @@ from redrive.functions.setting import Setting
 from redrive.model.delivery import Delivery
 from redrive.model.function import Isolation
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 from redrive.model.queue import Queue
 from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock

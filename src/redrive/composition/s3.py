@@ -17,7 +17,7 @@ from redrive.aws.s3.service import SERVICE
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.blob_store import BlobStore
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 def extension(core: Core) -> Extension:

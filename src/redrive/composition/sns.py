@@ -17,8 +17,7 @@ from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.notifications.notification import Links
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
 from redrive.aws.sns.notifications.published import CONFIRMATION_ENVELOPE, ENVELOPE
-from redrive.aws.sns.notifications.signing import PATH_BEGINNING, Signer, certificate_path
-from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.signing import PATH_BEGINNING, Signer, UnsubscribeTokens, certificate_path
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.service import SERVICE

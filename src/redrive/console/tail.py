@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from redrive.engine.ports.facts import Accepted, Attempted, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redrive.model.attempt import AttemptResult
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 class LinePosition(enum.IntEnum):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from redrive.model.delivery import DeadLetterReason, Delivery, Outcome
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 def enter(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
 from redrive.model.delivery import Delivery
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 T = TypeVar("T")
 Predicate: TypeAlias = Callable[[Delivery], bool]

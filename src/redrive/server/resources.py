@@ -7,8 +7,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.operations import CauseDetails, DeadLetter, DeadLetterQueue, TracedDelivery
 from redrive.engine.ports import LookRequest, is_sealed
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.server.owned import (

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.aws.sns.protection.identifiers.custom_finder import CustomFinder
+from redrive.aws.sns.protection.identifiers.custom import CustomFinder
 from redrive.aws.sns.protection.screening import _CHARS_AT_ONCE
 from redrive.model.metric import MINUTE_MS, Series, Statistics
 from redrive.model.protection import Span

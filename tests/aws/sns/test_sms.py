@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from redrive.aws.sns.sms.opt_outs import OPT_OUT, key_of
+from redrive.aws.sns.sms.telephones import OPT_OUT, key_of
 from tests.aws.sns.stage import ACCOUNT, REGION, Stage, invalid, refused
 
 QUEUE_RECORD = "+33000000000"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from redrive.aws.sns.parts import text_messages
-from redrive.aws.sns.sms.opt_outs import OPT_OUT
-from redrive.aws.sns.sms.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
+from redrive.aws.sns.sms.telephones import CORRESPONDENT, OPT_OUT, SPENT, STOP_WORDS, Telephones
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import StoreUnavailable

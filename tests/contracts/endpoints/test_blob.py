@@ -11,10 +11,9 @@ import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.blob import BlobEndpoint, read_connection_string
 from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
-from redrive.endpoints.storage_accounts import read_connection_string
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW
 from tests.contracts.endpoints.storage import (

@@ -23,7 +23,7 @@ from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.wire.cors import preflight, shared
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 Refuse = Callable[[Request], Response | None]
 _UNKNOWN: Final = "INVALID_API_KEY"  # 403 Forbidden, as of a stage or an API that is not there

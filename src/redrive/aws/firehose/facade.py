@@ -17,7 +17,7 @@ from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, LogSink
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 class Firehose(OfferedService):

@@ -20,7 +20,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)

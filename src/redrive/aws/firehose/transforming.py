@@ -18,7 +18,7 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 _MIB: Final = 1024 * 1024
 _EVENT_BYTES_MAX: Final = 6 * _MIB - 64 * 1024  # what Lambda takes, less what is around the records

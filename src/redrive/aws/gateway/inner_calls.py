@@ -19,7 +19,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord, Runtime
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.http import Request, StreamedBody
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 BASE_URL: Final = "http://localhost"  # of queue URLs that go from one operation to the next
 _NAME: Final = re.compile(r"\{([\w-]+)\+?\}")

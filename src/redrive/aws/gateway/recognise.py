@@ -13,9 +13,8 @@ from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1, JsonCodec
 from redrive.aws.wire.profiles import profiles
 from redrive.aws.wire.query.form import search
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
-from redrive.aws.wire.rest.rest_json import RestJsonCodec
+from redrive.aws.wire.rest.rest_json import RestJsonCodec, route
 from redrive.aws.wire.rest.rest_xml import RestXmlCodec
-from redrive.aws.wire.rest.routes import route
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.model.http import Request, Response

@@ -10,7 +10,7 @@ from typing import Final
 
 from redrive.access.patterns import Values
 from redrive.access.principals import Principal
-from redrive.aws.gateway.carrying import carried_out
+from redrive.aws.gateway.gateway import carried_out
 from redrive.aws.gateway.inner_calls import BASE_URL
 from redrive.aws.gateway.recognise import action, recognise, unrecognised
 from redrive.aws.kit.call import Call

@@ -15,7 +15,7 @@ from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft, Resources
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 _PATH: Final = "/aws-service-role/"
 _HOST: Final = ".amazonaws.com"

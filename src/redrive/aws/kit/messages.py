@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
-from redrive.model.ids import bytes_of
+from redrive.model.names import bytes_of
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -12,8 +12,7 @@ from redrive.aws.kms.records import ALIAS, DAY_MS, GRANT, KEY, KeyAlias, KmsKey,
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft
 from redrive.model.errors import NotFound
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from redrive.aws.wire.json.event_stream import Events
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime, TelemetryStore
 from redrive.model.errors import StoreUnavailable
-from redrive.model.ids import id_text
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
+from redrive.model.names import id_text
 
 #: Nodes write at the same time, and numbers are given before a transaction ends: one that ends so much later than another
 #: with a higher number is still seen.

@@ -18,9 +18,8 @@ from redrive.aws.logs.records import QUERY, StoredQuery
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Removal, Runtime, TelemetryStore
 from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
-from redrive.model.ids import id_text
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 
 EVENTS_MAX: Final = 50_000  # that one query looks at: about a second of processor time
 SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -35,7 +35,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 class Multipart:

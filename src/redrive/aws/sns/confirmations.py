@@ -20,8 +20,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
 from redrive.model.document import Document
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
 

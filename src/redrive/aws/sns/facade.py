@@ -15,15 +15,13 @@ from redrive.aws.sns.confirmations import Confirmations
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.limits import FILTERS_MAX
 from redrive.aws.sns.documents.subscription_attributes import ROLE
-from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.signing import UnsubscribeTokens
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.publishing import PublishOperations
 from redrive.aws.sns.service import SERVICE
-from redrive.aws.sns.sms.direct import DirectTexts
-from redrive.aws.sns.sms.opt_outs import OptOuts
+from redrive.aws.sns.sms.telephones import DirectTexts, OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
-from redrive.aws.sns.tags import TAGS, TopicTags
-from redrive.aws.sns.topics import TopicOperations
+from redrive.aws.sns.topics import TAGS, TopicOperations, TopicTags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 

@@ -13,10 +13,8 @@ from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.protection.operations import DataProtectionOperations
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES, SmsAttributeOperations
-from redrive.aws.sns.sms.direct import DirectTexts
-from redrive.aws.sns.sms.opt_outs import OPT_OUT, OptOuts
 from redrive.aws.sns.sms.sandbox import SANDBOX_NUMBER, SandboxOperations
-from redrive.aws.sns.sms.telephones import CORRESPONDENT, SPENT
+from redrive.aws.sns.sms.telephones import CORRESPONDENT, OPT_OUT, SPENT, DirectTexts, OptOuts
 from redrive.aws.sns.sms.text_messages import TextMessages
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind

@@ -28,15 +28,15 @@ from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY, b
 from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms import text_messages
-from redrive.aws.sns.sms.direct import DirectTexts
+from redrive.aws.sns.sms.telephones import DirectTexts
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
 from redrive.model.errors import KeyUnusable
-from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
+from redrive.model.names import bytes_of, id_text
 from redrive.model.topic import Subscription, Topic
 
 _ENTRY_ID: Final = "The Id of a batch entry in the batch request"

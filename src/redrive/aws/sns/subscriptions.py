@@ -29,13 +29,13 @@ from redrive.aws.sns.documents.errors import (
     refused_at_creation,
 )
 from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE
-from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.signing import UnsubscribeTokens
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Operations
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.topic import Subscription, Topic
 
 logger = logging.getLogger(__name__)

@@ -1,9 +1,11 @@
-"""Topics and their attributes and policies: create, find, change, delete."""
+"""Topics with their attributes, policies and tags: create, find, change, delete."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.sns.documents import limits, names, subscription_state, topic_attributes, topic_policy
 from redrive.aws.sns.documents.access import check, topic_at
 from redrive.aws.sns.documents.errors import (
@@ -16,12 +18,44 @@ from redrive.aws.sns.documents.errors import (
 )
 from redrive.aws.sns.documents.message import BYTES_MAX
 from redrive.aws.sns.protection import operations as data_protection
-from redrive.aws.sns.tags import TAGS
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
+
+TAGS: Final = Tagging(
+    too_many=lambda: error(
+        "TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"
+    ),
+    duplicate=lambda: invalid("Duplicated keys are not allowed."),
+    reserved=lambda _: invalid("Tags Reason: aws: prefixed tag key names are not allowed for external use."),
+)
+
+
+class TopicTags:
+    """Topics, as `Tagging` labels them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._topics = engine.resources.topics
+
+    async def tags(self, request: TagRequest) -> Tags:
+        """See `Tagged.tags`."""
+        return (await self._topic(request.call, request.params, request.operation)).tags
+
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
+        """See `Tagged.retag`."""
+        topic = await self._topic(request.call, request.params, request.operation)
+        await self._topics.update(topic.name, lambda current: replace(current, tags=change(current.tags)))
+
+    async def _topic(self, call: Call, params: Structure, action: str) -> Topic:
+        try:
+            return await topic_at(call, self._topics, params["ResourceArn"], action, "ResourceArn")
+        except AwsError as refusal:
+            if refusal.query_code == "NotFound":
+                raise error("ResourceNotFound", "Resource does not exist") from None
+            raise
 
 
 class TopicOperations:

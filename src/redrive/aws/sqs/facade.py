@@ -4,17 +4,15 @@ from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Presenters
 from redrive.aws.kit.service import OfferedService, operations_of
-from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.access import QueueAccess, QueueQuotas, QueueUrls
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.permissions import QueuePermissions
 from redrive.aws.sqs.queues import TAGS, QueueOperations
-from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import Receiving
 from redrive.aws.sqs.sending import Sending
 from redrive.aws.sqs.service import SERVICE
 from redrive.aws.sqs.settling import SettlingOperations
 from redrive.aws.sqs.tasks import Tasks
-from redrive.aws.sqs.urls import QueueUrls
 from redrive.engine.engine import Engine
 
 

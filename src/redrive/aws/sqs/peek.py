@@ -16,10 +16,9 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.recognise import recognise
 from redrive.aws.kit.call import Call, Presenters
-from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.access import QueueAccess, QueueUrls
 from redrive.aws.sqs.errors import no_such_queue
 from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
-from redrive.aws.sqs.urls import QueueUrls
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.json.rpc import JsonCodec
@@ -32,7 +31,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import Queue
 
 if TYPE_CHECKING:

@@ -9,17 +9,16 @@ from redrive.aws.encryption.sealer import KEY
 from redrive.aws.kit.call import Call, Presenters
 from redrive.aws.kit.messages import is_id, sequence_number
 from redrive.aws.sqs import message, names
-from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.access import QueueAccess, QueueQuotas
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.sqs.handles import Handles
-from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.readers import Readers
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
 from redrive.engine.ports import SEAL_MARK
 from redrive.model.delivery import Delivery
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import Queue
 
 MESSAGES_MAX = 10

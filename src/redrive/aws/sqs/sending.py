@@ -17,15 +17,14 @@ from redrive.aws.kit.messages import (
     sequence_number,
 )
 from redrive.aws.sqs import batches, message
-from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.access import QueueAccess, QueueQuotas
 from redrive.aws.sqs.errors import error, invalid, key_refusals, missing
-from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Message
+from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import Queue
 
 DELAY_SECONDS_MAX = 900

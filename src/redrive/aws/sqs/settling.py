@@ -7,10 +7,9 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.messages import Entry, accepted
 from redrive.aws.sqs import batches
-from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.access import QueueAccess, QueueQuotas
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.sqs.handles import Handle, Handles
-from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

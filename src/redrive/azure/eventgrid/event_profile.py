@@ -30,9 +30,8 @@ from redrive.engine.ports import (
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
-from redrive.model.ids import bytes_of
 from redrive.model.message import Publication
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, bytes_of
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS, SECOND_MS

@@ -42,9 +42,8 @@ from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, ID, delivery_se
 from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.ids import bytes_of, id_text
 from redrive.model.metric import Series, SeriesGroup
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, bytes_of, id_text
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic, without_secrets
 

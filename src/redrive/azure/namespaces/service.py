@@ -50,9 +50,8 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.routes import RouteMatch, RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
-from redrive.model.ids import bytes_of
 from redrive.model.message import Publication
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, bytes_of
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

@@ -12,7 +12,7 @@ from redrive.console.visit import File, Unusable, Visit, searched
 from redrive.console.words import moment, printable
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 CSV: Final = "text/csv; charset=utf-8"
 LETTERS_MAX: Final = 5_000

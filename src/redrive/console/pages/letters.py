@@ -13,7 +13,7 @@ from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import Queue
 from redrive.model.search import published_id
 

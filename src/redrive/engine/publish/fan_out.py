@@ -29,8 +29,8 @@ from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Rou
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
-from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
+from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
 from redrive.model.task import replayed
 from redrive.model.topic import Subscription, Topic

@@ -17,8 +17,8 @@ from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, 
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
 from redrive.model.filtering import FilterVerdict, Subject
-from redrive.model.ids import bytes_of, content_deduplication_id
 from redrive.model.message import Publication
+from redrive.model.names import bytes_of, content_deduplication_id
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

@@ -17,7 +17,7 @@ from redrive.engine.push.settlement import PIECE, JointSettlements, PushParts
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
-from redrive.model.ids import bytes_of
+from redrive.model.names import bytes_of
 
 logger = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DROPPED, EXPIRED, DeadLetterReason, Delivery, Outcome
 from redrive.model.errors import StoreUnavailable
-from redrive.model.ids import bytes_of, id_text
+from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)

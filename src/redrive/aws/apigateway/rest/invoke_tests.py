@@ -23,7 +23,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.http import Request
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 _STAGE: Final = "test-invoke-stage"
 _LOGGED_CHARS_MAX: Final = 1024

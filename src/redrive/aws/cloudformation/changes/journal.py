@@ -30,7 +30,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Documents, Draft
 from redrive.model.attempt import Attempt
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 logger = logging.getLogger(__name__)
 

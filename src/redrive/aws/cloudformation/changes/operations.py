@@ -37,7 +37,7 @@ from redrive.engine.resources import Draft
 from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import DAY_MS
 
 logger = logging.getLogger(__name__)

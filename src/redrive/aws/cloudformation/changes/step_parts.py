@@ -27,7 +27,7 @@ from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 
 def spec_of(

@@ -16,7 +16,7 @@ import orjson
 from redrive.aws.cloudwatch.alarms.reasons import data_moment
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State, StateChange
 from redrive.aws.wire.shapes import Structure
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 SUBJECT_CHARS_MAX: Final = 100
 _STATISTICS: Final = {

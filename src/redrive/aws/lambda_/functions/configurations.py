@@ -13,7 +13,7 @@ from redrive.aws.lambda_.documents.errors import invalid, unoffered
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.shapes import Structure
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 TIMEOUT_SECONDS_MAX: Final = 900
 MEMORY_MB_MAX: Final = 10_240

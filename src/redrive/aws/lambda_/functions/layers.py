@@ -28,8 +28,7 @@ from redrive.aws.lambda_.functions.permissions import check_policy, new_statemen
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 
 _BY_ARN: Final = "GetLayerVersion"  # the action of both operations
 

@@ -42,7 +42,7 @@ from redrive.aws.lambda_.functions.versions import publish_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 logger = logging.getLogger(__name__)
 

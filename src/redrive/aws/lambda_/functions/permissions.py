@@ -27,7 +27,7 @@ from redrive.aws.lambda_.documents.records import (
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 POLICY_BYTES_MAX: Final = 20_480
 _SERVICE: Final = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?")

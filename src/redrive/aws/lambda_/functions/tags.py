@@ -11,7 +11,7 @@ from redrive.aws.lambda_.documents.lookup import Lookup, function_in
 from redrive.aws.lambda_.documents.records import FUNCTION, MAPPING, EventSourceMapping
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 _MAPPING: Final = ":event-source-mapping:"
 _CAPACITY: Final = ":capacity-provider:"

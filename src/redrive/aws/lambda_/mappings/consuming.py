@@ -30,7 +30,7 @@ from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.function import InvocationResult, Throttled
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)

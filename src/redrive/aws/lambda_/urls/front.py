@@ -33,7 +33,7 @@ from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.engine import Engine
 from redrive.model.function import Throttled
 from redrive.model.http import Request, Response
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 Refusal = Callable[[Request], Response | None]
 

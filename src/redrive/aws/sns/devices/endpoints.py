@@ -14,7 +14,7 @@ from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, invalid, n
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.ids import id_text
+from redrive.model.names import id_text
 
 USER_DATA_BYTES_MAX: Final = 2048
 

@@ -23,9 +23,8 @@ from redrive.engine.ports import FollowUp
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
-from redrive.model.ids import id_text
 from redrive.model.message import Publication
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, id_text
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import orjson
 
 from redrive.aws.kit.messages import sequence_number
 from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage
-from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.signing import UnsubscribeTokens
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 SUBSCRIBE: Final = "SubscriptionConfirmation"

@@ -1,4 +1,8 @@
-"""Signatures of notifications: made once for all subscribers, and remembered."""
+"""Signatures of notifications, made once for all subscribers, and tokens of links to unsubscribe.
+
+A subscription's ARN proves nothing: it stands in lists, in logs and in every message. A link's token proves that this
+server sent it.
+"""
 
 import asyncio
 import hashlib
@@ -7,7 +11,26 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair
+
+_PURPOSE: Final = "unsubscribe links"
+
+
+class UnsubscribeTokens:
+    """The tokens of links; nothing of them is kept."""
+
+    def __init__(self, secret: InstallationSecret) -> None:
+        self._secret = secret
+
+    def token(self, subscription: str) -> str:
+        """The token for a subscription's ARN."""
+        return self._secret.tag(_PURPOSE, subscription)
+
+    def proves(self, subscription: str, token: str) -> bool:
+        """True if a token is that ARN's."""
+        return self._secret.is_tag(_PURPOSE, subscription, token)
+
 
 _DIGESTS: Final = {"1": "sha1", "2": "sha256"}
 _THREADS: Final = 2

@@ -19,7 +19,7 @@ from redrive.aws.sns.devices import platform
 from redrive.aws.sns.documents import names, subscription_state
 from redrive.aws.sns.documents.errors import error
 from redrive.aws.sns.protection.audit import AuditLog, Sample
-from redrive.aws.sns.protection.identifiers.custom_finder import CustomFinder
+from redrive.aws.sns.protection.identifiers.custom import CustomFinder
 from redrive.aws.sns.protection.operations import policy_of
 from redrive.aws.sns.protection.policy import (
     INBOUND,
@@ -33,8 +33,8 @@ from redrive.aws.sns.protection.policy import (
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.ids import id_text
 from redrive.model.message import Publication
+from redrive.model.names import id_text
 from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents.errors import PAGES, error
-from redrive.aws.sns.sms.direct import DirectTexts
+from redrive.aws.sns.sms.telephones import DirectTexts
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind

@@ -1,4 +1,4 @@
-"""Telephones: who may be written to, what has been spent on it, and what their owners answer.
+"""Telephones: opt-outs, spending, and text messages published to one telephone.
 
 It stands before the endpoint that hands text messages in. What it turns down is told in the words of "Amazon SNS SMS
 delivery failure reasons". A price is known where the settings name one; without it a part costs nothing, so nothing
@@ -15,17 +15,67 @@ from http import HTTPStatus
 from string import whitespace
 from typing import Final, NamedTuple
 
+from redrive.aws.kit.call import Call
+from redrive.aws.sns.documents import destinations, names
+from redrive.aws.sns.documents.direct import only_subscription, topic_of
+from redrive.aws.sns.documents.errors import PAGES, invalid
 from redrive.aws.sns.documents.message import SMS_CHARS_MAX
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
-from redrive.aws.sns.sms.opt_outs import OPT_OUT, key_of
-from redrive.aws.sns.sms.text_messages import price_max
+from redrive.aws.sns.sms.text_messages import SMS_TYPE, TRANSACTIONAL, price_max
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
 from redrive.engine.resources import Documents
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.errors import Conflict, RedriveError
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName, id_text
 from redrive.model.text_parts import parts_of
+from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
+
+OPT_OUT: Final[DocumentKind[str]] = DocumentKind(
+    "sns_opt_out", lambda number: {"number": number}, lambda document: document["number"]
+)
+
+
+def key_of(account: str, region: str, number: str) -> str:
+    """The key of a telephone number, with its plus sign or without."""
+    return f"{account}/{region}/{number.removeprefix('+')}"
+
+
+class OptOuts:
+    """The numbers of each account's region that have opted out."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def has(self, call: Call, number: str) -> bool:
+        """True if a number's owner wants no messages from the caller's account."""
+        return await self._documents.get(OPT_OUT, key_of(call.account, call.region, number)) is not None
+
+    async def check_if_phone_number_is_opted_out(self, call: Call, params: Structure) -> Structure:
+        return {"isOptedOut": await self.has(call, _number(params))}
+
+    async def list_phone_numbers_opted_out(self, call: Call, params: Structure) -> Structure:
+        operation, prefix = "ListPhoneNumbersOptedOut", key_of(call.account, call.region, "")
+        after = PAGES.after(operation, params)
+        opt_outs = await self._documents.find(OPT_OUT, prefix, after, PAGES.size + 1)
+        return PAGES.of(operation, params, opt_outs, str, lambda number: f"{prefix}{number}")
+
+    async def opt_in_phone_number(self, call: Call, params: Structure) -> Structure:
+        await self._documents.remove(OPT_OUT, key_of(call.account, call.region, _number(params)))
+        return {}
+
+
+def _number(params: Structure) -> str:
+    number: str = params["phoneNumber"]
+    if not destinations.is_phone(number):
+        raise invalid("PhoneNumber Reason: input incorrectly formatted")
+    return number
+
 
 # "Opting out of receiving SMS messages".
 STOP_WORDS: Final = frozenset(
@@ -188,3 +238,50 @@ _TOO_EXPENSIVE: Final = _refused(
     Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "This delivery would exceed max price"
 )
 _NO_QUOTA: Final = _refused(Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "No quota left for account")
+
+
+_PHONES: Final = "sms"
+
+
+class DirectTexts:
+    """Writes to telephones whose owners have not opted out."""
+
+    def __init__(self, engine: Engine, opt_outs: OptOuts) -> None:
+        self._engine = engine
+        self._opt_outs = opt_outs
+
+    async def phone(self, call: Call, number: str) -> Subscription:
+        """The one subscription that stands for a telephone; nothing is made yet.
+
+        Raises:
+            AwsError: See `check_phone`.
+        """
+        await self.check_phone(call, number)
+        name = ResourceName(call.account, f"{call.region}:{_PHONES}", number)
+        return only_subscription(name, _PHONES, number)
+
+    async def check_phone(self, call: Call, number: str) -> None:
+        """Refuse an invalid or opted-out telephone number.
+
+        Raises:
+            AwsError: `InvalidParameter`: it is not a telephone number, or its owner wants no messages.
+        """
+        if not destinations.is_phone(number):
+            raise invalid(f"PhoneNumber Reason: {number} is not valid to publish to")
+        if await self._opt_outs.has(call, number):
+            raise invalid("PhoneNumber Reason: phone number is opted out")
+
+    async def tell(self, call: Call, number: str, text: str) -> None:
+        """Write to a telephone in the server's own words.
+
+        Raises:
+            AwsError: See `check_phone`.
+        """
+        topic = await topic_of(self._engine.resources, await self.phone(call, number))
+        message_id = self._engine.runtime.message_id()
+        urgent = {SMS_TYPE: ("String", TRANSACTIONAL)}
+        published = PublishedMessage(
+            id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent
+        )
+        publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
+        await self._engine.messages.publish(topic, [publication])

@@ -1,20 +1,80 @@
 """The REST JSON protocol: method and path name the operation; parameters stand in path, query, headers and body."""
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote
 
 import orjson
 
 from redrive.aws.wire.codec import answer_headers
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.json.document import load
 from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encoded
 from redrive.aws.wire.json.input import reader
 from redrive.aws.wire.json.output import as_base64, writer
+from redrive.aws.wire.json.rpc import load
 from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.model.http import Request, Response
+
+#: Of a path, and parameters of a query: more than any operation's. Nobody has been authenticated yet.
+_PATH_CHARS_MAX: Final = 1024
+_QUERY_FIELDS_MAX: Final = 100
+_NAME: Final = re.compile(r"\{([\w-]+)(\+?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class RestRoute:
+    """One operation's path."""
+
+    operation: str  # Its name
+    path: re.Pattern[str]  # Matches paths, with a group for each parameter
+    names: tuple[str, ...]  # The model's names of the parameters, in order
+    query: Mapping[str, list[str]]  # Query parameters that select this operation
+
+
+def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:
+    """Return the operation of a request and its path's parameters, or None if the service has no such path."""
+    if len(path) > _PATH_CHARS_MAX or query.count("&") >= _QUERY_FIELDS_MAX:
+        return None
+    for candidate in _routes(service).get(method, ()):
+        match = candidate.path.fullmatch(path)
+        if match is not None and _fits(candidate, query):
+            values = (unquote(value) for value in match.groups())
+            return candidate.operation, dict(zip(candidate.names, values, strict=True))
+    return None
+
+
+def _fits(candidate: RestRoute, query: str) -> bool:
+    if not candidate.query:
+        return True
+    fields = parse_qs(query, keep_blank_values=True)
+    return all(fields.get(name) == values for name, values in candidate.query.items())
+
+
+@cache
+def _routes(service: str) -> Mapping[str, list[RestRoute]]:
+    """The routes of each method: with a query first, then those with fewer parameters and more text."""
+    by_method: dict[str, list[RestRoute]] = {}
+    for operation, (method, uri) in Service.load(service).routes.items():
+        by_method.setdefault(method, []).append(_compiled(operation, uri))
+    for routes in by_method.values():
+        routes.sort(key=lambda each: (not each.query, len(each.names), -len(each.path.pattern)))
+    return by_method
+
+
+def _compiled(operation: str, uri: str) -> RestRoute:
+    path, _, query = uri.partition("?")
+    names, pattern, at = [], "", 0
+    for match in _NAME.finditer(path):
+        names.append(match[1])
+        pattern += re.escape(path[at : match.start()]) + ("(.+)" if match[2] else "([^/]+)")
+        at = match.end()
+    pattern += re.escape(path[at:].rstrip("/")) + "/?"
+    return RestRoute(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))
 
 
 class RestJsonCodec:
