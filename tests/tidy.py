@@ -126,7 +126,9 @@ def _origin(source: Source, node: ast.expr) -> str:
 
 def the_loops_time_stays_in_the_server(source: Source) -> Iterator[str]:
     """A connection's time-outs may follow the event loop; a delivery's must follow the Clock."""
-    if not source.is_python("src/redrive") or source.is_python("src/redrive/server", "src/redrive/runtime"):
+    if not source.is_python("src/redrive") or source.is_python(
+        "src/redrive/server", "src/redrive/runtime", "src/redrive/endpoints/kept_connection.py"
+    ):
         return
     for node in source.nodes:
         if (

@@ -143,7 +143,7 @@ def test_any_text_is_read_or_refused_and_any_delivery_looked_at(
     assert holds(replace(LETTER, body=body, headers=headers)) in (True, False)
 
 
-def test_what_a_message_has_finds_it() -> None:
+def test_searchable_values_find_their_message() -> None:
     values = list(searchable_values(LETTER))
     assert ("body.order", "7001") in values
     assert ("body.paid", "true") in values

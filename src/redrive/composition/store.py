@@ -34,11 +34,11 @@ class StoreKind(Protocol):
         ...
 
     async def examine(self) -> "list[Examined]":
-        """It and the way to it, examined; nothing is changed."""
+        """Examine the store and the way to it; nothing is changed."""
         ...
 
     async def verify(self) -> "StoreContents":
-        """Its contents, read from end to end.
+        """Read the contents from end to end.
 
         Raises:
             StoreUnavailable: There is no such store, or it is damaged.

@@ -26,7 +26,7 @@ class BlobFolder:
 
     @property
     def text(self) -> str:
-        """It in one line: `letters/dead/BILLING`."""
+        """The folder in one line: `letters/dead/BILLING`."""
         return f"{self.account}/{self.container}/{self.folder}"
 
     @property

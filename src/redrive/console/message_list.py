@@ -23,7 +23,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][\w-]*|-?\d+(\.\d+)?")  # needs no quotes 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a page lists."""
+    """The messages that a page lists."""
 
     queue: Queue  # Whose messages
     here: tuple[str, ...]  # The parts of the page's own link
@@ -110,7 +110,7 @@ class Facet(NamedTuple):
 
 
 async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
-    """What the newest messages of a choice have in common, for a page beside its list."""
+    """Values that the newest messages of a choice share, for a page beside its list."""
     request = LookRequest(choice.queue.id, FACETS_OF, newest_first=True, cause=choice.cause)
     deliveries = await visit.engine.operations.peek_page(request) if visit.bodies_shown else []
     text = visit.parameter("q").strip()

@@ -1,4 +1,4 @@
-"""What becomes of a push over HTTP: its answer read and given a meaning, and the push that takes no task."""
+"""Pushes over HTTP: an answer and its verdict, and the push that takes no task."""
 
 import asyncio
 import zlib
@@ -65,7 +65,7 @@ def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
 
 
 def verdict_of(answer: WebhookAnswer) -> Verdict:
-    """What an answer means for a delivery."""
+    """The verdict that an answer is for a delivery."""
     return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
 
 

@@ -142,7 +142,7 @@ class Plot(NamedTuple):
 
 
 class ChartLayout:
-    """Where everything stands in a chart of retries: a column each, and a gap where retries are left out.
+    """The layout of a chart of retries: a column each, and a gap where retries are left out.
 
     Attributes:
         step: The width of a column.

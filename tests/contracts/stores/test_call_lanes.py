@@ -1,4 +1,4 @@
-"""Which calls go to PostgreSQL together: few in a lane of their own, many as one statement."""
+"""Calls that go to PostgreSQL together: few in a lane of their own, many as one statement."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

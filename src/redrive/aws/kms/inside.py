@@ -33,7 +33,6 @@ class InsideUse:
     """Makes and opens data keys without asking who wants them."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, clock: Clock) -> None:
-        """Use keys of this keyring, at this clock's time."""
         self._clock = clock
         self._keyring = keyring
         self._access = access

@@ -234,14 +234,14 @@ def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.T
 
 
 class Trend(NamedTuple):
-    """What an alarm watches."""
+    """The last half hour of an alarm's metric."""
 
     now: str  # The latest value, as text
     curve: Curve | None  # The last half hour; None: there is nothing but zeros
 
 
 async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str, Trend]:
-    """What alarms on single metrics watch, by their names: one read for all of them."""
+    """Trends of alarms on single metrics, by the alarms' names: one read for all of them."""
     scope, begin = visit.scope, max(0, (visit.now - _TREND_MS) // MINUTE_MS * MINUTE_MS)
     simple = {each["AlarmName"]: each for each in alarms if each.get("MetricName") and each.get("Statistic")}
     series = {name: series_of(scope.account, scope.region, _metric(alarm)) for name, alarm in simple.items()}

@@ -138,7 +138,7 @@ async def search_slice(visit: Visit) -> Page:
 
 
 async def common_values(visit: Visit) -> Page:
-    """What the newest dead letters of a cause have in common, as terms of the search."""
+    """Values that the newest dead letters of a cause share, as terms of the search."""
     queue, key = await visit.queue(), _asked_cause(visit)
     here, chosen = ("dead-letters", queue.name.name), {"cause": visit.parameter("cause")}
     return Page("facets.html", await facets(visit, Choice(queue, here, chosen, newest=True, cause=key)))

@@ -48,7 +48,7 @@ async def search_slice(visit: Visit) -> Page:
 
 
 async def common_values(visit: Visit) -> Page:
-    """What the newest messages of the queue have in common, as terms of the search."""
+    """Values that the newest messages of the queue share, as terms of the search."""
     return Page("facets.html", await facets(visit, _choice(visit, await visit.queue())))
 
 

@@ -307,7 +307,7 @@ class Directory:
         return versions
 
     def _lose(self, changes: Sequence[Change]) -> None:
-        """It is unknown whether these changes were made."""
+        """Forget documents of changes that may or may not have been made."""
         for change in changes:
             if isinstance(change, Put | Remove):
                 self.forget(change.kind, change.key)

@@ -100,7 +100,7 @@ class BacklogConsumer:
         return self._consuming is not None or bool(self._under_way)
 
     def work(self) -> list[asyncio.Future[None]]:
-        """What is under way."""
+        """The work that is under way."""
         consuming = [self._consuming] if self._consuming else []
         return [*self._attempts, *self._direct.work(), *self._settlements.tasks, *consuming]
 

@@ -27,10 +27,10 @@ class _Push:
     __slots__ = (
         "answering",
         "began",
-        "began_at",
         "context",
         "deliveries",
         "give_up",
+        "is_slow",
         "settle",
         "take",
     )
@@ -46,10 +46,10 @@ class _Push:
         self.context = context
         self.deliveries = deliveries
         self.began = began  # by the engine's clock (ms)
-        self.began_at = asyncio.get_running_loop().time()
         self.take = take
         self.settle = settle
         self.give_up: Callable[[], None] | None = None  # None: answered
+        self.is_slow = False  # had no answer when the last look was taken
         self.answering: asyncio.Future[Attempt] | None = None  # what an attempt of the usual kind waits for
 
     def answered(self, attempt: Attempt) -> None:
@@ -129,7 +129,7 @@ class DirectPushes:
         push.give_up = give_up
         self._pushes[push] = None
         if context.plan.patience_ms is not None and self._patience is None:
-            self._look_again_in(PATIENT_SECONDS)
+            self._look_later()
         return True
 
     def _is_plain(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> bool:
@@ -188,21 +188,21 @@ class DirectPushes:
 
     # ---- soft time-outs ----------------------------------------------------------------------------------
 
-    def _look_again_in(self, seconds: float) -> None:
-        self._patience = asyncio.get_running_loop().call_later(seconds, self._look_at_time)
+    def _look_later(self) -> None:
+        self._patience = asyncio.get_running_loop().call_later(PATIENT_SECONDS, self._look)
 
-    def _look_at_time(self) -> None:
-        """Let those that have had no answer for a second go on as attempts, which know what a soft time-out means."""
+    def _look(self) -> None:
+        """Let those without an answer since the last look go on as attempts, which know what a soft time-out means."""
         self._patience = None
-        now = asyncio.get_running_loop().time()
         for push in list(self._pushes):
             if push.give_up is None or push.context.plan.patience_ms is None:
                 continue
-            left = push.began_at + PATIENT_SECONDS - now
-            if left > 0:
-                self._look_again_in(left)
-                return
-            self._hand_over(push, push.give_up)
+            if push.is_slow:
+                self._hand_over(push, push.give_up)
+                continue
+            push.is_slow = True
+            if self._patience is None:
+                self._look_later()
 
     def _hand_over(self, push: _Push, give_up: Callable[[], None]) -> None:
         push.answering = asyncio.get_running_loop().create_future()

@@ -30,7 +30,7 @@ _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 
 class Form(enum.Enum):
-    """What an endpoint is sent of a message."""
+    """The form in which an endpoint is sent a message."""
 
     TEXT = enum.auto()  # Its text, unless a part of SNS renders the protocol
     NOTIFICATION = enum.auto()  # The signed document, or in raw delivery the text, with SNS's headers
