@@ -55,17 +55,17 @@ def _folder(subscription: Subscription, resource: ArmId | None) -> str:
     return subscription.id.upper()
 
 
-async def newest_in(visit: Visit, place: BlobFolder) -> Sequence[tuple[str, int]] | None:
+async def newest_in(visit: Visit, folder: BlobFolder) -> Sequence[tuple[str, int]] | None:
     """The names and sizes (bytes) of the newest blobs; None: they are not in a folder of this server."""
-    if not all(_PART.fullmatch(part) for part in place.text.split("/")):
+    if not all(_PART.fullmatch(part) for part in folder.text.split("/")):
         return None
     containers = visit.installation.containers
-    return await containers.newest(place.account, place.container, place.folder, BLOBS_MAX)
+    return await containers.newest(folder.account, folder.container, folder.folder, BLOBS_MAX)
 
 
 async def copies_of(
     visit: Visit, sources: Iterable[object]
 ) -> list[tuple[BlobFolder, Sequence[tuple[str, int]] | None]]:
     """The folders that the dead letters of a queue's sources are copied to, each with its newest blobs."""
-    places = [folder_of(each) for each in sources if isinstance(each, Subscription)]
-    return [(place, await newest_in(visit, place)) for place in places if place is not None]
+    folders = [folder_of(each) for each in sources if isinstance(each, Subscription)]
+    return [(folder, await newest_in(visit, folder)) for folder in folders if folder is not None]

@@ -219,10 +219,10 @@ def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
 
 async def _blobs(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """The newest blobs of the container that dead letters are copied to."""
-    place = folder_of(subscription)
+    folder = folder_of(subscription)
     return {
-        "blobs": None if place is None else await newest_in(visit, place),
-        "blob_folder": place,
+        "blobs": None if folder is None else await newest_in(visit, folder),
+        "blob_folder": folder,
         "most": BLOBS_MAX,
     }
 
