@@ -25,7 +25,7 @@ def reach() -> Reach:
             "tests/console/test_stacks.py",
             "tests/model/test_retry.py",
         ),
-        ("src/redrive/model/retry.py", "tests/model/test_retry_curves.py", "tests/engine/test_receive.py"),
+        ("src/redrive/model/retry.py", "tests/model/test_retry_curves.py", "tests/model/test_claiming.py"),
         (
             "tests/contracts/conftest.py",
             "tests/contracts/aws/sqs/test_batches.py",

@@ -172,7 +172,7 @@ def test_a_token_of_scrapers_cannot_be_guessed(token: str) -> None:
 
 def test_a_token_of_scrapers_is_not_shown() -> None:
     _, origins = read_settings({"metrics_token": "x" * 16}, {}, None)
-    assert [origin.shown for origin in origins if origin.name == "metrics_token"] == ["***"]
+    assert [origin.masked for origin in origins if origin.name == "metrics_token"] == ["***"]
 
 
 def test_a_server_that_any_host_may_name_is_warned_of() -> None:
