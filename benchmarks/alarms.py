@@ -59,7 +59,7 @@ async def _standing(store_url: str) -> AsyncIterator[tuple[NodeStore, Engine, Cl
     runtime = real_runtime(SimulatedClock())
     store = open_store(Settings(store=store_url), runtime)
     engine = Engine(store, runtime)
-    cloudwatch = CloudWatch(store, engine, _settled, {}, leaps=True, open_functions=False)
+    cloudwatch = CloudWatch(store, engine, _settled, {}, simulated=True, open_functions=False)
     await engine.connect()
     try:
         yield store, engine, cloudwatch
