@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 from redrive.access.keys import Keyring
-from redrive.aws.gateway.authentication import SigV4Verifier
+from redrive.aws.gateway.authentication import Holders, SigV4Verifier
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.gateway.holders import Holders
 from redrive.model.http import Request, Response
 from redrive.model.topic import Subscription
 from tests.aws.sns.parts import TOKENS

@@ -17,10 +17,9 @@ from redrive.aws.apigateway.requests.answers import ApiAnswer
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.integrations import Integrations, ServiceIntegration
 from redrive.aws.gateway.authentication import TrustAll
-from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.gateway import Gateway, WireCalls
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.aws.kit.service import offered, service_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime

@@ -12,8 +12,7 @@ from redrive.access.keys import Keyring
 from redrive.access.secret import InstallationSecret, SessionTokens
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.gateway.identities import Identities
-from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.gateway.identities import Identities, Sessions
 from redrive.aws.kit.service import offered, service_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime

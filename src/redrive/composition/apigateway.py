@@ -12,7 +12,7 @@ from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations, ServiceIntegration
-from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.aws.gateway.gateway import WireCalls
 from redrive.aws.kit.service import offered, service_of
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Interface

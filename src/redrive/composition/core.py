@@ -10,11 +10,9 @@ from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret, SessionTokens
 from redrive.access.signing_pair import SigningPair
 from redrive.aws.encryption.data_keys import RootKey
-from redrive.aws.gateway.authentication import Authentication, SigV4Verifier, TrustAll
-from redrive.aws.gateway.holders import Holders
-from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.authentication import Authentication, Holders, SigV4Verifier, TrustAll
+from redrive.aws.gateway.identities import Identities, Sessions
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from redrive.aws.gateway.sessions import SERVICE_SECONDS
+from redrive.aws.gateway.identities import SERVICE_SECONDS
 from redrive.composition.core import Core
 from redrive.functions import isolation, processes
 from redrive.functions.gateway import ServerAddress

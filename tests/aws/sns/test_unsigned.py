@@ -3,9 +3,8 @@
 import pytest
 
 from redrive.access.keys import Keyring
-from redrive.aws.gateway.authentication import SigV4Verifier
+from redrive.aws.gateway.authentication import Holders, SigV4Verifier
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.gateway.holders import Holders
 from redrive.model.http import Request, Response
 from tests.aws.sns.parts import TOKENS
 from tests.aws.sns.stage import Stage, topic_arn

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.cbor import cbor
-from redrive.aws.wire.cbor.rpc import CBOR
-from redrive.aws.wire.cbor.values import reader, writer
+from redrive.aws.wire.cbor.rpc import CBOR, reader, writer
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Member, Shape

@@ -9,8 +9,7 @@ from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1
 from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec
-from redrive.aws.wire.rest.rest_xml import RestXmlCodec
-from redrive.aws.wire.rest.s3_words import in_words_of_s3
+from redrive.aws.wire.rest.rest_xml import RestXmlCodec, in_words_of_s3
 from redrive.aws.wire.service import Service
 from tests.aws.wire.clients import Client
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.query.form import unescaped
+from redrive.aws.wire.query.input import unescaped
 
 PIECES = st.sampled_from(
     ["%", "%2", "%4g", "%41", "%c3%a9", "%C3", "%00", "+", "\\", "\\x41", "\\n", "\u00e9", "\n", "a"]

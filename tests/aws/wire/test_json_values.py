@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.json.input import reader
 from redrive.aws.wire.json.rpc import JSON_1_0
+from redrive.aws.wire.json.values import reader
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shapes
 from redrive.model.http import Request

@@ -3,8 +3,7 @@
 import pytest
 
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.query.form import read_form, tree
-from redrive.aws.wire.query.input import structure_reader
+from redrive.aws.wire.query.input import read_form, structure_reader, tree
 from redrive.aws.wire.service import Service
 from redrive.model.http import Request
 

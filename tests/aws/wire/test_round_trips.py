@@ -4,9 +4,8 @@ import pytest
 
 from redrive.aws.gateway.recognise import recognise
 from redrive.aws.services import FOLDERS
-from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.profiles import profile_of, profiles
-from redrive.aws.wire.service import Service
+from redrive.aws.wire.service import Codec, Service
 from redrive.model.http import Request
 from tests.aws.wire.clients import Client, sample
 

@@ -11,9 +11,9 @@ from redrive.aws.firehose.putting import PutRecordOperations, SubscribedStreams
 from redrive.aws.firehose.service import SERVICE
 from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.firehose.transforming import Transformation
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, LogSink

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from redrive.aws.firehose.errors import invalid, unoffered
 from redrive.aws.firehose.records import DeliveryStream
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 

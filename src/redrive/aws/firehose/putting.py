@@ -12,8 +12,8 @@ from redrive.aws.firehose.errors import invalid, no_such_stream, slow_down
 from redrive.aws.firehose.monitoring import StreamMetrics
 from redrive.aws.firehose.records import DeliveryStream, buffer_of, packed, record_id
 from redrive.aws.firehose.streams import DeliveryStreamOperations
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError

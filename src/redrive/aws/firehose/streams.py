@@ -10,9 +10,9 @@ from redrive.aws.firehose import configuration
 from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.errors import error, invalid, no_such_stream, unassumable, unoffered
 from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import account_of
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.errors import AwsError

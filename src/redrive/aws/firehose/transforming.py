@@ -14,8 +14,8 @@ import orjson
 
 from redrive.aws.firehose.monitoring import LAMBDA, ErrorLog, StreamMetrics
 from redrive.aws.firehose.records import DeliveryStream, Processor, WaitingRecord
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
 from redrive.model.names import id_text

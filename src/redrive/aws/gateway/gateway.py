@@ -1,26 +1,37 @@
 """The way in for all AWS services: recognise, authenticate, parse, check, call, render.
 
 What comes before "authenticate" costs next to nothing and keeps nothing, since anybody may ask for it: a body is
-decompressed and parsed for known callers alone.
+decompressed and parsed for known callers alone. Requests that a part of this server puts together
+(`WireCalls`) go the same way; only their caller is known already.
 """
 
 import logging
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
-from redrive.access.principals import ANONYMOUS
+from redrive.access.patterns import Values
+from redrive.access.principals import ANONYMOUS, Principal
 from redrive.aws.gateway.authentication import Authentication, Caller
 from redrive.aws.gateway.authorization import check_own_policies
-from redrive.aws.gateway.recognise import Recognised, action, recognise, service_named, unrecognised
+from redrive.aws.gateway.inner_calls import BASE_URL
+from redrive.aws.gateway.recognise import (
+    Recognised,
+    action,
+    is_compressed,
+    recognise,
+    service_named,
+    unrecognised,
+)
 from redrive.aws.gateway.unoffered import operation_text, refusal, service_text
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.kit.service import Facades, UnopenedService
-from redrive.aws.wire.codec import Codec
-from redrive.aws.wire.content import decompress, is_compressed
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.profiles import profile_of, profiles
-from redrive.aws.wire.service import Service
+from redrive.aws.wire.profiles import Profile, profile_of, profiles
+from redrive.aws.wire.service import Codec, Service
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
@@ -31,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 _FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
 _NOBODY: Final = Caller(ANONYMOUS, "")  # has no region either
+_GZIP: Final = 16 + zlib.MAX_WBITS
 _BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in profiles().values())
 _UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
 
@@ -119,6 +131,28 @@ def _follows_link(request: Request) -> bool:
     return credential_scope(request) is None and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX
 
 
+def decompress(request: Request, profile: Profile) -> None:
+    """Put the body in the place of what the client compressed; to be done for known callers alone.
+
+    Raises:
+        AwsError: `SerializationException`: the service takes nothing compressed, or it is not gzip though it says so,
+            incomplete, or larger than the service's bodies may be.
+    """
+    if not profile.takes_gzip:
+        raise common("SerializationException", "This service takes no compressed content")
+    unzip = zlib.decompressobj(_GZIP)
+    try:
+        unzipped = unzip.decompress(request.body, profile.body_bytes_max)
+    except zlib.error as error:
+        raise common("SerializationException", "The content is not gzip") from error
+    if unzip.unconsumed_tail:
+        raise common("SerializationException", f"The content is larger than {profile.body_bytes_max} bytes")
+    if not unzip.eof:
+        raise common("SerializationException", "The content is incomplete")
+    request.body = unzipped
+    del request.headers["content-encoding"]
+
+
 def _speaks_query(request: Request) -> bool:
     """True for a request of the Query protocol, and for one that asks for its statuses."""
     own = "x-amz-target" in request.headers or "smithy-protocol" in request.headers
@@ -172,3 +206,52 @@ async def carried_out(
     if operation.name in service.profile.large_answers:
         return await offload(call.account, lambda: codec.render(operation, result, call.id), patient=True)
     return codec.render(operation, result, call.id)
+
+
+class WireCalls:
+    """Answers requests from within."""
+
+    def __init__(self, facades: Facades, runtime: Runtime) -> None:
+        """Let these services answer.
+
+        Args:
+            facades: By botocore's names of the services; one that comes later is found as well.
+            runtime: Time.
+        """
+        self._facades = facades
+        self._runtime = runtime
+
+    async def answer(
+        self,
+        request: Request,
+        caller: Principal,
+        region: str,
+        request_id: str,
+        keys: Mapping[str, Values] | None = None,
+    ) -> Response:
+        """The answer to a request, also where a service refuses it.
+
+        Args:
+            request: As a client would send it, without a signature.
+            caller: The principal that asks.
+            region: Where it asks.
+            request_id: Of the answer.
+            keys: Condition keys of policies that follow from why the call is made.
+        """
+        recognised = recognise(request)
+        if recognised is None or recognised.codec is None:
+            return unrecognised(request_id)
+        service, codec = Service.load(recognised.service), recognised.codec
+        name = recognised.operation or action(request)
+        call = Call(request, caller, region, self._runtime.clock.now(), request_id, BASE_URL, keys)
+        try:
+            answer = await carried_out(call, service, name, codec, self._facades)
+            if answer.parts is None or answer.length is None:
+                return answer
+            body = b"".join([part async for part in answer.parts])
+            return replace(answer, body=body, length=None, parts=None)
+        except AwsError as refused:
+            return codec.render_error(service, refused, request_id)
+        except Exception:  # a fault of ours, which the API answers for
+            logger.exception("%s %s failed, request id %s", recognised.service, name, request_id)
+            return codec.render_error(service, common("InternalFailure", _FAILED), request_id)

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from redrive.access.keys import Keyring
-from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.gateway.identities import Sessions
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
 

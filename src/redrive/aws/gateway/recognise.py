@@ -7,15 +7,13 @@ from typing import Final
 
 from redrive.aws.gateway.s3_routes import is_for_s3, s3_route
 from redrive.aws.wire.cbor.rpc import CBOR
-from redrive.aws.wire.codec import Codec, answer_headers
-from redrive.aws.wire.content import is_compressed
 from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1, JsonCodec
 from redrive.aws.wire.profiles import profiles
-from redrive.aws.wire.query.form import search
+from redrive.aws.wire.query.input import search
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec, route
 from redrive.aws.wire.rest.rest_xml import RestXmlCodec
-from redrive.aws.wire.service import Service
+from redrive.aws.wire.service import Codec, Service, answer_headers
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.model.http import Request, Response
 
@@ -64,6 +62,12 @@ def service_named(request: Request) -> str | None:
 def action(request: Request) -> str:
     """The operation that a form names; empty if it names none."""
     return search(request, _ACTION)
+
+
+def is_compressed(request: Request) -> bool:
+    """True if the client compressed the body."""
+    coding = request.headers.get("content-encoding")
+    return coding is not None and coding.strip().lower() == "gzip"
 
 
 def unrecognised(request_id: str) -> Response:

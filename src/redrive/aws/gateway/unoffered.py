@@ -13,7 +13,7 @@ import orjson
 
 from redrive.aws.kit.service import service_of
 from redrive.aws.services import FOLDERS
-from redrive.aws.wire.codec import answer_headers
+from redrive.aws.wire.service import answer_headers
 from redrive.model.http import Request, Response
 
 _SCOPE: Final = re.compile(

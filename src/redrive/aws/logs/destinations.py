@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol, Self
 import orjson
 
 from redrive.access.principals import Principal, account_root, acting_for
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.owed_calls import asked_at, attempted
 from redrive.aws.gateway.rounds import TRACE, Rounds
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid

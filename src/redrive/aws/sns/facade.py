@@ -6,8 +6,8 @@ from typing import Final
 
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.attributes import ROLE_ARN
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.service import OfferedService, operations_of

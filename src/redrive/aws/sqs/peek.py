@@ -19,13 +19,12 @@ from redrive.aws.kit.call import Call, Presenters
 from redrive.aws.sqs.access import QueueAccess, QueueUrls
 from redrive.aws.sqs.errors import no_such_queue
 from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
-from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.json.rpc import JsonCodec
 from redrive.aws.wire.profiles import profile_of
-from redrive.aws.wire.query.form import read_form
+from redrive.aws.wire.query.input import read_form
 from redrive.aws.wire.query.query import QUERY, QueryCodec
-from redrive.aws.wire.service import Service
+from redrive.aws.wire.service import Codec, Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed

@@ -8,7 +8,7 @@ from redrive.access.identities import MAX_SESSION_SECONDS, USER_KEY, Role
 from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import Form, new_policy
 from redrive.access.secret import TOKEN_CHARS_MAX, Credentials, Session, account_in
-from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.gateway.identities import Sessions
 from redrive.aws.kit.call import Call
 from redrive.aws.sts.errors import denied, error, invalid
 from redrive.aws.wire.errors import common

@@ -1,4 +1,4 @@
-"""A service as its published model describes it, read once and compiled operation by operation on first use."""
+"""A service as its published model describes it, read once and compiled operation by operation on first use; a codec."""
 
 import gzip
 import importlib.util
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
@@ -15,6 +15,7 @@ from redrive.aws.wire.profiles import Profile, profile_of
 from redrive.aws.wire.shapes import Member, Raw, Shape, Shapes, Structure
 from redrive.aws.wire.validation import Checks
 from redrive.aws.wire.violations import Violation
+from redrive.model.http import Request, Response
 
 _NO_STRUCTURE: Final = Shape("Nothing", "structure")
 
@@ -185,3 +186,29 @@ def published(service: str, file: str) -> Raw:
     content = newest.read_bytes()
     model: Raw = orjson.loads(gzip.decompress(content) if newest.suffix == ".gz" else content)
     return model
+
+
+class Codec(Protocol):
+    """One wire protocol. The recogniser picks it; the pipeline parses, calls and renders with it."""
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters under the model's names, absent ones missing, unknown ones ignored.
+
+        Raises:
+            AwsError: The request cannot be read as the operation's input.
+        """
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the answer to a call that succeeded.
+
+        Raises:
+            KeyError: `result` has a member the operation's output has not.
+        """
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the answer to a call that was refused."""
+
+
+def answer_headers(request_id: str) -> Mapping[str, str]:
+    """Return the headers every answer carries."""
+    return {"x-amzn-RequestId": request_id}

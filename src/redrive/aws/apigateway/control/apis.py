@@ -16,8 +16,8 @@ from redrive.aws.apigateway.control.records import (
     api_key,
     deployment_key,
 )
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine

@@ -20,7 +20,7 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.control.schemas import Unfit, check_body
 from redrive.aws.gateway.authentication import Authentication
-from redrive.aws.gateway.service_roles import ServiceRoles
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.hash_order import hash_order
 from redrive.aws.kit.offloading import within_budget

@@ -10,7 +10,7 @@ from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHOD, RESOURCES
 from redrive.aws.apigateway.rest.methods import integration_of, integration_response_of, method_of
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.json.input import reader
+from redrive.aws.wire.json.values import reader
 
 _X: Final = "x-amazon-apigateway-"
 _JSON: Final = "application/json"

@@ -14,8 +14,8 @@ from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import Callers
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with
 from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
+from redrive.aws.gateway.gateway import WireCalls
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.aws.wire.profiles import profiles
 from redrive.engine.ports import Clock
 from redrive.model.http import Request

@@ -16,7 +16,7 @@ from redrive.aws.apigateway.control.records import (
     value_at,
     with_value,
 )
-from redrive.aws.gateway.service_roles import ServiceRoles
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.wire.shapes import Structure

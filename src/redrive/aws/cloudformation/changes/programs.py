@@ -47,9 +47,9 @@ from redrive.aws.cloudformation.template.transforms import (
 )
 from redrive.aws.cloudformation.types.calls import Ask
 from redrive.aws.cloudformation.types.table import KNOWN, offered_types
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.errors import AwsError

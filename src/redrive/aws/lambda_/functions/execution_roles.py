@@ -3,8 +3,8 @@
 from typing import Final
 
 from redrive.access.principals import Principal
+from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.errors import invalid
 from redrive.aws.lambda_.documents.lookup import policy_of

@@ -1,14 +1,164 @@
-"""Smithy RPC v2 CBOR: the path names the operation, the body is its input."""
+"""Smithy RPC v2 CBOR: the path names the operation, the body is its input; values are read and written by shape."""
 
-from typing import Final
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeAlias
 
+from cbor2 import CBORTag, undefined
+
+from redrive.aws.wire import timestamps
 from redrive.aws.wire.cbor import cbor
-from redrive.aws.wire.cbor.values import reader, writer
-from redrive.aws.wire.codec import answer_headers
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Operation, Service
-from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.service import Operation, Service, answer_headers
+from redrive.aws.wire.shapes import Shape, Structure, Value
 from redrive.model.http import Request, Response
+
+Reader: TypeAlias = Callable[[Value], Value]
+Writer: TypeAlias = Callable[[Value], Value]
+
+_LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
+
+
+# ---- reading -------------------------------------------------------------------------------------------------
+
+
+@cache
+def reader(shape: Shape) -> Reader:
+    """Return the function that reads a decoded item as `shape`.
+
+    It raises `AwsError`, a `SerializationException`, for an item of another type. A null is an absent member or no
+    element at all, as in JSON.
+    """
+    match shape.type:
+        case "structure":
+            return _structure_reader(shape)
+        case "list":
+            return _list_reader(shape)
+        case "map":
+            return _map_reader(shape)
+        case _:
+            return _scalar_reader(shape)
+
+
+def _structure_reader(shape: Shape) -> Reader:
+    members: dict[str, tuple[str, Reader]] | None = None
+
+    def read(item: Value) -> Value:
+        nonlocal members
+        if members is None:  # compiled at first use: a shape may contain itself
+            members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
+        parsed = {}
+        for name, value in _of(dict, item, shape).items():
+            if not _is_absent(value) and (member := members.get(name)) is not None:
+                parsed[member[0]] = member[1](value)
+        return parsed
+
+    return read
+
+
+def _list_reader(shape: Shape) -> Reader:
+    read = reader(shape.element.shape)
+    return lambda item: [read(element) for element in _of(list, item, shape) if not _is_absent(element)]
+
+
+def _map_reader(shape: Shape) -> Reader:
+    read = reader(shape.value.shape)
+    return lambda item: {
+        key: read(value) for key, value in _of(dict, item, shape).items() if not _is_absent(value)
+    }
+
+
+def _scalar_reader(shape: Shape) -> Reader:
+    match shape.type:
+        case "integer" | "long":
+            return lambda item: _integer(item, shape)
+        case "float" | "double":
+            return lambda item: float(item if type(item) is int else _of(float, item, shape))
+        case "timestamp":
+            return lambda item: _moment(item, shape)
+        case "blob":
+            return lambda item: _of(bytes, item, shape)
+        case "boolean":
+            return lambda item: _of(bool, item, shape)
+        case _:
+            return lambda item: _of(str, item, shape)
+
+
+def _is_absent(item: Value) -> bool:
+    return item is None or item is undefined
+
+
+def _of(expected_type: type, item: Value, shape: Shape) -> Value:
+    if type(item) is not expected_type:
+        raise _mismatch(shape)
+    return item
+
+
+def _integer(item: Value, shape: Shape) -> int:
+    number: int = _of(int, item, shape)
+    if not -_LONG_END <= number < _LONG_END:
+        raise _mismatch(shape)
+    return number
+
+
+def _moment(item: Value, shape: Shape) -> int:
+    seconds = item.value if type(item) is CBORTag and item.tag == cbor.EPOCH_SECONDS else item
+    if type(seconds) is not int and type(seconds) is not float:
+        raise _mismatch(shape)
+    try:
+        return timestamps.from_seconds(seconds)
+    except ValueError as error:
+        raise _mismatch(shape) from error
+
+
+def _mismatch(shape: Shape) -> AwsError:
+    return common("SerializationException", f"{shape.name} can not be read: a {shape.type} is expected")
+
+
+# ---- writing -------------------------------------------------------------------------------------------------
+
+
+@cache
+def writer(shape: Shape) -> Writer:
+    """Return the function that turns a value of `shape` into one that `cbor.encode` writes.
+
+    It raises `KeyError` for a member the shape has not.
+    """
+    match shape.type:
+        case "structure":
+            return _structure_writer(shape)
+        case "list":
+            write_element = writer(shape.element.shape)
+            return lambda value: list(map(write_element, value))
+        case "map":
+            write_value = writer(shape.value.shape)
+            return lambda value: {key: write_value(item) for key, item in value.items()}
+        case "float" | "double":
+            return float
+        case "timestamp":
+            return lambda value: CBORTag(cbor.EPOCH_SECONDS, timestamps.to_fractional_seconds(value))
+        case _:
+            return lambda value: value
+
+
+def _structure_writer(shape: Shape) -> Writer:
+    members: dict[str, tuple[str, Writer]] | None = None
+
+    def write(value: Value) -> Value:
+        nonlocal members
+        if members is None:  # compiled at first use: a shape may contain itself
+            members = {m.name: (m.json_name, writer(m.shape)) for m in shape.members.values()}
+        written = {}
+        for name, item in value.items():
+            if item is not None:
+                json_name, write_item = members[name]
+                written[json_name] = write_item(item)
+        return written
+
+    return write
+
+
+# ---- the protocol --------------------------------------------------------------------------------------------
 
 _CONTENT_TYPE: Final = "application/cbor"
 _PROTOCOL: Final = {"smithy-protocol": "rpc-v2-cbor"}

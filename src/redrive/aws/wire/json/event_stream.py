@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from redrive.aws.wire.json.output import as_base64, writer
+from redrive.aws.wire.json.values import as_base64, writer
 from redrive.aws.wire.shapes import Shape, Structure
 
 CONTENT_TYPE: Final = "application/vnd.amazon.eventstream"

@@ -11,14 +11,12 @@ from typing import Final, NamedTuple, TypeAlias
 import orjson
 from typing_extensions import override
 
-from redrive.aws.wire.codec import answer_headers
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.json import output as json_output
-from redrive.aws.wire.json.output import as_base64
-from redrive.aws.wire.query.form import read_form, tree
-from redrive.aws.wire.query.input import structure_reader
+from redrive.aws.wire.json import values as json_values
+from redrive.aws.wire.json.values import as_base64
+from redrive.aws.wire.query.input import read_form, structure_reader, tree
 from redrive.aws.wire.query.xml_output import escaped, structure_writer
-from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.service import Operation, Service, answer_headers
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.model.http import Request, Response
 
@@ -62,7 +60,7 @@ def _writer(member: Member, names: Mapping[str, str]) -> Writer:
         case "map":
             return _flattened_map(shape, names) if member.flattened else _map(_writer(shape.value, names))
         case _:
-            return json_output.writer(shape) or _as_it_is
+            return json_values.writer(shape) or _as_it_is
 
 
 def _list(convert: Writer, *, flattened: bool) -> Writer:

@@ -9,14 +9,12 @@ from urllib.parse import parse_qs, unquote
 
 import orjson
 
-from redrive.aws.wire.codec import answer_headers
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encoded
-from redrive.aws.wire.json.input import reader
-from redrive.aws.wire.json.output import as_base64, writer
 from redrive.aws.wire.json.rpc import load
+from redrive.aws.wire.json.values import as_base64, reader, writer
 from redrive.aws.wire.rest.values import query_of, value_of
-from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.service import Operation, Service, answer_headers
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.model.http import Request, Response
 

@@ -1,19 +1,75 @@
-"""The REST XML protocol as S3 speaks it: parameters in path, query, headers and body; documents in XML."""
+"""The REST XML protocol as S3 speaks it: parameters in path, query, headers and body; documents in XML.
+
+What S3's model lacks is here too: the roots of its documents, and the errors of what stands before it. Sources: the API
+reference of S3 ("Error responses", and the response syntax of each operation), and Smithy's model.
+"""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.query.xml_output import escaped, structure_writer
-from redrive.aws.wire.rest import s3_words
 from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.aws.wire.signatures.aws_chunked import is_chunked, read_chunked
 from redrive.model.http import Request, Response, StreamedBody
+
+_ROOTS: Final[Mapping[str, str]] = {
+    "CompleteMultipartUpload": "CompleteMultipartUploadResult",
+    "CreateMultipartUpload": "InitiateMultipartUploadResult",
+    "DeleteObjects": "DeleteResult",
+    "GetBucketAccelerateConfiguration": "AccelerateConfiguration",
+    "GetBucketAcl": "AccessControlPolicy",
+    "GetBucketLogging": "BucketLoggingStatus",
+    "GetBucketRequestPayment": "RequestPaymentConfiguration",
+    "GetBucketTagging": "Tagging",
+    "GetBucketVersioning": "VersioningConfiguration",
+    "GetObjectTagging": "Tagging",
+    "ListBuckets": "ListAllMyBucketsResult",
+    "ListMultipartUploads": "ListMultipartUploadsResult",
+    "ListObjects": "ListBucketResult",
+    "ListObjectsV2": "ListBucketResult",
+    "ListParts": "ListPartsResult",
+}
+"""The root of a document, where it is not called as its shape is."""
+
+_UNWRAPPED: Final = frozenset({"GetBucketLocation"})
+"""The operations whose document is their one member."""
+
+
+class _Error(NamedTuple):
+    code: str
+    status: int
+    message: str = ""
+
+
+#: Errors of the front that all services share, by their codes, in the words of S3.
+_OF_FRONT: Final[Mapping[str, _Error]] = {
+    "AccessDeniedException": _Error("AccessDenied", 403),
+    "IncompleteSignatureException": _Error("AuthorizationHeaderMalformed", 400),
+    "InternalFailure": _Error("InternalError", 500, "We encountered an internal error. Please try again."),
+    "InvalidSignatureException": _Error("SignatureDoesNotMatch", 403),
+    "MissingAuthenticationTokenException": _Error("AccessDenied", 403, "Access Denied"),
+    "SerializationException": _Error("InvalidArgument", 400),
+    "UnknownOperationException": _Error("NotImplemented", 501),
+    "UnrecognizedClientException": _Error(
+        "InvalidAccessKeyId", 403, "The AWS Access Key Id you provided does not exist in our records."
+    ),
+}
+
+
+def in_words_of_s3(error: AwsError) -> AwsError:
+    """An error as S3 says it."""
+    s3_form = _OF_FRONT.get(error.code)
+    if s3_form is None:
+        return error
+    text = s3_form.message or error.message or "Invalid Argument"
+    return AwsError(s3_form.code, text, status=s3_form.status, sender=error.sender, details=error.details)
+
 
 _JSON: Final = "application/json"
 _XML: Final = "application/xml"
@@ -108,7 +164,7 @@ class RestXmlCodec:
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - as Codec
         """Return the error: a document with its code, its text and its details."""
-        s3_error = s3_words.in_words_of_s3(error)
+        s3_error = in_words_of_s3(error)
         headers = _headers(request_id)
         if s3_error.status == _NOT_MODIFIED:
             return Response(s3_error.status, b"", "", {**headers, **s3_error.details})
@@ -162,14 +218,14 @@ def _read_payload(member: Member, body: bytes, parsed: Structure) -> None:
 def _document(operation: Operation, shape: Shape, members: Structure) -> bytes:
     """The document of a result; a result of one value is that value's element."""
     namespace = f' xmlns="{operation.service.xml_namespace}"'
-    if operation.name in s3_words.UNWRAPPED:
+    if operation.name in _UNWRAPPED:
         (name,) = shape.members
         text = members.get(name)
         inner = "" if text is None else escaped(text)
         return f"{_DECLARATION}<{name}{namespace}>{inner}</{name}>".encode()
     if shape.payload:
         members, shape = members.get(shape.payload) or {}, shape.members[shape.payload].shape
-    root = s3_words.ROOTS.get(operation.name, shape.name)
+    root = _ROOTS.get(operation.name, shape.name)
     out: list[str] = []
     structure_writer(shape)(members, out)
     return f"{_DECLARATION}<{root}{namespace}>{''.join(out)}</{root}>".encode()

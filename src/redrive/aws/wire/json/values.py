@@ -1,7 +1,8 @@
-"""JSON values read by shape, with the errors AWS's own deserialiser answers for values of the wrong type.
+"""Values read from JSON and made ready for it, by shape.
 
-The sentences were recorded from an AWS JSON service for every pair of JSON type and shape type; there, too, a null
-is an absent member or no element at all, and a fraction is cut off where an integer is expected.
+A value of the wrong type is refused in the words of AWS's own deserialiser, which were recorded from an AWS JSON service
+for every pair of JSON type and shape type; there, too, a null is an absent member or no element at all, and a fraction is
+cut off where an integer is expected.
 """
 
 import binascii
@@ -14,11 +15,15 @@ from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.shapes import Shape, Value
 
 Reader: TypeAlias = Callable[[Value], Value]
+Writer: TypeAlias = Callable[[Value], Value]
 
 _LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
 #: The values of these types are taken as JSON has them: nearly all there are, for which a reader would be called.
 _AS_THEY_ARE: Final[dict[str, type]] = {"string": str, "character": str, "boolean": bool}
 _FLOAT_WORDS: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+# ---- reading -------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -30,7 +35,7 @@ def reader(shape: Shape) -> Reader:
     return _READERS[shape.type](shape)
 
 
-def _structure(shape: Shape) -> Reader:
+def _structure_reader(shape: Shape) -> Reader:
     members: dict[str, tuple[str, type | None, Reader]] | None = None
 
     def read(value: Value) -> Value:
@@ -52,7 +57,7 @@ def _structure(shape: Shape) -> Reader:
     return read
 
 
-def _list(shape: Shape) -> Reader:
+def _list_reader(shape: Shape) -> Reader:
     element = reader(shape.element.shape)
     most = shape.elements_max
 
@@ -66,7 +71,7 @@ def _list(shape: Shape) -> Reader:
     return read
 
 
-def _map(shape: Shape) -> Reader:
+def _map_reader(shape: Shape) -> Reader:
     item_reader = reader(shape.value.shape)
     most = shape.elements_max
 
@@ -133,7 +138,7 @@ def _blob(_: Shape) -> Reader:
     return read
 
 
-def _timestamp(shape: Shape) -> Reader:
+def _timestamp_reader(shape: Shape) -> Reader:
     in_seconds = shape.timestamp_format in {None, "unixTimestamp", timestamps.FRACTIONAL_SECONDS}
     expected: type = float if in_seconds else str
     parse: Callable[[Value], int] = timestamps.from_seconds if in_seconds else timestamps.from_text
@@ -151,9 +156,9 @@ def _timestamp(shape: Shape) -> Reader:
 
 
 _READERS: Final[dict[str, Callable[[Shape], Reader]]] = {
-    "structure": _structure,
-    "list": _list,
-    "map": _map,
+    "structure": _structure_reader,
+    "list": _list_reader,
+    "map": _map_reader,
     "string": _string,
     "character": _string,
     "integer": _integer,
@@ -162,7 +167,7 @@ _READERS: Final[dict[str, Callable[[Shape], Reader]]] = {
     "double": _float,
     "boolean": _boolean,
     "blob": _blob,
-    "timestamp": _timestamp,
+    "timestamp": _timestamp_reader,
 }
 
 
@@ -183,3 +188,75 @@ def _mismatch(value: Value, sentence: str) -> AwsError:
 
 def _serialization(message: str) -> AwsError:
     return common("SerializationException", message)
+
+
+# ---- writing -------------------------------------------------------------------------------------------------
+
+_TIMESTAMPS: Final[dict[str | None, Writer]] = {
+    None: timestamps.to_seconds,
+    "unixTimestamp": timestamps.to_seconds,
+    timestamps.FRACTIONAL_SECONDS: timestamps.to_fractional_seconds,
+    "iso8601": timestamps.to_iso8601,
+    "rfc822": timestamps.to_rfc822,
+}
+
+
+def as_base64(value: object) -> str:
+    """Return a blob as JSON has it, for orjson, which calls this for the values it does not know.
+
+    Raises:
+        TypeError: Neither bytes nor any other value JSON has.
+    """
+    if isinstance(value, bytes):
+        return binascii.b2a_base64(value, newline=False).decode("ascii")
+    raise TypeError(f"{type(value).__name__} is no value of any shape")
+
+
+@cache
+def writer(shape: Shape) -> Writer | None:
+    """Return the function that makes a value of `shape` ready for JSON; None if it is ready as it is."""
+    match shape.type:
+        case "structure":
+            return _structure_writer(shape)
+        case "list":
+            return _list_writer(shape)
+        case "map":
+            return _map_writer(shape)
+        case "timestamp":
+            return _TIMESTAMPS[shape.timestamp_format]
+        case "float" | "double":
+            return float
+        case _:
+            return None
+
+
+def _structure_writer(shape: Shape) -> Writer:
+    ready: frozenset[str] | None = None  # members that go out under their own name as they are
+    members: dict[str, tuple[str, Writer | None]] = {}
+
+    def write(value: Value) -> Value:
+        nonlocal ready
+        if ready is None:  # compiled at first use: a shape may contain itself
+            members.update((m.name, (m.json_name, writer(m.shape))) for m in shape.members.values())
+            ready = frozenset(name for name, means in members.items() if means == (name, None))
+        # Most structures are ready whole, and to see it takes a third of what copying them would.
+        if ready.issuperset(value) and None not in value.values():
+            return value
+        written = {}
+        for name, item in value.items():
+            if item is not None:
+                json_name, convert = members[name]
+                written[json_name] = item if convert is None else convert(item)
+        return written
+
+    return write
+
+
+def _list_writer(shape: Shape) -> Writer | None:
+    element = writer(shape.element.shape)
+    return None if element is None else lambda value: [element(item) for item in value]
+
+
+def _map_writer(shape: Shape) -> Writer | None:
+    convert = writer(shape.value.shape)
+    return None if convert is None else lambda value: {key: convert(item) for key, item in value.items()}

@@ -4,8 +4,9 @@ import gzip
 
 import pytest
 
+from redrive.aws.gateway.gateway import decompress
+from redrive.aws.gateway.recognise import is_compressed
 from redrive.aws.services import FOLDERS
-from redrive.aws.wire.content import decompress, is_compressed
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.profiles import profile_of
 from redrive.model.http import Request
