@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from redrive.aws.wire.profiles import profile_of, profiles
 from redrive.console import PATH as CONSOLE
 from redrive.console.routes import ROUTES
 from redrive.model.http import Request, Response
@@ -25,28 +26,14 @@ from tests.fuzz.grid_documents import CLOUD_EVENT, CUSTOM_EVENT, EVENT, document
 from tests.fuzz.grid_world import GROUP, PROVIDER, SUBSCRIPTION
 from tests.fuzz.learning import START, Learner, first_steps
 
-#: The protocols that SDKs speak to a service.
+#: The protocols of each service.
 PROTOCOLS: Final[Mapping[str, Sequence[str]]] = {
-    "sqs": ("json", "query"),
-    "sns": ("query",),
-    "lambda": ("rest-json",),
-    "kms": ("json",),
-    "iam": ("query",),
-    "sts": ("query",),
-    "cloudformation": ("query",),
-    "ssm": ("json",),
-    "logs": ("json",),
-    "cloudwatch": ("query", "smithy-rpc-v2-cbor"),
-    "firehose": ("json",),
-    "apigateway": ("rest-json",),
-    "apigatewayv2": ("rest-json",),
-    "s3": ("rest-xml",),
+    service: sorted(profile.protocols) for service, profile in profiles().items()
 }
 _SIGNED: Final = (
     "AWS4-HMAC-SHA256 Credential=000000000000/20260101/us-east-1/{}/aws4_request, SignedHeaders=host,"
     " Signature=0"
 )
-_SIGNED_NAMES: Final = {"logs": "logs", "cloudwatch": "monitoring", "apigatewayv2": "apigateway"}
 #: Operations that wait, or run processes, and would be most of a run's time: one of so many is asked.
 _RARE: Final = {
     "Invoke": 30,
@@ -224,7 +211,7 @@ class Asking:
         except Exception:  # noqa: BLE001 - what no serialiser takes is bent in the text instead
             params = {}
             request = client.request(operation, params)
-        signed = {"authorization": _SIGNED.format(_SIGNED_NAMES.get(service, service))}
+        signed = {"authorization": _SIGNED.format(profile_of(service).endpoint_prefix)}
         sent: Any = request.body  # the serialiser hands a bent payload on as it is
         body = sent if isinstance(sent, bytes) else _json(sent)
         request = replace(request, headers={**request.headers, **signed}, body=body)

@@ -12,6 +12,7 @@ from botocore.credentials import Credentials
 
 from redrive.access.keys import new_access_key
 from redrive.app import Server, assembled
+from redrive.aws.wire.profiles import profile_of, profiles
 from redrive.model.http import Request, Response
 from redrive.settings import Settings
 from tests.aws.wire.clients import Client
@@ -20,16 +21,7 @@ ACCOUNT: Final = "111111111111"
 OTHER: Final = "222222222222"
 REGION: Final = "us-east-1"
 HOST: Final = "localhost:4566"
-_PROTOCOLS: Final = {
-    "iam": "query",
-    "sts": "query",
-    "sns": "query",
-    "lambda": "rest-json",
-    "s3": "rest-xml",
-    "cloudformation": "query",
-    "apigateway": "rest-json",
-    "apigatewayv2": "rest-json",
-}
+_SIGNED_NAMES: Final = {name: profile.endpoint_prefix for name, profile in profiles().items()}
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a failure
@@ -88,7 +80,7 @@ class Stage:
     def client(self, service: str) -> Client:
         """Botocore for a service."""
         if service not in self._clients:
-            self._clients[service] = Client(service, _PROTOCOLS.get(service, "json"))
+            self._clients[service] = Client(service, min(profile_of(service).protocols))
         return self._clients[service]
 
     async def send(self, request: Request) -> Response:
@@ -169,9 +161,8 @@ def signed(request: Request, service: str, key: Key | None) -> Request:
     url = f"http://{HOST}{request.path}{'?' if request.query else ''}{request.query}"
     headers = {**request.headers, "host": HOST}
     aws_request = AWSRequest(request.method, url, data=request.body, headers=headers)
-    names = {"cloudwatch": "monitoring", "apigatewayv2": "apigateway"}
     signer = S3SigV4Auth if service == "s3" else SigV4Auth
-    signer(Credentials(*key), names.get(service, service), REGION).add_auth(aws_request)
+    signer(Credentials(*key), _SIGNED_NAMES.get(service, service), REGION).add_auth(aws_request)
     return Request(
         request.method,
         request.path,

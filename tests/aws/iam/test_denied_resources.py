@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.shapes import Shape, Structure
 from tests.aws.iam.denied_cases import CASES, Case
 from tests.aws.iam.stage import OTHER, Key, Stage, allow, deny, on_stage, signed
@@ -122,12 +123,12 @@ async def refused(stage: Stage, key: Key, service: str, case: Case, shapes: Mapp
     return told
 
 
-@pytest.mark.parametrize("service", sorted(CASES))
+@pytest.mark.parametrize("service", sorted(FOLDERS))
 def test_a_deny_of_one_resource_holds_however_it_is_named(service: str) -> None:
     async def play(stage: Stage) -> None:
         await stage.server.parts.open_all()
         facades = stage.server.core.services
-        assert facades.keys() == CASES.keys()
+        assert facades.keys() == FOLDERS.keys()
         case, model = await CASES[service](stage), stage.client(service).service
         shapes = {name: model.operation(name).input for name in facades[service].operations}
         prefix = "apigateway" if service == "apigatewayv2" else service

@@ -7,12 +7,11 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from redrive.aws.services import FOLDERS
 from tests.services.server import Server
 
-OFFERED = (
-    "apigateway, apigatewayv2, cloudformation, cloudwatch, firehose, iam, kms, lambda, logs, s3, sns, sqs, ssm"
-    " and sts"
-)
+*_OTHERS, _LAST = sorted(FOLDERS)
+OFFERED = f"{', '.join(_OTHERS)} and {_LAST}"
 _CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 

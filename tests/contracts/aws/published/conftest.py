@@ -13,10 +13,6 @@ from tests.services.server import Server, serving
 
 _FLAGS: Final = ("--clock", "simulated", "--allow-reset", "--functions", "on")
 ROLE: Final = "arn:aws:iam::000000000000:role/functions"
-SERVICES: Final = (
-    *("sqs", "sns", "cloudwatch", "logs", "lambda", "iam", "kms", "firehose", "s3", "ssm", "sts"),
-    *("cloudformation", "apigateway", "apigatewayv2"),
-)
 
 
 @dataclass(frozen=True)

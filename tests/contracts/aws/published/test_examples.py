@@ -10,7 +10,8 @@ import botocore
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.contracts.aws.published.conftest import SERVICES, Published
+from redrive.aws.services import FOLDERS
+from tests.contracts.aws.published.conftest import Published
 
 #: Errors that models leave out: those of every service, and those that S3 describes in prose alone.
 _COMMON: Final = frozenset(
@@ -47,7 +48,7 @@ def _examples(service: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield operation, params
 
 
-@pytest.mark.parametrize("service", [name for name in SERVICES if any(_examples(name))])
+@pytest.mark.parametrize("service", [name for name in FOLDERS if any(_examples(name))])
 def test_every_example_is_answered_or_refused_by_name(published: Published, service: str) -> None:
     published.server.reset()
     model = published.of(service).meta.service_model

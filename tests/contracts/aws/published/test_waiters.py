@@ -7,8 +7,9 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import WaiterError
 
+from redrive.aws.services import FOLDERS
 from tests.contracts.aws.lambda_.workshop import ECHO, archive
-from tests.contracts.aws.published.conftest import ROLE, SERVICES, Published
+from tests.contracts.aws.published.conftest import ROLE, Published
 from tests.contracts.aws.published.worlds import ALLOW, TRUST
 
 _HANDLES: Final = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
@@ -112,7 +113,7 @@ _WORLDS: Final[Mapping[str, Callable[[Published], Waiters]]] = {
 }
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", FOLDERS)
 def test_every_waiter_ends(published: Published, service: str) -> None:
     api = published.of(service)
     offered = {

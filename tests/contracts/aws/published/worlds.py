@@ -39,7 +39,18 @@ class Listed(NamedTuple):
 
 
 Lists = Mapping[str, Listed]
-World = Callable[[Published], Lists]
+
+
+class World(NamedTuple):
+    """A service that has lists.
+
+    Attributes:
+        lists: Makes what they show.
+        refusal: The code for another list's token, as botocore shows it.
+    """
+
+    lists: Callable[[Published], Lists]
+    refusal: str
 
 
 def _sqs(published: Published) -> Lists:
@@ -445,23 +456,18 @@ def _apigatewayv2(published: Published) -> Lists:
     }
 
 
-def _nothing(_: Published) -> Lists:
-    return {}
-
-
+NO_LISTS: Final = World(lambda _: {}, "")
 WORLDS: Final[Mapping[str, World]] = {
-    "sqs": _sqs,
-    "sns": _sns,
-    "cloudwatch": _cloudwatch,
-    "logs": _logs,
-    "lambda": _lambda,
-    "iam": _iam,
-    "kms": _kms,
-    "firehose": _nothing,  # its lists begin behind a name
-    "s3": _s3,
-    "ssm": _ssm,
-    "sts": _nothing,
-    "cloudformation": _cloudformation,
-    "apigateway": _apigateway,
-    "apigatewayv2": _apigatewayv2,
+    "sqs": World(_sqs, "InvalidParameterValue"),
+    "sns": World(_sns, "InvalidParameter"),
+    "cloudwatch": World(_cloudwatch, "InvalidNextToken"),
+    "logs": World(_logs, "InvalidParameterException"),
+    "lambda": World(_lambda, "InvalidParameterValueException"),
+    "iam": World(_iam, "ValidationError"),
+    "kms": World(_kms, "InvalidMarkerException"),
+    "s3": World(_s3, "InvalidArgument"),
+    "ssm": World(_ssm, "InvalidNextToken"),
+    "cloudformation": World(_cloudformation, "ValidationError"),
+    "apigateway": World(_apigateway, "BadRequestException"),
+    "apigatewayv2": World(_apigatewayv2, "BadRequestException"),
 }
