@@ -157,11 +157,7 @@ def _headers(blob: Blob) -> Mapping[str, str]:
 
 
 def _by_condition(request: Request, blob: Blob) -> Response | None:
-    """The answer to a request whose conditions do not hold; None: they do.
-
-    Raises:
-        AzureError: `ConditionNotMet`.
-    """
+    """The answer to a request whose conditions do not hold; None: they do. Raises AzureError (`ConditionNotMet`)."""
     headers, tag = request.headers, f'"{blob.etag}"'
     failed = "if-match" in headers and headers["if-match"] not in ("*", tag)
     failed |= "if-unmodified-since" in headers and blob.modified_at // 1000 > _seconds(

@@ -35,12 +35,7 @@ class ApiFront:
     urls = URLS
 
     def __init__(
-        self,
-        engine: Engine,
-        rest: RestFront,
-        http: HttpApiFront,
-        metrics: ApiMetrics,
-        log: AccessLog,
+        self, engine: Engine, rest: RestFront, http: HttpApiFront, metrics: ApiMetrics, log: AccessLog
     ) -> None:
         self._engine = engine
         self._documents = engine.resources.documents

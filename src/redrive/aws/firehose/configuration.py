@@ -83,11 +83,7 @@ def _refuse_elsewhere(params: Structure) -> None:
 
 
 def completed(configuration: Structure) -> dict[str, Any]:
-    """The settings of S3 with every default filled in.
-
-    Raises:
-        AwsError: One of them is not acceptable.
-    """
+    """The settings of S3 with every default filled in; raises AwsError if one of them is not acceptable."""
     settings = {**_DEFAULTS, **{name: value for name, value in configuration.items() if value is not None}}
     settings["BufferingHints"] = {**_HINTS, **(configuration.get("BufferingHints") or {})}
     _check_places(settings)

@@ -73,11 +73,7 @@ def _check_expression(namespace: str, value: str, *, in_errors: bool) -> None:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of a name; empty: UTC.
-
-    Raises:
-        AwsError: No time zone has that name.
-    """
+    """The time zone of a name; empty: UTC. Raises AwsError if no time zone has that name."""
     if name in ("", "UTC"):
         return UTC
     try:
@@ -217,11 +213,7 @@ class ObjectWriter:
         self._roles = roles
 
     async def put(self, stream: DeliveryStream, key: str, content: bytes) -> None:
-        """Put an object, whole and on disk when this returns.
-
-        Raises:
-            AwsError: S3 refuses.
-        """
+        """Put an object, whole and on disk when this returns; raises AwsError if S3 refuses."""
         principal = await self._roles.acting(stream.account, stream.role, stream.region)
         where = {"Bucket": stream.bucket, "Key": key}
 

@@ -207,11 +207,7 @@ class DeliveryStreamOperations:
     # ---- finding -----------------------------------------------------------------------------------------
 
     async def existing_stream(self, call: Call, params: Structure) -> DeliveryStream:
-        """The stream that a call names.
-
-        Raises:
-            AwsError: `ResourceNotFoundException`.
-        """
+        """The stream that a call names; raises AwsError (`ResourceNotFoundException`)."""
         name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
         stream = await self._documents.get(STREAM, name.key)
         if stream is None:

@@ -118,11 +118,7 @@ async def _check_attachable_in(draft: Draft, call: Call, arn: str) -> None:
 
 
 async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | None:
-    """The managed policy of an ARN.
-
-    Raises:
-        AwsError: It is no ARN of a policy.
-    """
+    """The managed policy of an ARN; raises AwsError if it is no ARN of a policy."""
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS or not parts[5].startswith("policy/"):
         raise invalid("Invalid ARN:  Could not be parsed!")
@@ -133,11 +129,7 @@ async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | Non
 
 
 async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> None:
-    """Count a boundary that takes another's place; either may be empty.
-
-    Raises:
-        AwsError: There is no such policy.
-    """
+    """Count a boundary that takes another's place; either may be empty. Raises AwsError if there is no such policy."""
     if after:
         policy = await managed_in(draft, after)
         if policy is None or policy.account not in (call.account, AMAZON):
@@ -153,9 +145,7 @@ async def count_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: 
     if policy is None:
         return
     counted = replace(
-        policy,
-        attachments=policy.attachments + attachments,
-        boundaries=policy.boundaries + boundaries,
+        policy, attachments=policy.attachments + attachments, boundaries=policy.boundaries + boundaries
     )
     draft.put(POLICIES.kind, policy.key, counted)
 

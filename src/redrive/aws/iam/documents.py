@@ -49,10 +49,7 @@ _NUMBER: Final = re.compile(r"[+-]?\d+")
 _LONG: Final = range(-(2**63), 2**63)
 
 Document = Mapping[str, Any]
-_NO_JSON: Final = {
-    Form.IDENTITY: "Syntax errors in policy.",
-    Form.TRUST: "This policy contains invalid Json",
-}
+_NO_JSON: Final = {Form.IDENTITY: "Syntax errors in policy.", Form.TRUST: "This policy contains invalid Json"}
 _PROHIBITED: Final = {
     Form.IDENTITY: "Policy document should not specify a principal.",
     Form.TRUST: "Has prohibited field Resource",

@@ -56,11 +56,7 @@ class Entity(Generic[N]):
         return self.prefix + "".join(rng.choices(_ID_ALPHABET, k=_ID_CHARS))
 
     async def get(self, source: Documents | Draft, account: str, name: str) -> N:
-        """The thing of a name.
-
-        Raises:
-            AwsError: There is none.
-        """
+        """The thing of a name; raises AwsError if there is none."""
         entity = await source.get(self.kind, key_of(account, name))
         if entity is None:
             raise absent(self.missing.format(name))
@@ -68,12 +64,7 @@ class Entity(Generic[N]):
 
 
 USERS: Final[Entity[User]] = Entity(
-    USER,
-    "User",
-    "AIDA",
-    "The user with name {} cannot be found.",
-    "User with name {} already exists.",
-    2048,
+    USER, "User", "AIDA", "The user with name {} cannot be found.", "User with name {} already exists.", 2048
 )
 GROUPS: Final[Entity[Group]] = Entity(
     GROUP,

@@ -33,11 +33,7 @@ class EntityOperations(Generic[N]):
         return call.account, params.get("Path") or "/", name, unique_id, call.now, tags
 
     async def _create(self, call: Call, new: N) -> None:
-        """Write a new one.
-
-        Raises:
-            AwsError: `EntityAlreadyExists`, or the boundary's policy is not there.
-        """
+        """Write a new one; raises AwsError (`EntityAlreadyExists`), also if the boundary's policy does not exist."""
 
         async def decide(draft: Draft) -> None:
             await self._check_free_in(draft, new)

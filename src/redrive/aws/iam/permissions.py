@@ -38,11 +38,7 @@ def _guarded(operation: str, verb: Verb, documents: Documents) -> Verb:
 
 
 async def _check(call: Call, operation: str, params: Structure, documents: Documents) -> None:
-    """Refuse what the caller's policies do not allow.
-
-    Raises:
-        AwsError: `AccessDenied`.
-    """
+    """Refuse what the caller's policies do not allow; raises AwsError (`AccessDenied`)."""
     arn, keys = await _about(call, operation, params, documents)
     entity_arns = [
         await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)

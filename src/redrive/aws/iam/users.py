@@ -187,10 +187,7 @@ class AccessKeyOperations:
         key = await self._resources.documents.get(USER_KEY, params["AccessKeyId"])
         if key is None or key.account != call.account:
             raise _missing(params)
-        return {
-            "UserName": key.user,
-            "AccessKeyLastUsed": {"ServiceName": "N/A", "Region": "N/A"},
-        }
+        return {"UserName": key.user, "AccessKeyLastUsed": {"ServiceName": "N/A", "Region": "N/A"}}
 
     async def _change(
         self, call: Call, params: Structure, change: Callable[[Draft, AccessKey], None]

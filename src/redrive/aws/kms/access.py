@@ -116,11 +116,7 @@ class KeyAccess:
     # ---- finding ----------------------------------------------------------------------------------------
 
     async def find_key(self, call: CallScope, key_id: str) -> KmsKey:
-        """The key of an id, an alias, or the ARN of either.
-
-        Raises:
-            AwsError: `NotFoundException`.
-        """
+        """The key of an id, an alias, or the ARN of either; raises AwsError (`NotFoundException`)."""
         account, region, rest = call.account, call.region, key_id
         if key_id.startswith("arn:"):
             account, region, rest = _in_arn(call, key_id)
@@ -170,11 +166,7 @@ class KeyAccess:
         return key
 
     async def usable(
-        self,
-        call: Call,
-        key_id: str,
-        operation: str,
-        context: Mapping[str, str] = _NO_CONTEXT,
+        self, call: Call, key_id: str, operation: str, context: Mapping[str, str] = _NO_CONTEXT
     ) -> KmsKey:
         """A key that the caller may use now.
 
@@ -187,11 +179,7 @@ class KeyAccess:
         return key
 
     async def check(
-        self,
-        call: Call,
-        key: KmsKey,
-        operation: str,
-        context: Mapping[str, str] = _NO_CONTEXT,
+        self, call: Call, key: KmsKey, operation: str, context: Mapping[str, str] = _NO_CONTEXT
     ) -> Sequence[Grant]:
         """Refuse an operation that neither the key policy nor a grant allows.
 
@@ -217,11 +205,7 @@ class KeyAccess:
 
 
 def check_enabled(key: KmsKey, now: int) -> None:
-    """Refuse to use a key that is not enabled.
-
-    Raises:
-        AwsError: `DisabledException` or `KMSInvalidStateException`.
-    """
+    """Refuse to use a key that is not enabled; raises AwsError (`DisabledException` or `KMSInvalidStateException`)."""
     state = key.state(now)
     if state == DISABLED:
         raise disabled(key)

@@ -56,11 +56,7 @@ def encrypt(
 
 
 def parse(blob: bytes) -> Ciphertext:
-    """Take a ciphertext apart.
-
-    Raises:
-        AwsError: `InvalidCiphertextException`: none that a server like this one made.
-    """
+    """Take a ciphertext apart; raises AwsError (`InvalidCiphertextException`) if no such server made it."""
     nonce_end = _HEAD.size + NONCE_BYTES
     if len(blob) < nonce_end + _TAG_BYTES or blob[0] != _VERSION or blob[1] > 1:
         raise bad_ciphertext()

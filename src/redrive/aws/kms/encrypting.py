@@ -145,12 +145,7 @@ class Encrypting:
         )
 
     async def _privately_decrypted(
-        self,
-        call: Call,
-        operation: str,
-        key_id: str | None,
-        blob: bytes,
-        algorithm: str | None,
+        self, call: Call, operation: str, key_id: str | None, blob: bytes, algorithm: str | None
     ) -> Decrypted:
         if key_id is None:
             raise not_valid("KeyId is required for decryption with an asymmetric KMS key.")
@@ -196,11 +191,7 @@ class Encrypting:
 
 
 def checked_context(context: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The encryption context of a request.
-
-    Raises:
-        AwsError: It is longer than 8,192 bytes.
-    """
+    """The encryption context of a request; raises AwsError if it is longer than 8,192 bytes."""
     if not context:
         return {}
     if sum(len(name.encode()) + len(value.encode()) for name, value in context.items()) > CONTEXT_BYTES_MAX:

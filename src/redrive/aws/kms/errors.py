@@ -80,6 +80,5 @@ def timed_out() -> AwsError:
 
 translated: Final = translator((StoreUnavailable, lambda _: timed_out()))
 PAGES: Final = Pages(
-    "kms",
-    lambda _: error("InvalidMarkerException", "The marker is not one that this service gave out."),
+    "kms", lambda _: error("InvalidMarkerException", "The marker is not one that this service gave out.")
 )

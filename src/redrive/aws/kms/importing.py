@@ -57,11 +57,7 @@ class Importing:
             raise unsupported(f"Redrive does not offer {algorithm} with a wrapping key of the spec {spec}.")
         private = written(await new_private_key(spec, call.account))
         until = call.now + DAY_MS
-        token = {
-            "private": b64encode(private).decode(),
-            "algorithm": algorithm,
-            "until": until,
-        }
+        token = {"private": b64encode(private).decode(), "algorithm": algorithm, "until": until}
         return {
             "KeyId": key.arn,
             "ImportToken": orjson.dumps(self._root.sealed(_KIND, key.name.key, token)),

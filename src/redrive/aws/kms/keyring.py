@@ -111,11 +111,7 @@ class KeyRing:
         await self._documents.create(KEY, key.name.key, key)
 
     async def change(self, name: ResourceName, change: Callable[[KmsKey], KmsKey]) -> KmsKey:
-        """Replace a key by what `change` makes of it.
-
-        Raises:
-            AwsError: It is gone.
-        """
+        """Replace a key by what `change` makes of it; raises AwsError if it is gone."""
         try:
             return await self._documents.update(KEY, name.key, change)
         except NotFound:

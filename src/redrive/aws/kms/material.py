@@ -46,11 +46,7 @@ class Materials:
         return self._rng.randbytes(number)
 
     def opened(self, key: KmsKey, material: Material) -> bytes:
-        """The bytes.
-
-        Raises:
-            StoreUnavailable: They were wrapped by a root key that this server does not have.
-        """
+        """The bytes; raises StoreUnavailable if they were wrapped by a root key that this server does not have."""
         return self._opened(key.name, material)
 
     def wrapped_anew(self, key: KmsKey) -> tuple[Material, ...] | None:

@@ -109,11 +109,7 @@ def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
 
 
 def decrypt(content: bytes, algorithm: str, blob: bytes) -> bytes:
-    """The plaintext.
-
-    Raises:
-        AwsError: `InvalidCiphertextException`.
-    """
+    """The plaintext; raises AwsError (`InvalidCiphertextException`)."""
     try:
         return _rsa(content).decrypt(blob, _oaep(algorithm))
     except ValueError:

@@ -59,10 +59,7 @@ class Rotation:
         is_on = key.rotation_days is not None and key.deletion_at is None
         status: Structure = {"KeyId": key.arn, "KeyRotationEnabled": is_on}
         if is_on and key.rotates_at is not None:
-            status |= {
-                "RotationPeriodInDays": key.rotation_days,
-                "NextRotationDate": key.rotates_at,
-            }
+            status |= {"RotationPeriodInDays": key.rotation_days, "NextRotationDate": key.rotates_at}
         return status
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:

@@ -109,11 +109,7 @@ class LogDestination(Protocol):
     """One kind of destinations."""
 
     async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
-        """See that a group's events may go to a destination.
-
-        Raises:
-            AwsError: `InvalidParameterException`.
-        """
+        """See that a group's events may go to a destination; raises AwsError (`InvalidParameterException`)."""
         ...
 
     async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:

@@ -34,7 +34,7 @@ translated: Final = translator(
     (
         StoreUnavailable,
         lambda _: common("ServiceUnavailableException", "The service cannot complete the request."),
-    ),
+    )
 )
 
 

@@ -222,11 +222,7 @@ def _token(direction: str, cursor: Place) -> str:
 
 
 def _read_token(token: str) -> tuple[bool, Place]:
-    """The direction that a token leads in, and its beginning.
-
-    Raises:
-        AwsError: It leads nowhere.
-    """
+    """The direction that a token leads in, and its beginning; raises AwsError if it leads nowhere."""
     match = _TOKEN.fullmatch(token)
     if match is None:
         raise invalid_token()

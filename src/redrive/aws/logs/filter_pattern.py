@@ -94,11 +94,7 @@ class Columns:
 
 
 def read_columns(text: str) -> Columns:
-    """Read what stands between the brackets.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """Read what stands between the brackets; raises AwsError (`InvalidParameterException`)."""
     columns = [_column(part) for part in _parts(text)]
     if not columns or len(columns) > _COLUMNS_MAX or sum(column.name == ANY for column in columns) > 1:
         refuse()
@@ -181,11 +177,7 @@ def match_steps(pattern: str, regexes: int, message: str) -> int:
 
 
 def read_pattern(text: str) -> LogPattern:
-    """The pattern that a text is.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """The pattern that a text is; raises AwsError (`InvalidParameterException`)."""
     pattern = _read_pattern(text.strip())
     if pattern.regexes > REGEXES_MAX:
         raise invalid(f"Invalid filter pattern: it has more than {REGEXES_MAX} regular expressions")

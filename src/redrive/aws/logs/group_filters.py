@@ -61,11 +61,7 @@ class GroupFilters(Generic[F]):
         self._beside = (others,)
 
     async def put(self, filter_document: F) -> None:
-        """Put a filter, in the place of the group's one of that name.
-
-        Raises:
-            AwsError: `LimitExceededException`.
-        """
+        """Put a filter, in the place of the group's one of that name; raises AwsError (`LimitExceededException`)."""
 
         async def decide(draft: Draft) -> None:
             others = await draft.find(self._kind, f"{filter_document.group_id:020d}/")
@@ -91,11 +87,7 @@ class GroupFilters(Generic[F]):
             raise error("LimitExceededException", "Resource limit exceeded.")
 
     async def remove(self, call: Call, params: Structure) -> None:
-        """Remove the filter that a request names.
-
-        Raises:
-            AwsError: `ResourceNotFoundException`.
-        """
+        """Remove the filter that a request names; raises AwsError (`ResourceNotFoundException`)."""
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         if not await self._documents.remove(self._kind, f"{group.id:020d}/{params['filterName']}"):
             raise error("ResourceNotFoundException", f"The specified {self._noun} does not exist.")

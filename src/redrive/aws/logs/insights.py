@@ -79,11 +79,7 @@ def _text(column: str, value: Value) -> str:
 
 
 def read_query(text: str) -> Query:
-    """Read a query.
-
-    Raises:
-        AwsError: `MalformedQueryException`.
-    """
+    """Read a query; raises AwsError (`MalformedQueryException`)."""
     return _Builder(text).query()
 
 

@@ -33,14 +33,7 @@ _TOKEN: Final = re.compile(
 )
 _REGEX: Final = re.compile(r"\s*/(?P<regex>(?:[^/\\]|\\.)+)/\s*", re.DOTALL)
 _NAMED: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
-_UNITS_MS: Final = {
-    "ms": 1,
-    "s": 1_000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 604_800_000,
-}
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DEPTH_MAX: Final = 40
 MOMENTS: Final = frozenset({"@timestamp", "@ingestionTime"})
 
@@ -67,11 +60,7 @@ def malformed(text: str) -> Exception:
 
 
 def tokens_of(query: str) -> list[InsightsToken]:
-    """The tokens of a query.
-
-    Raises:
-        AwsError: `MalformedQueryException`.
-    """
+    """The tokens of a query; raises AwsError (`MalformedQueryException`)."""
     tokens: list[InsightsToken] = []
     at, end = 0, len(query.rstrip())
     command = 0  # the place of the first token of the command at hand

@@ -30,11 +30,7 @@ class Fields(dict[str, Value]):
         self.budget = budget
 
     def spend(self, *values: Value) -> None:
-        """Pay for what is made of these values.
-
-        Raises:
-            OverBudgetError: The query wants to do more than it may.
-        """
+        """Pay for what is made of these values; raises OverBudgetError if the query wants to do more than it may."""
         chars = sum(len(value) for value in values if isinstance(value, str))
         self.budget.spend(1 + chars // _CHARS_PER_STEP)
 

@@ -35,11 +35,7 @@ _ABSENT: Final = object()
 
 
 def read_expression(text: str) -> Test:
-    """The test that an expression is.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """The test that an expression is; raises AwsError (`InvalidParameterException`)."""
     try:
         return _PatternReader(text).whole()
     except RecursionError:  # a thousand parentheses
@@ -47,11 +43,7 @@ def read_expression(text: str) -> Test:
 
 
 def refuse() -> NoReturn:
-    """Refuse a pattern.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """Refuse a pattern; raises AwsError (`InvalidParameterException`)."""
     raise invalid("Invalid filter pattern")
 
 
@@ -225,11 +217,7 @@ def _test(kind: str, literal: str, number: float | None) -> Test:
 
 
 def _finds(literal: str) -> Test:
-    """Returns whether a regular expression is found in a value.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """Returns whether a regular expression is found in a value; raises AwsError (`InvalidParameterException`)."""
     found_in = read_regex(literal)
     if found_in is None:
         refuse()

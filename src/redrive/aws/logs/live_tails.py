@@ -301,11 +301,7 @@ def _as_structure(followed: FollowedGroup, stream: str, event: LogEvent) -> Stru
 
 
 def _selection(params: Structure) -> _Wanted:
-    """The events that a request asks for.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
-    """
+    """The events that a request asks for; raises AwsError (`InvalidParameterException`)."""
     chosen, prefixes = params.get("logStreamNames"), params.get("logStreamNamePrefixes")
     if chosen and prefixes:
         raise invalid("logStreamNames and logStreamNamePrefixes are mutually exclusive parameters.")
@@ -315,9 +311,7 @@ def _selection(params: Structure) -> _Wanted:
         )
     text = params.get("logEventFilterPattern") or ""
     return _Wanted(
-        text,
-        read_pattern(text),
-        _stream_filter(frozenset(chosen or ()), tuple(prefixes or ("",))),
+        text, read_pattern(text), _stream_filter(frozenset(chosen or ()), tuple(prefixes or ("",)))
     )
 
 

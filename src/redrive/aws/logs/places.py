@@ -28,11 +28,7 @@ class LogPlaces:
         self.documents = documents
 
     async def group(self, name: ResourceName) -> LogGroup:
-        """The group of that name.
-
-        Raises:
-            AwsError: `ResourceNotFoundException`.
-        """
+        """The group of that name; raises AwsError (`ResourceNotFoundException`)."""
         group = await self.documents.get(GROUP, name.key)
         if group is None:
             raise no_such_group()
@@ -50,11 +46,7 @@ class LogPlaces:
         return group
 
     async def stream(self, group: LogGroup, name: str) -> LogStream:
-        """A group's stream of that name.
-
-        Raises:
-            AwsError: `ResourceNotFoundException`.
-        """
+        """A group's stream of that name; raises AwsError (`ResourceNotFoundException`)."""
         stream = await self.documents.get(STREAM, stream_key(group.id, name))
         if stream is None:
             raise no_such_stream()
@@ -68,11 +60,7 @@ class LogPlaces:
         return await self.documents.find(STREAM, stream_key(group.id, prefix), behind, limit)
 
     async def add_group(self, group: LogGroup) -> None:
-        """Make a group.
-
-        Raises:
-            AwsError: `ResourceAlreadyExistsException`.
-        """
+        """Make a group; raises AwsError (`ResourceAlreadyExistsException`)."""
         try:
             await self.documents.create(GROUP, group.name.key, group)
         except Conflict:

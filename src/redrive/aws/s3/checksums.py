@@ -76,11 +76,7 @@ _ALGORITHMS: Final[Mapping[str, Callable[[], Summing]]] = {
 
 
 def check_algorithm(name: str) -> None:
-    """Refuse an algorithm that is not among ours.
-
-    Raises:
-        AwsError: `NotImplemented`.
-    """
+    """Refuse an algorithm that is not among ours; raises AwsError (`NotImplemented`)."""
     if name and name not in _ALGORITHMS:
         raise unoffered(f"ChecksumAlgorithm {name}")
 
@@ -117,11 +113,7 @@ def given_in(params: Structure) -> dict[str, str]:
 
 
 def checksum_of(algorithm: str, contents: Iterable[bytes]) -> str:
-    """The checksum of a content, in base64.
-
-    Raises:
-        AwsError: `NotImplemented`.
-    """
+    """The checksum of a content, in base64; raises AwsError (`NotImplemented`)."""
     summing = summing_of(algorithm)
     for content in contents:
         summing.update(content)
@@ -134,11 +126,7 @@ def encoded(summing: Summing) -> str:
 
 
 def summing_of(algorithm: str) -> Summing:
-    """A checksum to add content to.
-
-    Raises:
-        AwsError: `NotImplemented`.
-    """
+    """A checksum to add content to; raises AwsError (`NotImplemented`)."""
     check_algorithm(algorithm)
     return _ALGORITHMS[algorithm]()
 

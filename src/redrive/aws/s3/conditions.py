@@ -81,11 +81,7 @@ def check_writable(params: Structure, object_record: ObjectRecord | None, key: s
 
 
 def span_of(params: Structure, object_record: ObjectRecord) -> ByteRange | None:
-    """The bytes that are asked for; None: all of them.
-
-    Raises:
-        AwsError: `InvalidRange` or `InvalidPartNumber`.
-    """
+    """The bytes that are asked for; None: all of them. Raises AwsError (`InvalidRange` or `InvalidPartNumber`)."""
     if params.get("PartNumber") is not None:
         return _part(params["PartNumber"], object_record)
     match = _RANGE.fullmatch((params.get("Range") or "").strip())

@@ -73,11 +73,7 @@ class Objects:
         self.contents = contents
 
     async def get(self, bucket: Bucket, key: str) -> ObjectRecord:
-        """An object.
-
-        Raises:
-            AwsError: `NoSuchKey`.
-        """
+        """An object; raises AwsError (`NoSuchKey`)."""
         record = await self._documents.get(OBJECT, object_key(bucket.name, key))
         if record is None:
             raise no_key(key)
@@ -277,11 +273,7 @@ def headers_of(params: Structure) -> dict[str, str]:
 
 
 def metadata_of(params: Structure) -> dict[str, str]:
-    """The caller's own headers of an object.
-
-    Raises:
-        AwsError: `MetadataTooLarge`.
-    """
+    """The caller's own headers of an object; raises AwsError (`MetadataTooLarge`)."""
     metadata: dict[str, str] = params.get("Metadata") or {}
     size = sum(len(name) + len(text) for name, text in metadata.items())
     if size > METADATA_BYTES_MAX:

@@ -37,11 +37,7 @@ _OBJECT_TAGS: Final = replace(
 
 
 def bucket_tags(params: Structure) -> dict[str, str]:
-    """The tags that a document gives a bucket.
-
-    Raises:
-        AwsError: `InvalidTag`, `BadRequest`.
-    """
+    """The tags that a document gives a bucket; raises AwsError (`InvalidTag`, `BadRequest`)."""
     return BUCKET_TAGS.read((params.get("Tagging") or {}).get("TagSet"))
 
 

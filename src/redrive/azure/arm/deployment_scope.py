@@ -131,11 +131,7 @@ class DeploymentScope:
         return rest
 
     def count(self, loop: Mapping[str, Any]) -> int:
-        """The number of rounds of a copy loop.
-
-        Raises:
-            TemplateError: The count is not a number, or too large.
-        """
+        """The number of rounds of a copy loop; raises TemplateError if the count is not a number, or too large."""
         count = self._evaluator.value(loop.get("count"))
         if not isinstance(count, int) or not 0 <= count <= COPIES_MAX:
             raise TemplateError(f"A copy loop has up to {COPIES_MAX} iterations.")

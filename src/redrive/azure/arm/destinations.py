@@ -142,11 +142,7 @@ def check_storage_account(resource: ArmId) -> None:
 
 
 def check_container(name: str) -> None:
-    """Check a blob container's name.
-
-    Raises:
-        AzureError: The name is not one that containers can have.
-    """
+    """Check a blob container's name; raises AzureError if the name is not one that containers can have."""
     if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The blobContainerName '{name}' is not a valid name of a container.")
 
@@ -190,11 +186,7 @@ def accepted_destination(document: Document, before: Document, resolve: Endpoint
 
 
 def accepted_container(document: Document) -> dict[str, Any]:
-    """Check a dead-letter destination.
-
-    Raises:
-        AzureError: Not a valid destination.
-    """
+    """Check a dead-letter destination; raises AzureError if it is not a valid destination."""
     schema.one_of(document, "endpointType", "StorageBlob")
     properties = schema.part(document, "properties") or {}
     _checked_id(properties, "StorageBlob", STORAGE_ACCOUNT)

@@ -103,11 +103,7 @@ class EventSources:
         return domain is None or bool(properties_of(domain).get(_DELETES, True))
 
     async def domain(self, resource: ArmId) -> Topic:
-        """The domain that a domain topic is in.
-
-        Raises:
-            AzureError: The domain does not exist.
-        """
+        """The domain that a domain topic is in; raises AzureError if the domain does not exist."""
         parent = _domain_of(resource)
         domain = await self.topic(parent)
         if domain is None:

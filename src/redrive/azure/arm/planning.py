@@ -88,11 +88,7 @@ def check_resource(resource: Any) -> None:
 
 
 def nested_properties(planned: Planned) -> Mapping[str, Any]:
-    """The properties of a nested deployment.
-
-    Raises:
-        TemplateError: They, or the options among them, are no objects.
-    """
+    """The properties of a nested deployment; raises TemplateError if they, or their options, are not objects."""
     properties = planned.document.get("properties") or {}
     if not isinstance(properties, Mapping) or not isinstance(
         properties.get("expressionEvaluationOptions") or {}, Mapping

@@ -81,11 +81,7 @@ def check_name(name: str) -> None:
 
 
 def location(document: Document, name: str) -> str:
-    """A reader of a location, which every document must have.
-
-    Raises:
-        AzureError: The document has none.
-    """
+    """A reader of a location, which every document must have; raises AzureError if the document has none."""
     text = schema.text(document, name)
     if not text:
         raise invalid(f"The {name} property is required for this definition.", "LocationRequired")

@@ -179,22 +179,14 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
 
 
 def stored_text(document: Document) -> str:
-    """The JSON of a document as it is kept.
-
-    Raises:
-        AzureError: It is too long.
-    """
+    """The JSON of a document as it is kept; raises AzureError if it is too long."""
     written = orjson.dumps(document)
     check_bytes(len(written))
     return written.decode()
 
 
 def check_bytes(size: int) -> None:
-    """Check the length of a document.
-
-    Raises:
-        AzureError: It is too long.
-    """
+    """Refuse a document that is too long; raises AzureError."""
     if size > BYTES_MAX:
         message = f"The resource has {size} bytes; {BYTES_MAX} are the most."
         raise AzureError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)

@@ -59,11 +59,7 @@ class AcceptedSubscription:
 
 
 def check_name(name: str) -> None:
-    """Check an event subscription's name.
-
-    Raises:
-        AzureError: The name is not one that event subscriptions can have.
-    """
+    """Check an event subscription's name; raises AzureError if the name is not one that event subscriptions can have."""
     if not _NAME.fullmatch(name):
         raise invalid(f"The event subscription's name '{name}' must be 3 to 64 letters, digits and hyphens.")
 

@@ -49,11 +49,7 @@ class TemplateBudget:
         self._resources = RESOURCES_MAX
 
     def take_resource(self) -> None:
-        """Count a resource.
-
-        Raises:
-            TemplateError: There are more than a deployment may have.
-        """
+        """Count a resource; raises TemplateError if there are more than a deployment may have."""
         self._resources -= 1
         if self._resources < 0:
             raise TemplateError(
@@ -61,11 +57,7 @@ class TemplateBudget:
             )
 
     def spend(self, values: Sequence[Any]) -> None:
-        """Take a step that puts these values together.
-
-        Raises:
-            TemplateError: Nothing is left.
-        """
+        """Take a step that puts these values together; raises TemplateError if nothing is left."""
         left: list[Any] = [*values]
         self._steps -= 1
         while left:

@@ -66,11 +66,7 @@ class SasToken:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a token.
-
-        Raises:
-            ValueError: The text is not a token.
-        """
+        """Read a token; raises ValueError if the text is not a token."""
         signed, separator, signature = text.strip().rpartition(_SIGNED_BY)
         fields = dict(part.partition("=")[::2] for part in signed.split("&"))
         if not separator or "r" not in fields or "e" not in fields:

@@ -56,11 +56,7 @@ class DeadLetterProfile:
         )
 
     def refusal(
-        self,
-        context: SubscriptionContext,
-        queue: Queue | None,
-        body: str,
-        headers: bytes | None = None,
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
         """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue."""
         raise NotImplementedError

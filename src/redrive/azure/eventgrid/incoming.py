@@ -59,11 +59,7 @@ class Incoming:
 
 
 def read_json(content: bytes) -> Any:
-    """The JSON that a body is.
-
-    Raises:
-        Unacceptable: Not acceptable.
-    """
+    """The JSON that a body is; raises Unacceptable if it is none."""
     try:
         return read_text(content)
     except ValueError as error:
@@ -71,11 +67,7 @@ def read_json(content: bytes) -> Any:
 
 
 def read_array(content: bytes, schema: str) -> list[Event]:
-    """The array of objects that a body is.
-
-    Raises:
-        Unacceptable: Not acceptable, or too long.
-    """
+    """The array of objects that a body is; raises Unacceptable if it is not acceptable, or too long."""
     value = read_json(content)
     if not isinstance(value, list):
         raise misshapen(schema, "StartArray", value)

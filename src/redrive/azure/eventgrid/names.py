@@ -61,11 +61,7 @@ def topic_name(resource: ArmId) -> ResourceName | None:
 
 
 def topic_name_of(resource: ArmId) -> ResourceName:
-    """The engine topic of a resource that is known to have one.
-
-    Raises:
-        ValueError: The resource publishes no events.
-    """
+    """The engine topic of a resource that is known to have one; raises ValueError if the resource publishes no events."""
     name = topic_name(resource)
     if name is None:
         raise ValueError(f"not a resource that publishes events: {resource.text}")

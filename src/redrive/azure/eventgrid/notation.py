@@ -33,11 +33,7 @@ def read_text(content: bytes) -> Any:
 
 
 def written_text(value: object) -> str:
-    """A value as a JSON document, without blanks.
-
-    Raises:
-        ValueError: It is nested a thousand deep.
-    """
+    """A value as a JSON document, without blanks; raises ValueError if it is nested a thousand deep."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # an integer beyond 64 bits, or nested more than 254 deep

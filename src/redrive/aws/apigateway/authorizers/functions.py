@@ -37,11 +37,7 @@ class AuthorizerVerdict:
 
 
 def policy_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
-    """The verdict of an answer with a policy.
-
-    Raises:
-        Refusal: `AUTHORIZER_CONFIGURATION_ERROR`: it is none.
-    """
+    """The verdict of an answer with a policy; raises Refusal (`AUTHORIZER_CONFIGURATION_ERROR`) if it is none."""
     principal, document = answer.get("principalId"), answer.get("policyDocument")
     context, usage_key = answer.get("context") or {}, answer.get("usageIdentifierKey") or ""
     if not isinstance(principal, str) or not isinstance(document, Mapping):
@@ -73,11 +69,7 @@ def decide(exchange: Exchange, verdict: AuthorizerVerdict) -> Decision:
 
 
 def scalars(context: Mapping[str, Any]) -> dict[str, str]:
-    """A context whose values are texts, as REST APIs hand it on.
-
-    Raises:
-        Refusal: A value is an object or an array.
-    """
+    """A context whose values are texts, as REST APIs hand it on; raises Refusal if a value is an object or an array."""
     if any(isinstance(value, Mapping | list) for value in context.values()):
         raise misconfigured("Invalid JSON in response: the context has an object or an array")
     return {

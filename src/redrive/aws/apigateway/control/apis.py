@@ -101,11 +101,7 @@ class Apis(Generic[A]):
         self._roles = roles
 
     async def api(self, call: Call, api_id: str) -> A:
-        """An API of the caller's.
-
-        Raises:
-            AwsError: `NotFoundException`.
-        """
+        """An API of the caller's; raises AwsError (`NotFoundException`)."""
         key = api_key(call.account, call.region, api_id)
         api = await self._resources.documents.get(self._kind.documents, key)
         return self._existing(call, api_id, api)
@@ -123,11 +119,7 @@ class Apis(Generic[A]):
         )
 
     async def create(self, call: Call, api: A) -> None:
-        """Keep a new one.
-
-        Raises:
-            AwsError: Its id is taken, or the caller may not pass a role in it.
-        """
+        """Keep a new one; raises AwsError if its id is taken, or the caller may not pass a role in it."""
         await check_roles(self._roles, call, api.tree, {})
 
         async def decide(draft: Draft) -> None:
@@ -176,11 +168,7 @@ class Apis(Generic[A]):
     # ---- deployments -----------------------------------------------------------------------------------------
 
     async def deployment(self, call: Call, api_id: str, deployment_id: str) -> ApiDeployment:
-        """A deployment.
-
-        Raises:
-            AwsError: `NotFoundException`.
-        """
+        """A deployment; raises AwsError (`NotFoundException`)."""
         key = deployment_key(call.account, call.region, api_id, deployment_id)
         deployment = await self._resources.documents.get(DEPLOYMENT, key)
         if deployment is None:

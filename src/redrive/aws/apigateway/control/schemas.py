@@ -45,11 +45,7 @@ class _SchemaInvalidError(Exception):
 
 
 def check_schema(text: str) -> None:
-    """Refuse a model whose schema is no JSON Schema of draft 4.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse a model whose schema is no JSON Schema of draft 4; raises AwsError (`BadRequestException`)."""
     if _read(text) is None:
         raise bad_request(_INVALID)
 

@@ -249,11 +249,7 @@ def _as_resources(tree: Tree) -> Iterator[Mapping[str, Any]]:
 
 
 def _typed(value: str, kind: str) -> Any:
-    """A parameter as the operation takes it; documents come as JSON.
-
-    Raises:
-        Refusal: The text is not of that type.
-    """
+    """A parameter as the operation takes it; documents come as JSON. Raises Refusal if the text is not of that type."""
     try:
         if kind in {"integer", "long"}:
             return int(value)

@@ -32,11 +32,7 @@ Step = tuple[bool, str | int | None]
 
 @lru_cache(maxsize=1024)
 def steps_of(path: str) -> tuple[Step, ...]:
-    """The steps of a path.
-
-    Raises:
-        TemplateFailed: The path is malformed, or uses a filter or a slice.
-    """
+    """The steps of a path; raises TemplateFailed if the path is malformed, or uses a filter or a slice."""
     text = path.strip()
     if not text.startswith("$") or len(text) > _CHARS_MAX:
         raise TemplateFailed(f"Invalid JSON path: {path[:100]}")

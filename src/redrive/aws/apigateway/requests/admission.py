@@ -43,11 +43,7 @@ _SHORT: Final = re.compile(r'"execute-api:/')
 
 
 async def signer(authentication: Authentication, request: Request) -> Principal:
-    """The principal who signed a request.
-
-    Raises:
-        Refusal: Nobody did, or nobody who is known.
-    """
+    """The principal who signed a request; raises Refusal if nobody did, or nobody who is known."""
     if credential_scope(request) is None:
         raise Refusal("MISSING_AUTHENTICATION_TOKEN")
     try:

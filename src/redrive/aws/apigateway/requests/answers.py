@@ -143,11 +143,7 @@ class OutgoingCalls:
     async def ask(
         self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
     ) -> ApiAnswer:
-        """The endpoint's answer.
-
-        Raises:
-            Refusal: `INTEGRATION_FAILURE`: the endpoint does not answer.
-        """
+        """The endpoint's answer; raises Refusal (`INTEGRATION_FAILURE`) if the endpoint does not answer."""
         fetched_answer = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
         if isinstance(fetched_answer, str):
             raise Refusal("INTEGRATION_FAILURE", reason=fetched_answer)

@@ -31,11 +31,7 @@ _KNOWN: Final = frozenset(
 
 
 def function_arn(uri: str) -> str:
-    """The ARN of the function that a URI invokes, which may be that ARN alone.
-
-    Raises:
-        Refusal: It invokes none.
-    """
+    """The ARN of the function that a URI invokes, which may be that ARN alone; raises Refusal if it invokes none."""
     match = _FUNCTION.fullmatch(uri)
     arn = uri if match is None else match[1]
     if not _ARN.fullmatch(arn):
@@ -46,11 +42,7 @@ def function_arn(uri: str) -> str:
 async def invoked(
     calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
 ) -> bytes:
-    """The answer of a function that is waited for.
-
-    Raises:
-        Refusal: It may not be invoked, is not there, or failed.
-    """
+    """The answer of a function that is waited for; raises Refusal if it may not be invoked, is not there, or failed."""
     answer, failed = await invoke_function(calls, arn, payload, caller, exchange)
     if failed:
         exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
@@ -169,11 +161,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def status_of(value: Any) -> int:
-    """The status that a function gave.
-
-    Raises:
-        Refusal: The value is no status of HTTP.
-    """
+    """The status that a function gave; raises Refusal if the value is no status of HTTP."""
     text = str(value)
     if isinstance(value, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
         raise malformed()
@@ -181,11 +169,7 @@ def status_of(value: Any) -> int:
 
 
 def text_of(value: Any) -> str:
-    """The value of a header: truths and numbers as texts.
-
-    Raises:
-        Refusal: It is not a scalar.
-    """
+    """The value of a header: truths and numbers as texts. Raises Refusal if it is not a scalar."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
@@ -194,11 +178,7 @@ def text_of(value: Any) -> str:
 
 
 def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
-    """The body that a function gave.
-
-    Raises:
-        Refusal: It is not a text.
-    """
+    """The body that a function gave; raises Refusal if it is not a text."""
     body = answer.get("body")
     if body is None:
         return b""

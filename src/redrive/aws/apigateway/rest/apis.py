@@ -7,15 +7,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, unoffered
-from redrive.aws.apigateway.control.records import (
-    API_CHARS,
-    REST,
-    REST_API,
-    RestApi,
-    Tree,
-    chosen_id,
-    new_id,
-)
+from redrive.aws.apigateway.control.records import API_CHARS, REST, REST_API, RestApi, Tree, chosen_id, new_id
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
 from redrive.aws.apigateway.rest.kinds import RESOURCES, PatchRules, invalid_path, patched, shape_of, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS

@@ -45,11 +45,7 @@ class ReadDefinition:
 
 
 def read_definition(body: bytes) -> ReadDefinition:
-    """Read a definition.
-
-    Raises:
-        AwsError: `BadRequestException`: the text cannot be read as a definition.
-    """
+    """Read a definition; raises AwsError (`BadRequestException`) if the text cannot be read as a definition."""
     document = _document(body)
     info = _object(document.get("info"))
     version = document.get("openapi") or document.get("swagger")

@@ -21,11 +21,7 @@ class ApiGateway(OfferedService):
     """REST APIs and what belongs to them."""
 
     def __init__(
-        self,
-        engine: Engine,
-        identities: Identities,
-        integrations: Integrations,
-        authorizers: RestAuthorizers,
+        self, engine: Engine, identities: Identities, integrations: Integrations, authorizers: RestAuthorizers
     ) -> None:
         apis = Apis(engine, REST_APIS, integration_roles(identities))
         super().__init__(

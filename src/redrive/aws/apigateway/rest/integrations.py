@@ -45,11 +45,7 @@ class ServiceUri(NamedTuple):
 
 
 def read_uri(uri: str) -> ServiceUri:
-    """Read the URI of a service's integration.
-
-    Raises:
-        Refusal: The text is no URI of a service.
-    """
+    """Read the URI of a service's integration; raises Refusal if the text is no URI of a service."""
     match = _URI.fullmatch(uri)
     if match is None:
         raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is not the URI of a service")
@@ -262,11 +258,7 @@ def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Se
 
 
 def _mocked(mapped: Mapped) -> ApiAnswer:
-    """The answer of a mock integration: the status in its template.
-
-    Raises:
-        Refusal: It says none.
-    """
+    """The answer of a mock integration: the status in its template. Raises Refusal if it says none."""
     try:
         request = orjson.loads(mapped.body)
     except orjson.JSONDecodeError:

@@ -131,11 +131,7 @@ def _changed_list(
 
 
 def typed(shape: Shape, value: str | None, path: str) -> Any:
-    """A value as the model has it, of the text that patch operations give.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """A value as the model has it, of the text that patch operations give; raises AwsError (`BadRequestException`)."""
     try:
         match shape.type:
             case "boolean":

@@ -86,11 +86,7 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
 
 
 async def _rendered(exchange: Exchange, template: str, body: str) -> tuple[str, Any]:
-    """The text of a template, and `$context` as it left it.
-
-    Raises:
-        Refusal: The template failed.
-    """
+    """The text of a template, and `$context` as it left it; raises Refusal if the template failed."""
     try:
         text, names = await render(exchange.place.account, template, lambda: variables_of(exchange, body))
     except TemplateFailed as failure:

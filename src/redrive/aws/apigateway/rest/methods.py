@@ -97,11 +97,7 @@ class ResourceOperations:
 
 
 def with_resource(tree: Tree, made_id: str, parent_id: str, part: str) -> Tree:
-    """The tree with a resource more.
-
-    Raises:
-        AwsError: Its parent is not there, or its part of the path cannot be.
-    """
+    """The tree with a resource more; raises AwsError if its parent is not there, or its part of the path cannot be."""
     known: Mapping[str, Mapping[str, Any]] = tree[RESOURCES]
     parent = RESOURCE.part_in(tree, {"resourceId": parent_id})
     if len(known) >= RESOURCES_MAX:
@@ -259,11 +255,7 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_validator(method: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse a request validator that an API has not; an empty one is none.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse a request validator that an API has not; an empty one is none. Raises AwsError (`BadRequestException`)."""
     validator = method.get("requestValidatorId")
     if validator and validator not in (tree.get("validators") or {}):
         raise bad_request("Invalid Request Validator identifier specified")
@@ -288,11 +280,7 @@ def check_authorization(method: Mapping[str, Any], tree: Tree) -> None:
 
 
 def check_integration(integration: Mapping[str, Any]) -> None:
-    """Refuse an integration that cannot be, or is not offered.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse an integration that cannot be, or is not offered; raises AwsError (`BadRequestException`)."""
     kind, uri = integration.get("type"), str(integration.get("uri") or "")
     if not kind:
         raise bad_request("Enumeration value for type must be non-empty")

@@ -242,11 +242,7 @@ def _shown_response(tree: Tree, kind: str) -> Structure:
 
 
 def check_unused(kind: PartKind, part: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse to remove an authorizer or a model that a method needs.
-
-    Raises:
-        AwsError: `ConflictException`.
-    """
+    """Refuse to remove an authorizer or a model that a method needs; raises AwsError (`ConflictException`)."""
     word, user = ("authorizer", "method") if kind is AUTHORIZER else ("model", "method request")
     for resource in (tree.get(RESOURCES) or {}).values():
         for name, method in (resource.get(METHODS) or {}).items():
@@ -258,11 +254,7 @@ def check_unused(kind: PartKind, part: Mapping[str, Any], tree: Tree) -> None:
 
 
 def check_part(kind: PartKind, value: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse a part that cannot be used as it is in a tree.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse a part that cannot be used as it is in a tree; raises AwsError (`BadRequestException`)."""
     if kind is MODEL and value.get("schema") is not None:
         if value["schema"].strip() in ("", "{}"):
             raise bad_request("Model schema must have at least 1 property or array items defined")

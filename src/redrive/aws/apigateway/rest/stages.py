@@ -272,11 +272,7 @@ class StageOperations:
 
 
 def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
-    """A stage as its API keeps it.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """A stage as its API keeps it; raises AwsError (`BadRequestException`)."""
     name = params["stageName"]
     if not _NAME.fullmatch(name):
         raise bad_request("Stage name only allows a-zA-Z0-9-_")
@@ -298,11 +294,7 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
 
 
 def refuse_unoffered(stage: Mapping[str, Any]) -> None:
-    """Refuse settings of a stage that this server could only pretend to have.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse settings of a stage that this server could only pretend to have; raises AwsError (`BadRequestException`)."""
     if stage.get("canarySettings"):
         raise unoffered("canary releases")
     if stage.get("cacheClusterEnabled"):
@@ -312,11 +304,7 @@ def refuse_unoffered(stage: Mapping[str, Any]) -> None:
 
 
 def check_variables(variables: Mapping[str, str]) -> None:
-    """Refuse variables of a stage whose names or values are not acceptable.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """Refuse variables of a stage whose names or values are not acceptable; raises AwsError (`BadRequestException`)."""
     for name, value in variables.items():
         if not _VARIABLE.fullmatch(name):
             raise bad_request(f"Stage variable name only allows a-zA-Z0-9_: {name}")
@@ -325,11 +313,7 @@ def check_variables(variables: Mapping[str, str]) -> None:
 
 
 def changed_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> Structure:
-    """A stage with changes made; settings of methods have paths of their own.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
+    """A stage with changes made; settings of methods have paths of their own. Raises AwsError (`BadRequestException`)."""
     for operation in operations:
         steps = steps_of(operation.get("path") or "")
         if len(steps) == _SETTING_STEPS and "/".join(steps[2:]) in _SETTINGS:

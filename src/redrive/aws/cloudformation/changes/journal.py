@@ -176,11 +176,7 @@ class Journal:
         return replace(event, at=self._told_at, id=identity)
 
     async def hold(self, draft: Draft) -> StackOperation:
-        """Require that this node holds the change when the draft is written.
-
-        Raises:
-            Superseded: Another does.
-        """
+        """Require that this node holds the change when the draft is written; raises Superseded if another does."""
         held = await draft.get(OPERATION, self._operation.key)
         if held is None or held.id != self._operation.id or held.node != self._operation.node:
             raise Superseded

@@ -19,11 +19,7 @@ POLICY_BYTES_MAX: Final = 16_384
 
 
 def read_policy(text: str) -> list[Mapping[str, Any]]:
-    """The statements of a stack policy.
-
-    Raises:
-        AwsError: The text is not a policy.
-    """
+    """The statements of a stack policy; raises AwsError if the text is not a policy."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -153,11 +153,7 @@ async def text_in_bucket(services: Services, call: Call, bucket: str, key: str) 
 
 
 def bucket_and_key(url: str) -> tuple[str, str]:
-    """The bucket and the key that an address names, in whichever of S3's forms.
-
-    Raises:
-        AwsError: It names none.
-    """
+    """The bucket and the key that an address names, in whichever of S3's forms; raises AwsError if it names none."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

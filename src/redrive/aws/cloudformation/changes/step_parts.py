@@ -127,11 +127,7 @@ class StepParts:
         return spec_of(self._stack, resource, self._base_url, self._signals, again=again)
 
     async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
-        """Carry out a part of a step.
-
-        Raises:
-            AttemptRefused: It cannot be done.
-        """
+        """Carry out a part of a step; raises AttemptRefused if it cannot be done."""
         call_id = id_text(self._runtime.message_id())
         try:
             properties = await resolved(spec.properties, self._ask)
@@ -151,11 +147,7 @@ class StepParts:
         return resource_state
 
     async def _unless_over(self, acting: Awaitable[ResourceState]) -> ResourceState:
-        """Wait for what may take hours, unless the phase fails.
-
-        Raises:
-            AttemptRefused: The phase failed.
-        """
+        """Wait for what may take hours, unless the phase fails; raises AttemptRefused if the phase failed."""
         task, over = asyncio.ensure_future(acting), asyncio.ensure_future(self._over.wait())
         try:
             await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)

@@ -31,11 +31,7 @@ class Steps(StepParts):
     # ---- making and changing -----------------------------------------------------------------------------------------
 
     async def bring_up(self, name: str, values: StackValues) -> None:
-        """Make a resource, or change it, as its template says.
-
-        Raises:
-            StepFailed: It could not be done.
-        """
+        """Make a resource, or change it, as its template says; raises StepFailed if it could not be done."""
         definition, current = values.program.resources[name], self.resources.get(name)
         change = self._stack.change
         done = current is not None and current.change == change and current.status.endswith("_COMPLETE")
@@ -94,11 +90,7 @@ class Steps(StepParts):
         await self._fail(replace(current, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
 
     async def _create(
-        self,
-        after: StackResource,
-        begun: StackResource | None,
-        used: set[str],
-        policy: Mapping[str, Any],
+        self, after: StackResource, begun: StackResource | None, used: set[str], policy: Mapping[str, Any]
     ) -> None:
         kind = type_of(after.type)
         name = begun.name if begun else self._name(kind, after)
@@ -237,11 +229,7 @@ class Steps(StepParts):
     # ---- putting back ------------------------------------------------------------------------------------------------
 
     async def restore(self, name: str) -> None:
-        """Bring a resource back to what it was before the change.
-
-        Raises:
-            StepFailed: It could not be done.
-        """
+        """Bring a resource back to what it was before the change; raises StepFailed if it could not be done."""
         current = self.resources[name]
         was = current.before
         if was is None or current.change != self._stack.change or name in self._stack.skipped:

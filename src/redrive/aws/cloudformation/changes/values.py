@@ -47,11 +47,7 @@ class StackValues:
         return values
 
     def output(self, output: OutputDefinition) -> tuple[str, str]:
-        """The value of an output, and the name of its export.
-
-        Raises:
-            TemplateInvalid: It cannot be evaluated.
-        """
+        """The value of an output, and the name of its export; raises TemplateInvalid if it cannot be evaluated."""
         try:
             value = scalar(output.value, self.scope, "Output")
             export = "" if output.export is None else scalar(output.export, self.scope, "Export")

@@ -27,9 +27,7 @@ def no_described_stack(name: str) -> AwsError:
     return invalid(f"Stack with id {name} does not exist")
 
 
-translated: Final = translator(
-    (TemplateInvalid, lambda refusal: invalid(str(refusal))),
-)
+translated: Final = translator((TemplateInvalid, lambda refusal: invalid(str(refusal))))
 
 
 PAGES: Final = Pages("cloudformation", lambda _: invalid("NextToken is invalid."))

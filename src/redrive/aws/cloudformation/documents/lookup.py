@@ -37,11 +37,7 @@ async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | Non
 
 
 async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
-    """The stack of a name or an ARN.
-
-    Raises:
-        AwsError: The stack does not exist.
-    """
+    """The stack of a name or an ARN; raises AwsError if the stack does not exist."""
     stack = await find_stack(engine, call, identifier)
     if stack is None:
         raise no_stack(identifier)
@@ -49,11 +45,7 @@ async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
 
 
 async def current_in(draft: Draft, stack: Stack) -> Stack:
-    """The stack as a draft finds it.
-
-    Raises:
-        AwsError: It is not there any more.
-    """
+    """The stack as a draft finds it; raises AwsError if it is not there any more."""
     current = await draft.get(STACK, stack.key)
     if current is None:
         raise no_stack(stack.name.name)
@@ -61,11 +53,7 @@ async def current_in(draft: Draft, stack: Stack) -> Stack:
 
 
 async def find_change_set(engine: Engine, call: Call, name_or_arn: str, stack_name: str | None) -> ChangeSet:
-    """The change set of an ARN, or of a name and a stack's.
-
-    Raises:
-        AwsError: The change set does not exist.
-    """
+    """The change set of an ARN, or of a name and a stack's; raises AwsError if the change set does not exist."""
     prefix = f"{call.account}/{call.region}/"
     if not name_or_arn.startswith("arn:"):
         if not stack_name:

@@ -35,11 +35,7 @@ def change_set_arn(name: ResourceName, change_set: str, number: str) -> str:
 
 
 def check_name(member: str, name: str) -> None:
-    """Check a name that a caller chose.
-
-    Raises:
-        AwsError: It has other characters, or too many.
-    """
+    """Check a name that a caller chose; raises AwsError if it has other characters, or too many."""
     if not _NAME.fullmatch(name):
         raise invalid(
             f"1 validation error detected: Value '{name}' at '{member}' failed to satisfy constraint: Member must"
@@ -329,11 +325,7 @@ def is_in_progress(stack: Stack) -> bool:
 
 
 def check_updatable(stack: Stack) -> None:
-    """Refuse to change a stack in whose status that cannot be done.
-
-    Raises:
-        AwsError: It cannot be changed.
-    """
+    """Refuse to change a stack in whose status that cannot be done; raises AwsError."""
     if stack.status not in _UPDATABLE:
         raise not_updatable(stack)
 

@@ -51,11 +51,7 @@ def lacking(template: Template, agreed: Sequence[str]) -> list[str]:
 
 
 def tags_of(params: Structure, before: StackSettings) -> Mapping[str, str]:
-    """The tags of a stack.
-
-    Raises:
-        AwsError: A key stands twice or is reserved, or there are too many.
-    """
+    """The tags of a stack; raises AwsError if a key stands twice or is reserved, or there are too many."""
     tags = params.get("Tags")
     return before.tags if tags is None else TAGS.read(tags)
 
@@ -89,11 +85,7 @@ def check_capabilities(template: Template, params: Structure, *, expands: bool) 
 
 
 def check_triggers(params: Structure) -> None:
-    """Refuse rollback triggers that are no alarms.
-
-    Raises:
-        AwsError: `ValidationError`.
-    """
+    """Refuse rollback triggers that are no alarms; raises AwsError (`ValidationError`)."""
     for trigger in (params.get("RollbackConfiguration") or {}).get("RollbackTriggers") or ():
         if trigger["Type"] not in ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"):
             raise invalid("Rollback Trigger Type not supported")
@@ -102,11 +94,7 @@ def check_triggers(params: Structure) -> None:
 
 
 def check_types(program: TemplateProgram, params: Structure) -> None:
-    """Refuse resources of types that a caller does not allow.
-
-    Raises:
-        AwsError: `ValidationError`.
-    """
+    """Refuse resources of types that a caller does not allow; raises AwsError (`ValidationError`)."""
     allowed: Sequence[str] | None = params.get("ResourceTypes")
     for resource in program.resources.values() if allowed else ():
         if not any(fnmatchcase(resource.type, each) for each in allowed or ()):

@@ -20,12 +20,7 @@ from redrive.aws.cloudformation.documents.records import (
 from redrive.aws.cloudformation.stacks.requests import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
-from redrive.aws.cloudformation.template.program import (
-    as_processed,
-    check_template,
-    read_template,
-    values_of,
-)
+from redrive.aws.cloudformation.template.program import as_processed, check_template, read_template, values_of
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section

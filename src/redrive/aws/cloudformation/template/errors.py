@@ -25,11 +25,7 @@ def format_error(text: str) -> TemplateInvalid:
 
 
 def check_count(number: int, noun: str, most: int) -> None:
-    """Refuse a template that has more of something than it may.
-
-    Raises:
-        TemplateInvalid: It has.
-    """
+    """Refuse a template that has more of something than it may; raises TemplateInvalid."""
     if number > most:
         raise format_error(f"Number of {noun}, {number}, is greater than maximum allowed, {most}")
 

@@ -56,11 +56,7 @@ def evaluate(value: Any, scope: EvaluationScope) -> Any:
 
 
 def function(name: str, scope: EvaluationScope) -> Function:
-    """Returns the function of a name.
-
-    Raises:
-        TemplateInvalid: No function has that name.
-    """
+    """Returns the function of a name; raises TemplateInvalid if no function has that name."""
     implementation = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
     if implementation is None:
         known = ", ".join([*FUNCTIONS, *(EXTENSIONS if scope.extended else ())])
@@ -69,11 +65,7 @@ def function(name: str, scope: EvaluationScope) -> Function:
 
 
 def scalar(value: Any, scope: EvaluationScope, location: str) -> str:
-    """Returns a value, evaluated, as text.
-
-    Raises:
-        TemplateInvalid: It is an object or a list.
-    """
+    """Returns a value, evaluated, as text; raises TemplateInvalid if it is an object or a list."""
     result = evaluate(value, scope)
     if isinstance(result, Mapping | list):
         raise template_error(f"{location} values must be strings.")
@@ -128,11 +120,7 @@ def _get_att(argument: Any, scope: EvaluationScope) -> Any:
 
 
 def sub_parts(argument: Any) -> tuple[str, Mapping[str, Any]]:
-    """The text and the variables of `Fn::Sub`.
-
-    Raises:
-        TemplateInvalid: It has others.
-    """
+    """The text and the variables of `Fn::Sub`; raises TemplateInvalid if it has other parts."""
     match argument:
         case str(text):
             return text, {}
@@ -284,11 +272,7 @@ def _comparable(value: Any, scope: EvaluationScope) -> Any:
 
 
 def truth(value: Any, scope: EvaluationScope) -> bool:
-    """Returns whether a condition holds.
-
-    Raises:
-        TemplateInvalid: The value is not a condition.
-    """
+    """Returns whether a condition holds; raises TemplateInvalid if the value is not a condition."""
     match value:
         case {"Condition": str(name)}:
             return scope.condition(name)

@@ -54,11 +54,7 @@ class ParameterDefinition:
 
 
 def read_parameters(section: Mapping[str, Any]) -> dict[str, ParameterDefinition]:
-    """Read the declarations.
-
-    Raises:
-        TemplateInvalid: They are not built as they should be.
-    """
+    """Read the declarations; raises TemplateInvalid if they are not built as they should be."""
     check_count(len(section), "parameters", PARAMETERS_MAX)
     return {name: _parameter(name, definition) for name, definition in section.items()}
 
@@ -178,11 +174,7 @@ def _given_values(values: Given, previous: Mapping[str, str]) -> Iterator[tuple[
 
 
 def check_value(parameter: ParameterDefinition, value: str) -> None:
-    """Check a value by its parameter's declaration.
-
-    Raises:
-        TemplateInvalid: It may not have this value.
-    """
+    """Check a value by its parameter's declaration; raises TemplateInvalid if it may not have this value."""
     if len(value.encode()) > VALUE_BYTES_MAX:
         raise TemplateInvalid(f"Parameter '{parameter.name}' is longer than {VALUE_BYTES_MAX} bytes")
     numbers = parameter.type in ("Number", "List<Number>")

@@ -53,11 +53,7 @@ class Conditions:
         return self._known[name]
 
     def check_all(self) -> None:
-        """Evaluate all of them.
-
-        Raises:
-            TemplateInvalid: One cannot be evaluated.
-        """
+        """Evaluate all of them; raises TemplateInvalid if one cannot be evaluated."""
         for name in self._declared:
             self.holds(name)
 
@@ -66,11 +62,7 @@ class Conditions:
 
 
 def check_rules(template: Template, values: Mapping[str, Any]) -> None:
-    """Check the parameters by the rules of their template.
-
-    Raises:
-        TemplateInvalid: One does not hold.
-    """
+    """Check the parameters by the rules of their template; raises TemplateInvalid."""
     scope = EvaluationScope(values, template.mappings, lambda _: False)
     for name, rule in template.rules.items():
         condition = rule.get("RuleCondition")
@@ -155,10 +147,7 @@ class TemplateProgram:
     budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX), compare=False)
 
     def scope(
-        self,
-        ref: Callable[[str], Any],
-        attribute: Callable[[str, str], Any],
-        imported: Callable[[str], str],
+        self, ref: Callable[[str], Any], attribute: Callable[[str, str], Any], imported: Callable[[str], str]
     ) -> EvaluationScope:
         """The scope of its functions, with these resources and exports."""
         return EvaluationScope(
@@ -241,11 +230,7 @@ def check_template(template: Template, values: Mapping[str, Any], known: Sequenc
 
 
 def make_program(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> TemplateProgram:
-    """Check a template with the values of its parameters.
-
-    Raises:
-        TemplateInvalid: It cannot be used with them.
-    """
+    """Check a template with the values of its parameters; raises TemplateInvalid if it cannot be used with them."""
     extended = is_extended(template.source)
     check_functions(template, EvaluationScope(values, template.mappings, lambda _: False, extended=extended))
     check_rules(template, values)

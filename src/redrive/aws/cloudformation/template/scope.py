@@ -68,11 +68,7 @@ class EvaluationScope:
             self.spend_value(child)
 
     def reference(self, name: str) -> Any:
-        """The value of `Ref`.
-
-        Raises:
-            TemplateInvalid: Nothing has that name.
-        """
+        """The value of `Ref`; raises TemplateInvalid if nothing has that name."""
         if name == NO_VALUE_NAME:
             return NO_VALUE
         if name in self.values:

@@ -100,11 +100,7 @@ def _transform_name(item: Any) -> str:
 
 
 def read_sections(source: Mapping[str, Any]) -> Template:
-    """Check how a template is built.
-
-    Raises:
-        TemplateInvalid: It is built otherwise.
-    """
+    """Check how a template is built; raises TemplateInvalid if it is built otherwise."""
     _check_top(source)
     resources = _resources(source)
     return Template(

@@ -82,11 +82,7 @@ def with_parts(value: Any, scope: EvaluationScope, parts: Mapping[str, Any]) -> 
 
 
 def bucket_and_key_of(location: str) -> tuple[str, str]:
-    """The bucket and the key of a part's address.
-
-    Raises:
-        TemplateInvalid: It is not an address of an object.
-    """
+    """The bucket and the key of a part's address; raises TemplateInvalid if it is not an address of an object."""
     match = _LOCATION.fullmatch(location)
     if match is None:
         raise include_failure("The location parameter is not a valid S3 uri.")

@@ -103,11 +103,7 @@ class ResourceType:
         return _identifiers(self.keys, spec)
 
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        """Create a resource.
-
-        Raises:
-            AwsError: Its service refuses.
-        """
+        """Create a resource; raises AwsError if its service refuses."""
         raise NotImplementedError
 
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:

@@ -227,10 +227,7 @@ def _data(children: Sequence[Alarm]) -> str:
     children_data = [
         {
             "arn": child.arn,
-            "state": {
-                "value": child.state.value,
-                "timestamp": data_moment(child.state.transitioned_at),
-            },
+            "state": {"value": child.state.value, "timestamp": data_moment(child.state.transitioned_at)},
         }
         for child in children
     ]

@@ -159,10 +159,7 @@ def _suppression(alarm: Alarm) -> Structure:
     suppression = alarm.suppression
     if suppression is None:
         return {}
-    return {
-        "ActionsSuppressedBy": suppression["by"],
-        "ActionsSuppressedReason": suppression["reason"],
-    }
+    return {"ActionsSuppressedBy": suppression["by"], "ActionsSuppressedReason": suppression["reason"]}
 
 
 def _relative(alarm: Alarm) -> Structure:

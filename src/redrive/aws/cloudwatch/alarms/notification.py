@@ -53,11 +53,7 @@ def triggering(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
 def publication(change: StateChange, topic_arn: str) -> Structure:
     """The parameters of `Publish`."""
     subject = _subject(change.alarm)
-    texts = {
-        "default": orjson.dumps(_message(change)).decode(),
-        "sms": subject,
-        "email": mail(change),
-    }
+    texts = {"default": orjson.dumps(_message(change)).decode(), "sms": subject, "email": mail(change)}
     return {
         "TopicArn": topic_arn,
         "Subject": subject,

@@ -137,12 +137,7 @@ def _check_json(text: str) -> None:
 
 
 async def put_in(
-    draft: Draft,
-    name: ResourceName,
-    kind: str,
-    definition: Definition,
-    tags: dict[str, str],
-    now: int,
+    draft: Draft, name: ResourceName, kind: str, definition: Definition, tags: dict[str, str], now: int
 ) -> Alarm:
     """Make an alarm, or give it a new definition: it keeps its state, and its tags."""
     alarm = await draft.get(ALARMS, name.key)

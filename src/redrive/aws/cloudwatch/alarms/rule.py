@@ -67,11 +67,7 @@ RuleNode = InState | Always | NotRule | Both | AnyOf
 
 @lru_cache(maxsize=1024)
 def read_rule(text: str) -> RuleNode:
-    """Read a rule.
-
-    Raises:
-        RuleError: With the reason.
-    """
+    """Read a rule; raises RuleError, with the reason, if that cannot be done."""
     reader = _RuleReader(list(_tokens(text)))
     node = reader.either()
     if reader.next.text:
@@ -156,10 +152,7 @@ class _RuleReader:
         return self._joined("AND", self._operand, Both)
 
     def _joined(
-        self,
-        word: str,
-        operand: Callable[[], RuleNode],
-        join: Callable[[tuple[RuleNode, ...]], RuleNode],
+        self, word: str, operand: Callable[[], RuleNode], join: Callable[[tuple[RuleNode, ...]], RuleNode]
     ) -> RuleNode:
         operands = [operand()]
         while self.next.text == word:

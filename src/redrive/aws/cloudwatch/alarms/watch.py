@@ -180,11 +180,7 @@ class AlarmRegistry:
         return 10 if fine else _FINE_SECONDS
 
     async def check_room(self, name: ResourceName) -> None:
-        """Refuse an alarm that is new where its region has as many as it may.
-
-        Raises:
-            AwsError: `LimitExceeded`.
-        """
+        """Refuse an alarm that is new where its region has as many as it may; raises AwsError (`LimitExceeded`)."""
         await self.follow()
         if name.key in self._alarms:
             return

@@ -23,7 +23,7 @@ translated: Final = translator(
     (
         StoreUnavailable,
         lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
-    ),
+    )
 )
 PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))
 

@@ -109,11 +109,7 @@ class _MathToken(NamedTuple):
 # Alarms compute theirs each minute; 1,000 distinct ones are a few MB.
 @lru_cache(maxsize=1024)
 def read_expression(text: str) -> Node:
-    """Read an expression.
-
-    Raises:
-        ExpressionError: With the reason.
-    """
+    """Read an expression; raises ExpressionError, with the reason, if that cannot be done."""
     reader = _MathReader(list(_tokens(text)))
     node = reader.expression(0)
     if reader.next.kind != "end":

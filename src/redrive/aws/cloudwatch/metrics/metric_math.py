@@ -57,11 +57,7 @@ class Computation:
     budget: Budget = field(default_factory=Budget)  # Budget of points, spent before each is computed
 
     def value(self, node: Node) -> Value:
-        """The value of an expression.
-
-        Raises:
-            ExpressionError: It has none.
-        """
+        """The value of an expression; raises ExpressionError if it has none."""
         if isinstance(node, Number):
             return node.value
         if isinstance(node, Name):

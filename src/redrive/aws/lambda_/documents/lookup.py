@@ -60,11 +60,7 @@ class Lookup:
     async def authorized_target(
         self, call: Call, reference: FunctionReference, action: str
     ) -> FunctionTarget:
-        """The version that a caller named.
-
-        Raises:
-            AwsError: There is none, or the caller may not.
-        """
+        """The version that a caller named; raises AwsError if there is none, or the caller may not."""
         function = await self.function(call, reference, action)
         target_version = await self.version(function, reference.qualifier)
         if target_version is None:
@@ -108,11 +104,7 @@ class Lookup:
 
 
 async def function_in(draft: Draft, reference: FunctionReference) -> FunctionRecord:
-    """The function, which is to stand still until the draft is written.
-
-    Raises:
-        AwsError: There is none.
-    """
+    """The function, which is to stand still until the draft is written; raises AwsError if there is none."""
     function = await draft.get(FUNCTION, reference.name.key)
     if function is None:
         raise no_function(reference.arn)
@@ -140,11 +132,7 @@ def policy_of(function: FunctionRecord, qualifier: str | None) -> str | None:
 
 
 def check(call: Call, function: FunctionRecord, reference: FunctionReference, action: str) -> None:
-    """Refuse an action on a function that the caller has no permission for.
-
-    Raises:
-        AwsError: `AccessDeniedException`.
-    """
+    """Refuse an action on a function that the caller has no permission for; raises AwsError (`AccessDeniedException`)."""
     policy = policy_of(function, reference.qualifier)
     # A Deny of a function holds for its versions and aliases: `$LATEST` is but another spelling of it.
     refusal = call.denial(f"lambda:{action}", [arn_of(function.name)]) if reference.qualifier else None

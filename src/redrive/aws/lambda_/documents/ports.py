@@ -15,19 +15,11 @@ class CodeKeeper(Protocol):
         ...
 
     async def archive(self, name: ResourceName, digest: str) -> bytes:
-        """The archive of that SHA-256.
-
-        Raises:
-            NotFound: It is not kept (any more).
-        """
+        """The archive of that SHA-256; raises NotFound if it is not kept (any more)."""
         ...
 
     async def folder(self, name: ResourceName, digest: str) -> str:
-        """The folder of this node with the unpacked archive.
-
-        Raises:
-            NotFound: It is not kept (any more).
-        """
+        """The folder of this node with the unpacked archive; raises NotFound if it is not kept (any more)."""
         ...
 
     async def stamp(self, folder: str) -> str:
@@ -51,11 +43,7 @@ class Runner(Protocol):
     """Runs functions."""
 
     async def invoke(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
-        """Run one invocation.
-
-        Raises:
-            Throttled: As many are under way as may be.
-        """
+        """Run one invocation; raises Throttled if as many are under way as may be."""
         ...
 
     def keep(self, function: FunctionVersion, count: int) -> None:

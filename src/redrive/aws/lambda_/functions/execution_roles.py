@@ -77,11 +77,7 @@ class ExecutionRoles:
             )
 
     async def check_source(self, version: Configuration, queue: Queue) -> None:
-        """Refuse a queue that the function's role may not consume.
-
-        Raises:
-            AwsError: `InvalidParameterValueException`.
-        """
+        """Refuse a queue that the function's role may not consume; raises AwsError (`InvalidParameterValueException`)."""
         if missing := await self.missing_of_source(version, queue):
             operation = missing.partition(":")[2]
             raise invalid(f"The provided execution role does not have permissions to call {operation} on SQS")

@@ -125,11 +125,7 @@ def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> F
 
 
 def with_added(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """The statements of a policy and one more.
-
-    Raises:
-        AwsError: It has one of that id already.
-    """
+    """The statements of a policy and one more; raises AwsError if it has one of that id already."""
     if any(each["Sid"] == statement["Sid"] for each in policy.statements):
         raise taken(
             f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
@@ -139,11 +135,7 @@ def with_added(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Ma
 
 
 def without(policy: FunctionPolicy, sid: str) -> tuple[Mapping[str, Any], ...]:
-    """The statements of a policy but for one.
-
-    Raises:
-        AwsError: It has no such statement.
-    """
+    """The statements of a policy but for one; raises AwsError if it has no such statement."""
     if not policy.statements:
         raise no_such("No policy is associated with the given resource.")
     left = tuple(each for each in policy.statements if each["Sid"] != sid)

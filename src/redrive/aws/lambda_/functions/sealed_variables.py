@@ -95,11 +95,7 @@ class SealedVariables:
         return replace(version, variables=variables, sealed_variables="")
 
     async def of_run(self, version: Configuration) -> Mapping[str, str]:
-        """The variables that a version runs with.
-
-        Raises:
-            VariablesUnreadable: Its key cannot be used now.
-        """
+        """The variables that a version runs with; raises VariablesUnreadable if its key cannot be used now."""
         if not version.sealed_variables:
             return version.variables or {}
         blob = b64decode(version.sealed_variables)

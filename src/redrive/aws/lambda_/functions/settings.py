@@ -98,10 +98,7 @@ class ConcurrencyOperations:
                 "TotalCodeSize": _CODE_BYTES_MAX,
                 "UnreservedConcurrentExecutions": CONCURRENT_MAX - reserved,
             },
-            "AccountUsage": {
-                "FunctionCount": len(functions),
-                "TotalCodeSize": code,
-            },
+            "AccountUsage": {"FunctionCount": len(functions), "TotalCodeSize": code},
         }
 
 

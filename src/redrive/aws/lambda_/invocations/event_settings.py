@@ -88,11 +88,7 @@ class EventSettingsOperations:
         )
 
     async def _reference(self, call: Call, params: Structure, action: str) -> FunctionReference:
-        """The version or alias that is meant.
-
-        Raises:
-            AwsError: There is none, or the caller may not.
-        """
+        """The version or alias that is meant; raises AwsError if there is none, or the caller may not."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         with absent_as(no_such("The function doesn't exist.")):
             await self._lookup.authorized_target(call, reference, action)

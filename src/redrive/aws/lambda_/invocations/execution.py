@@ -14,13 +14,7 @@ from redrive.aws.lambda_.functions.sealed_variables import SealedVariables, Vari
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.engine.ports import Clock
 from redrive.model.errors import Refused
-from redrive.model.function import (
-    AnswerParts,
-    FunctionError,
-    FunctionVersion,
-    Invocation,
-    InvocationResult,
-)
+from redrive.model.function import AnswerParts, FunctionError, FunctionVersion, Invocation, InvocationResult
 from redrive.model.names import ResourceName
 
 _TASK: Final = b"/var/task"

@@ -133,11 +133,7 @@ def _no_json(problem: str) -> AwsError:
 
 
 def client_context(text: str | None) -> str | None:
-    """The client's context, which comes in base64, as JSON.
-
-    Raises:
-        AwsError: It is no JSON in base64.
-    """
+    """The client's context, which comes in base64, as JSON; raises AwsError if it is no JSON in base64."""
     if text is None:
         return None
     try:

@@ -76,11 +76,7 @@ class LambdaDeliveryProfile:
         )
 
     def refusal(
-        self,
-        context: SubscriptionContext,
-        queue: Queue | None,
-        body: str,
-        headers: bytes | None = None,
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
         """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue by itself."""
         raise NotImplementedError

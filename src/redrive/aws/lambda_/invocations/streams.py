@@ -77,11 +77,7 @@ class AnswerStream(AnswerParts):
     # ---- for the reader ---------------------------------------------------------------------------------
 
     async def started(self) -> None:
-        """Wait until the function begins to stream, or is done without.
-
-        Raises:
-            Throttled: It was not run.
-        """
+        """Wait until the function begins to stream, or is done without; raises Throttled if it was not run."""
         while not self.begun and not self._is_over:
             await self._until_stirred()
         if not self.begun:

@@ -29,11 +29,7 @@ class MappingFilter:
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Read patterns.
-
-        Raises:
-            ValueError: A pattern is not one.
-        """
+        """Read patterns; raises ValueError if a pattern is not one."""
         try:
             self._policies = [read_policy(pattern, Scope.BODY) for pattern in patterns]
         except FilterPolicyInvalid as problem:

@@ -15,12 +15,7 @@ from redrive.aws.lambda_.documents.records import EventSourceMapping
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.invocations.metrics import (
-    FAILED,
-    FAILED_IN_PART,
-    SUCCEEDED,
-    InvocationMetrics,
-)
+from redrive.aws.lambda_.invocations.metrics import FAILED, FAILED_IN_PART, SUCCEEDED, InvocationMetrics
 from redrive.aws.lambda_.mappings import batches
 from redrive.aws.lambda_.mappings.batches import Item, MappingFilter
 from redrive.aws.wire.shapes import Structure

@@ -97,11 +97,7 @@ class BucketAccess:
 
     @staticmethod
     def check_offered(params: Structure) -> None:
-        """Refuse parameters that this server would have to ignore.
-
-        Raises:
-            AwsError: `NotImplemented`.
-        """
+        """Refuse parameters that this server would have to ignore; raises AwsError (`NotImplemented`)."""
         for name in _actions(params):
             raise unoffered(name)
 
@@ -116,11 +112,7 @@ class BucketAccess:
         return await self.bucket_by_name(call, params["Bucket"], action, key, owner)
 
     async def change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
-        """Change what a bucket is set to; the answer of the operation.
-
-        Raises:
-            AwsError: `NoSuchBucket`.
-        """
+        """Change what a bucket is set to; the answer of the operation. Raises AwsError (`NoSuchBucket`)."""
         try:
             await self._documents.update(BUCKET, bucket.name, change)
         except NotFound:
@@ -192,11 +184,7 @@ def _actions(params: Structure) -> Iterable[str]:
 
 
 def check_policy(text: str, bucket: Bucket) -> None:
-    """Refuse a policy that this bucket cannot have.
-
-    Raises:
-        AwsError: `MalformedPolicy`.
-    """
+    """Refuse a policy that this bucket cannot have; raises AwsError (`MalformedPolicy`)."""
     if len(text) > _CHARS_MAX:
         raise _malformed("Policies must be smaller than 20 KB")
     try:

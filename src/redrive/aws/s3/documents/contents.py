@@ -22,19 +22,11 @@ class BlobKeeper(Protocol):
         ...
 
     async def read(self, path: str, first: int, length: int) -> bytes:
-        """Some bytes of a blob.
-
-        Raises:
-            NotFound: It is not there (any more).
-        """
+        """Some bytes of a blob; raises NotFound if it is not there (any more)."""
         ...
 
     async def stream(self, path: str, first: int, length: int) -> AsyncGenerator[bytes]:
-        """As `read`, in pieces; the blob may be removed meanwhile.
-
-        Raises:
-            NotFound: It is not there (any more).
-        """
+        """As `read`, in pieces; the blob may be removed meanwhile. Raises NotFound if it is not there (any more)."""
         ...
 
     async def remove(self, paths: Sequence[str]) -> None:
@@ -60,11 +52,7 @@ class Contents:
         return Segment(name, len(content))
 
     async def read(self, segments: Sequence[Segment], first: int, length: int) -> bytes:
-        """Some bytes of a content.
-
-        Raises:
-            ContentLost: It is not there any more.
-        """
+        """Some bytes of a content; raises ContentLost if it is not there any more."""
         pieces: list[bytes] = []
         for segment in segments:
             begin, end = max(first, 0), min(first + length, segment.size)
@@ -107,11 +95,7 @@ class Contents:
                     yield piece
 
     async def each(self, segments: Sequence[Segment]) -> AsyncIterator[bytes]:
-        """A content segment by segment.
-
-        Raises:
-            ContentLost: It is not there any more.
-        """
+        """A content segment by segment; raises ContentLost if it is not there any more."""
         for segment in segments:
             yield await self.read([segment], 0, segment.size)
 

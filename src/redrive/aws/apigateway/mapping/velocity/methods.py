@@ -263,10 +263,7 @@ _OF_ENTRIES: Final = {"getKey": "key", "getValue": "value"}
 _METHODS: Final[Mapping[type, Mapping[str, Method]]] = {
     str: _OF_TEXTS,
     list: _OF_LISTS,
-    dict: {
-        **_OF_MAPS,
-        **{name: lambda _, items, at=at: items.get(at) for name, at in _OF_ENTRIES.items()},
-    },
+    dict: {**_OF_MAPS, **{name: lambda _, items, at=at: items.get(at) for name, at in _OF_ENTRIES.items()}},
     int: {
         "intValue": lambda _, number: int(number),
         "longValue": lambda _, number: int(number),

@@ -65,11 +65,7 @@ class TemplateReader:
         self._depth = depth
 
     def template(self) -> Sequence[TemplateNode]:
-        """All of it.
-
-        Raises:
-            TemplateFailed: It cannot be read.
-        """
+        """All of it; raises TemplateFailed if it cannot be read."""
         nodes, end = self._block()
         if end:
             raise self._failed(f"#{end} without a beginning")

@@ -30,11 +30,7 @@ def _read(text: str) -> Sequence[TemplateNode] | str:
 
 
 def read(text: str) -> Sequence[TemplateNode]:
-    """The nodes of a template.
-
-    Raises:
-        TemplateFailed: It cannot be read, or is too long.
-    """
+    """The nodes of a template; raises TemplateFailed if it cannot be read, or is too long."""
     nodes = _read(text)
     if isinstance(nodes, str):
         raise TemplateFailed(nodes)
