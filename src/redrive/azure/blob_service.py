@@ -53,17 +53,9 @@ class BlobService:
     """Answers for containers and blobs (`redrive.azure.gateway.Service`)."""
 
     def __init__(self, containers: Containers, blobs: Blobs, access: BlobAccess | None, clock: Clock) -> None:
-        """Offer these containers.
-
-        Args:
-            containers: Of the blob store.
-            blobs: What is in them.
-            access: Says who may use them; None: everyone may.
-            clock: The system's.
-        """
         self._containers = containers
         self._blobs = BlobOperations(blobs)
-        self._access = access
+        self._access = access  # Says who may use them; None: everyone may
         self._clock = clock
 
     def handles(self, path: str, host: str) -> bool:

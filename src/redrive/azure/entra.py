@@ -52,14 +52,10 @@ class WebhookTokens:
     """Issues tokens for webhooks, and shows the key that they are checked with."""
 
     def __init__(self, clock: Clock, pair: SigningPair, base_url: str) -> None:
-        """Sign with this key, as the authority at this URL.
-
-        Args:
-            clock: The one that webhooks look at: the system's, also where deliveries live on a simulated one.
-            pair: The installation's key.
-            base_url: This server's.
-        """
-        self._clock = clock
+        """Sign with the installation's key, as the authority at this server's URL."""
+        self._clock = (
+            clock  # The system's, which webhooks look at, also where deliveries live on a simulated one
+        )
         self._issuer = _Issuer(pair, base_url)
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
@@ -121,18 +117,11 @@ class Entra:
         public_url: str | None,
         tokens: WebhookTokens,
     ) -> None:
-        """Issue tokens that this authentication accepts.
-
-        Args:
-            clock: The system's, which clients compare the tokens with.
-            authentication: Verifies client secrets.
-            public_url: The beginning of URLs in answers; None for the host that the client used.
-            tokens: Signs the tokens for webhooks; its public key is served.
-        """
-        self._clock = clock
+        self._clock = clock  # The system's, which clients compare the tokens with
         self._authentication = authentication
+        # The beginning of URLs in answers; None for the host that the client used
         self._public_url = public_url
-        self._tokens = tokens
+        self._tokens = tokens  # Signs the tokens for webhooks; its public key is served
         self.routes: RouteTable[_Verb] = RouteTable(
             {
                 f"GET {CLOUD}": self._cloud,

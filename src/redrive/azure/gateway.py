@@ -15,12 +15,7 @@ class AzureService(Protocol):
     """A part of Azure that answers for itself."""
 
     def handles(self, path: str, host: str) -> bool:
-        """True if a request is for this service.
-
-        Args:
-            path: As it was sent, without the query.
-            host: As it was sent, with the port.
-        """
+        """True if a request is for this service, by its path without the query and its host with the port, as sent."""
         ...
 
     def answer(self, request: Request) -> Awaitable[Response]:
@@ -37,14 +32,8 @@ class AzureGateway:
     """Answers requests to Azure's services."""
 
     def __init__(self, runtime: Runtime, services: Sequence[AzureService]) -> None:
-        """Offer these services.
-
-        Args:
-            runtime: Chance for request ids.
-            services: The first that handles a request has it.
-        """
         self._runtime = runtime
-        self._services = tuple(services)
+        self._services = tuple(services)  # The first that handles a request has it
 
     def handles(self, request: Request) -> bool:
         """True if a request is for Azure at all."""

@@ -78,27 +78,17 @@ class Handshakes:
     def __init__(
         self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens, clock: Clock
     ) -> None:
-        """Ask through these endpoints.
-
-        Args:
-            engine: Holds the event subscriptions.
-            endpoints: By protocol.
-            tokens: Issues the bearer tokens of protected webhooks.
-            clock: The endpoints' own clock, real also where deliveries live on a simulated one; it times the second try.
-        """
         self._engine = engine
+        # The endpoints' clock, real also where deliveries live on a simulated one; it times the second try
         self._clock = clock
         self._endpoints = endpoints
-        self._tokens = tokens
+        self._tokens = tokens  # Issues the bearer tokens of protected webhooks
         self._deletions: set[asyncio.Task[None]] = set()
 
     async def ask(self, subscription: Subscription, base_url: str, now: int) -> HandshakeRequest:
-        """Ask an endpoint, and return the question: agreed to, or open for a manual answer.
+        """Ask an endpoint about an event subscription that is not written yet; its answer may be left for later.
 
-        Args:
-            subscription: The event subscription, not written yet.
-            base_url: The beginning of the validation URL.
-            now: ms.
+        URLs for a manual answer begin with `base_url`.
 
         Raises:
             AzureError: The endpoint refuses.

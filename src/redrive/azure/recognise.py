@@ -26,12 +26,7 @@ _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]{3,24}")
 
 
 def is_for_azure(path: str, host: str) -> bool:
-    """True if a request is for any of them.
-
-    Args:
-        path: As it was sent, without the query.
-        host: As it was sent, with the port.
-    """
+    """True if a request is for any of them, by its path without the query and its host with the port, as sent."""
     return (
         is_publishing(path, host)
         or is_for_namespace(path, host)

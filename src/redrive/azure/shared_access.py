@@ -43,15 +43,9 @@ class Act(NamedTuple):
 def allowed(
     keys: StorageKeys, account: str, query: Mapping[str, str], act: Act, request: Request, now: int
 ) -> bool:
-    """True if a URL's signature is one of an account's keys', is in force, and allows an act.
+    """True if a URL's signature is one of an account's keys', is in force (ms), and allows an act.
 
-    Args:
-        keys: The accounts' keys.
-        account: The storage account.
-        query: The URL's, names in lower case.
-        act: The act.
-        request: Where it comes from, and how.
-        now: The time (ms).
+    The names in `query` are in lower case.
     """
     if query.get("sv", "") < _OLDEST or query.get("si"):
         return False  # no policies are stored that `si` could name
@@ -136,15 +130,6 @@ class BlobAccess:
         clock: Clock,
         refusals: Refusals,
     ) -> None:
-        """Ask for a signature or a token.
-
-        Args:
-            accounts: Owned by accounts of access keys.
-            keys: What requests are signed with.
-            bearer: Tells who comes with a token.
-            clock: The system's, which clients sign by.
-            refusals: Where those who are not let in are counted.
-        """
         self._accounts = accounts
         self._keys = keys
         self._bearer = bearer
@@ -152,13 +137,7 @@ class BlobAccess:
         self._refusals = refusals
 
     async def check(self, request: Request, account: str, act: Act, signature: Mapping[str, str]) -> None:
-        """Check permission to use a storage account.
-
-        Args:
-            request: As it came.
-            account: The storage account's name.
-            act: What is asked of it.
-            signature: The parameters of the shared access signature in the URL; none: there is none.
+        """Check permission to use a storage account; `signature` has the URL's parameters of one, or none.
 
         Raises:
             AzureError: The signature or the token is wrong, or the account is another's.

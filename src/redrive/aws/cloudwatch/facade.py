@@ -40,16 +40,7 @@ class CloudWatch(OfferedService):
         simulated: bool,
         open_functions: bool,
     ) -> None:
-        """Build the facade over a store.
-
-        Args:
-            store: Where metrics are.
-            engine: Where dashboards and alarms are; not open yet.
-            settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
-            services: What actions call; those that are added later are found as well.
-            simulated: Whether the clock is simulated.
-            open_functions: See `ActionEndpoint`.
-        """
+        """Build it on an engine that need not be open; `settle` has the store hold what this node has counted."""
         documents, transitions = engine.resources.documents, Transitions(engine)
         reading, history, registry = MetricReader(store, settle), History(documents), AlarmRegistry(documents)
         composites = Composites(engine, registry, transitions)

@@ -59,10 +59,7 @@ _PROHIBITED: Final = {
 def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
     """The sentence for the first fault of a policy document; None: it has none of those that IAM words by itself.
 
-    Args:
-        document: As JSON gave it.
-        form: A trust policy has any effect's case, and no resources.
-        is_managed: Whether it has to be of the latest version; those that SAM writes into roles name none.
+    A managed policy has to be of the latest version; those that SAM writes into roles name none.
     """
     if not isinstance(document, Mapping) or not _has_syntax(document):
         return _SYNTAX

@@ -127,16 +127,10 @@ class Functions:
     """Functions, invoked on behalf of log groups, as `logs.amazonaws.com`."""
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, *, open_functions: bool) -> None:
-        """Call by these calls.
-
-        Args:
-            calls: Calls of this server's services.
-            rounds: Counts the runs that events lead to.
-            open_functions: Whether a function without a policy is invoked for groups of its own account. Amazon's is
-                not: its policy has to let `logs.amazonaws.com` in.
-        """
         self._calls = calls
         self._rounds = rounds
+        # Whether a function without a policy is invoked for groups of its own account. Amazon's is not: its
+        # policy has to let `logs.amazonaws.com` in
         self._open_functions = open_functions
 
     async def check(self, _call: Call, group: ResourceName, arn: str, role: str) -> None:

@@ -176,13 +176,8 @@ async def read_events(
 ) -> tuple[list[LogEvent], Place | None]:
     """The events of a query that are to be kept, and where to go on; None if the end was reached.
 
-    Args:
-        store: Where events are: asked once for each hundred that are looked at.
-        query: Which; its limit is of those that are kept.
-        keeps: True of an event that is wanted.
-        looked_at_max: How many are looked at, whether they are wanted or not.
-        account: Who asks.
-        steps: What it takes to say whether an event is to be kept.
+    The limit of the query is of events that are kept; the store is asked once for each hundred that are looked at, of
+    which there are `looked_at_max`. `steps` is what it takes `account` to say whether one is to be kept.
     """
     events: list[LogEvent] = []
     cursor, looked_at, room = query.after, 0, ANSWER_BYTES_MAX

@@ -139,15 +139,9 @@ def _state(path: list[str | int], verb: str, state: str) -> Test:
 
 
 def comparison(sign: str, kind: str, literal: str) -> Test:
-    """The test of a value against a literal.
+    """The test of a value against a literal by a sign (`=`, `!=`, `<` …); raises AwsError if there is no such test.
 
-    Args:
-        sign: `=`, `!=`, `<` …
-        kind: `string` where the literal stood in quotes, `regex` between percent signs, else `word`.
-        literal: The literal, where `*` stands for any text; or the regular expression.
-
-    Raises:
-        AwsError: `InvalidParameterException`.
+    The literal is a `string` if it stood in quotes, a `regex` between percent signs, else a `word`; `*` is any text.
     """
     if kind not in ("string", "word", "regex"):
         refuse()

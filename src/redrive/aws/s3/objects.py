@@ -88,15 +88,9 @@ class Objects:
         params: Structure,
         upload: Upload | None = None,
     ) -> None:
-        """Write an object over the one that is there, if the conditions of a request hold.
+        """Write an object, whose content is kept already, if the conditions in `params` hold; an upload ends with it.
 
-        Args:
-            call: The request.
-            event: The name of what it does: `Put`, `Copy` or `CompleteMultipartUpload`.
-            bucket: Where it is to be.
-            new: The object, whose content is kept already.
-            params: With the conditions.
-            upload: Ends with this, in the same transaction; None: the content is the request's own.
+        `event` is `Put`, `Copy` or `CompleteMultipartUpload`.
 
         Raises:
             AwsError: `NoSuchBucket`, `PreconditionFailed`; then a request's own content is forgotten. `NoSuchUpload`.

@@ -53,15 +53,9 @@ class AzureSubscriptionOperations:
     """The operations on what surrounds Event Grid's resources."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
-        """Offer them on this engine.
-
-        Args:
-            engine: Keeps groups.
-            subscribers: Removes a group's topics with their event subscriptions.
-        """
         self._documents = engine.resources.documents
         self._topics = engine.resources.topics
-        self._subscribers = subscribers
+        self._subscribers = subscribers  # Removes a group's topics with their event subscriptions
 
     @property
     def routes(self) -> Mapping[str, Verb]:

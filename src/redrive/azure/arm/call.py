@@ -50,12 +50,7 @@ class ArmCall:
         return self.params["subscription"].lower(), self.params.get("group", "").lower()
 
     def resource(self, provider: str, *types: str) -> ArmId:
-        """The id of a resource of the call's group.
-
-        Args:
-            provider: `Microsoft.EventGrid`.
-            types: `("domains", "topics")`; their names are the params `domain` and `topic`.
-        """
+        """A resource's id in the call's group: types `domains`, `topics` have their names in params `domain`, `topic`."""
         parts: list[str] = []
         for kind in types:
             parts += [kind, self.params[kind.removesuffix("s")]]

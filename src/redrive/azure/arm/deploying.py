@@ -49,28 +49,20 @@ class Deploying:
         depth: int = 0,
         names: set[str] | None = None,
     ) -> None:
-        """Deploy a template for a caller.
-
-        Args:
-            call: The caller's, about a deployment of a resource group.
-            properties: The deployment's: its template, its parameters, its mode.
-            ask: Asks the resource manager's own routes.
-            scope: Where expressions are evaluated; None: in the template's own.
-            depth: How many deployments this one is nested in.
-            names: The ids of what those name, in lower case, to which this one adds its own.
-        """
-        self._call = call
+        self._call = call  # The caller's, about a deployment of a resource group
         self._ask = ask
         self._depth = depth
-        self._properties = properties
+        self._properties = properties  # The deployment's: its template, its parameters, its mode
         self._template: Mapping[str, Any] = properties["template"]
         self._group = f"/subscriptions/{call.params['subscription']}/resourceGroups/{call.params['group']}"
+        # `scope`: where expressions are evaluated; None: in the template's own
         self._has_own_scope = scope is None
         name = call.params.get("deployment", "")
         self._scope = scope or DeploymentScope(self._template, self._group, name, TemplateBudget())
         self._mode = str(properties.get("mode", _INCREMENTAL))
         self._planned: list[Planned] = []
         self._by_name: Mapping[str, Sequence[Planned]] = {}
+        # `names`: the ids of what those name, in lower case, to which this one adds its own
         self._names = set() if names is None else names
         self.steps: list[dict[str, Any]] = []
 

@@ -33,16 +33,8 @@ class DeploymentScope:
     def __init__(
         self, template: Mapping[str, Any], group: str, deployment: str, budget: TemplateBudget
     ) -> None:
-        """Evaluate for a template.
-
-        Args:
-            template: The template.
-            group: The id of the resource group that it is deployed to.
-            deployment: The deployment's name.
-            budget: What expressions may take.
-        """
         self._template = template
-        self._group = group
+        self._group = group  # The id of the resource group that it is deployed to
         self._deployment = deployment
         self.budget = budget
         self.parameters: dict[str, Any] = {}

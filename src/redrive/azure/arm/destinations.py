@@ -33,11 +33,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def accepted_attributes(values: Sequence[Any], before: Sequence[Any]) -> list[dict[str, Any]]:
-    """The mappings as they are kept.
-
-    Args:
-        values: As sent.
-        before: Those that they replace: a client that sends a secret back as it was shown leaves it as it is.
+    """The mappings as they are kept; a secret that comes back as it was shown stays as it was `before`.
 
     Raises:
         AzureError: One is none, or there are too many.
@@ -148,12 +144,7 @@ def check_container(name: str) -> None:
 
 
 def accepted_destination(document: Document, before: Document, resolve: EndpointResolver) -> DestinationForm:
-    """Check a destination.
-
-    Args:
-        document: As sent.
-        before: The one that it replaces; empty for none.
-        resolve: What stands behind resource ids.
+    """Check a destination that takes the place of the one `before`, which may be empty.
 
     Raises:
         AzureError: Not a valid destination, or this server cannot deliver there.

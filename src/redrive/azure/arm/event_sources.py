@@ -39,11 +39,7 @@ class EventSources:
         self._subscribers = subscribers
 
     async def resource(self, scope: ArmId | None, spelt: str) -> ArmId:
-        """The event source that a scope is, or is a name for.
-
-        Args:
-            scope: The resource that the path names.
-            spelt: The same as it was spelt, for a refusal.
+        """The event source that a scope is, or is a name for; `spelt` is the scope as refusals repeat it.
 
         Raises:
             AzureError: There is no such system topic, or the scope publishes nothing here.

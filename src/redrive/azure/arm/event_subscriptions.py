@@ -63,15 +63,6 @@ class EventSubscriptionOperations:
         handshakes: Handshakes,
         resolve: EndpointResolver,
     ) -> None:
-        """Offer them on this engine.
-
-        Args:
-            engine: Keeps topics and queues.
-            subscribers: Writes and removes event subscriptions.
-            sources: Finds what they are made at.
-            handshakes: Asks endpoints whether they agree.
-            resolve: What stands behind the resource ids of destinations.
-        """
         self._engine = engine
         self._accounts = StorageAccounts(engine)
         self._subscribers = subscribers

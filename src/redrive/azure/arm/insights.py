@@ -125,13 +125,6 @@ class Insights:
     """Metrics of Event Grid's resources (`redrive.azure.arm.service.Operations`)."""
 
     def __init__(self, store: TelemetryStore, flush: Callable[[], Awaitable[None]], source: SourceOf) -> None:
-        """Read metrics.
-
-        Args:
-            store: From here.
-            flush: Brings into it what was counted so far.
-            source: Says whose events a resource id is about.
-        """
         self._store = store
         self._flush = flush
         self._source = source

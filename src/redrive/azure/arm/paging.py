@@ -28,14 +28,9 @@ async def page(
     name: Callable[[T], str | None],
     render: Callable[[T], Mapping[str, Any]],
 ) -> Response:
-    """One page of a list.
+    """One page of a list, as the call's query asks.
 
-    Args:
-        call: Whose query says which.
-        fetch: Reads values.
-        key: What they are in order of.
-        name: What `$filter` is about; None: the value is none of this list's.
-        render: How one is rendered.
+    Values come in the order of their `key`. `$filter` is about their `name`; None: the value is none of this list's.
 
     Raises:
         AzureError: `$filter`, `$top` or `$skipToken` is not one.

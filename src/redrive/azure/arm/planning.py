@@ -109,13 +109,7 @@ def by_name(resources: Iterable[Planned]) -> Mapping[str, Sequence[Planned]]:
 
 
 def change_of(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str, Any]:
-    """The change of a resource that a template names.
-
-    Args:
-        resource: Its resource id.
-        before: As it is; None: it is not there.
-        after: As the template has it.
-    """
+    """The change of a resource that a template names; `before` is None for one that does not exist."""
     if before is None:
         return {"resourceId": resource, "changeType": "Create", "after": after}
     delta = list(_differences("", before, after))

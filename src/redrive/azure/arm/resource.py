@@ -92,12 +92,7 @@ LOCATION: Final = SchemaField(_LOCATION, location)
 
 
 def accepted(spec: ArmResourceSpec, record: R, document: Document) -> R:
-    """The resource that a PUT asks for.
-
-    Args:
-        spec: The resource's type.
-        record: The resource that stands, or a new one with nothing but its id and keys.
-        document: The request's.
+    """The resource that a PUT asks for, in the place of a record that may have nothing but its id and keys.
 
     Raises:
         AzureError: The document is not acceptable.
@@ -128,13 +123,7 @@ def patched(spec: ArmResourceSpec, record: R, document: Document) -> R:
 
 
 def body_of(spec: ArmResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
-    """A resource as the resource manager shows it.
-
-    Args:
-        spec: The resource's type.
-        record: The resource.
-        base_url: The beginning of URLs in it.
-    """
+    """A resource as the resource manager shows it; URLs in it begin with `base_url`."""
     resource = id_of(record.attributes)
     return {
         "id": resource.text,

@@ -50,9 +50,7 @@ class DocumentSchema:
     def accept(self, document: Document, before: Document | None = None) -> dict[str, Any]:
         """The document as it is kept: checked, with the defaults of missing fields, without null values.
 
-        Args:
-            document: The document as sent.
-            before: The document that it replaces, whose fixed fields must stay; None: it is the first.
+        If it replaces another, that one's fixed fields must stay.
 
         Raises:
             AzureError: A field is not acceptable.

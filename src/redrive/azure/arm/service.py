@@ -59,18 +59,12 @@ class Arm:
         public_url: str | None,
         documents: Documents,
     ) -> None:
-        """Offer these operations.
-
-        Args:
-            clock: Tells the time.
-            authentication: Tells who calls.
-            operations: Routes of the first win over those of the next.
-            public_url: What URLs in answers begin with; None for the host that the client used.
-            documents: Where deployments are kept.
-        """
+        """Offer these operations; routes of the first win over those of the next."""
         self._clock = clock
         self._authentication = authentication
-        self._public_url = public_url
+        self._public_url = (
+            public_url  # What URLs in answers begin with; None for the host that the client used
+        )
         self.routes: RouteTable[Verb] = RouteTable()
         for some in (
             *operations,
@@ -128,14 +122,7 @@ KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPI
 def build_operations(
     engine: Engine, handshakes: Handshakes, resolve: EndpointResolver, others: Sequence[ArmOperations] = ()
 ) -> list[ArmOperations]:
-    """All operations, in the order in which their routes are tried.
-
-    Args:
-        engine: Carries them out.
-        handshakes: Asks endpoints whether they agree.
-        resolve: What stands behind the resource ids of destinations.
-        others: Operations on resources that have routes of their own.
-    """
+    """All operations, in the order in which their routes are tried; `others` have routes of their own."""
     subscribers = Subscribers(engine)
     sources = EventSources(engine, subscribers)
     return [

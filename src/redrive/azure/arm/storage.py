@@ -133,14 +133,6 @@ class StorageOperations:
     def __init__(
         self, accounts: StorageAccounts, containers: Containers, keys: StorageKeys, resolve: EndpointResolver
     ) -> None:
-        """Offer them on these containers.
-
-        Args:
-            accounts: Owned by accounts of access keys.
-            containers: Of the blob store.
-            keys: The keys of accounts.
-            resolve: What stands behind the id of a storage account.
-        """
         self._accounts = accounts
         self._containers = containers
         self._keys = keys

@@ -39,11 +39,9 @@ class Subscribers:
         ]
 
     async def write(self, topic: Topic, subscription: Subscription) -> Subscription:
-        """Make an event subscription, or change the existing one.
+        """Make an event subscription, or change it; a topic without a number is made with it.
 
-        Args:
-            topic: The topic whose events it gets; made with it where it has no number yet.
-            subscription: The event subscription; its number and the time of its making are looked after here.
+        The number and the time of creation of the event subscription are set here.
 
         Raises:
             NotFound: The topic does not exist any more.
@@ -85,12 +83,7 @@ class Subscribers:
                     await self._queues.put_in(draft, replace(queue, copies=existing.copies))
 
     async def remove(self, subscription: Subscription, *, topic_goes_too: bool = False) -> None:
-        """Remove an event subscription with its dead letters, and the queue that it is received from.
-
-        Args:
-            subscription: The event subscription.
-            topic_goes_too: Its topic goes with the last of its event subscriptions.
-        """
+        """Remove an event subscription, its dead letters and its queue; with the last of a topic, `topic_goes_too`."""
 
         async def remove(draft: Draft) -> None:
             await self.remove_in(draft, subscription)

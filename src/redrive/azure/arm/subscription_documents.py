@@ -145,12 +145,7 @@ def engine_subscription(
 ) -> Subscription:
     """The engine's subscription of an event subscription; its queue's number is given when it is written.
 
-    Args:
-        topic: The topic whose events it gets.
-        resource_id: The event subscription's ARM id.
-        accepted: Its properties.
-        state: Its provisioning state.
-        ends_at: Until when it awaits an action, in that state (ms).
+    `state` is the provisioning state, which lasts until `ends_at` (ms) where an action is awaited.
     """
     own, destination = names.subscription_id(resource_id.rpartition("/")[2]), accepted.destination
     has_dead_letters = any(part_at(accepted.properties, _dead_letters(accepted.properties)))

@@ -103,14 +103,7 @@ class SubscriptionForm:
     def accepted(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> AcceptedSubscription:
-        """Check properties.
-
-        Args:
-            document: The properties as sent.
-            before: The properties that they replace; empty for none.
-            topic: The topic whose events are wanted.
-            resolve: What stands behind resource ids.
-            now: ms.
+        """Check properties that take the place of those `before`, which may be empty.
 
         Raises:
             AzureError: The properties are not acceptable.
@@ -133,27 +126,13 @@ class SubscriptionForm:
         return {name: value for name, value in before.items() if name not in removed_names} | members
 
     def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:  # noqa: ARG002 - for NamespaceForm
-        """The ARM id that an event subscription is kept with.
-
-        Args:
-            source: The event source as the call spells it.
-            topic: Its topic.
-            name: The name of the event subscription as the call spells it.
-            existing: The event subscription that is replaced.
-        """
+        """The ARM id that an event subscription is kept with: the existing one's, or one as the call spells it."""
         return f"{topic.attributes[ID]}/{EXTENSION}/{name}"
 
     def to_document(
         self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
     ) -> dict[str, Any]:
-        """An event subscription as the resource manager shows it.
-
-        Args:
-            subscription: The event subscription.
-            topic_id: The ARM id of its source.
-            nested_in: The resource that its id is within; None: it is shown in the extension form.
-            now: ms.
-        """
+        """An event subscription as the resource manager shows it: nested in a resource, or in the extension form."""
         resource_id, kind = subscription.attributes[ID], "Microsoft.EventGrid/eventSubscriptions"
         name = resource_id.rpartition("/")[2]
         if nested_in is not None:

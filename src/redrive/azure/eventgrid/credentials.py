@@ -100,13 +100,7 @@ class SasToken:
 
 
 def check_token(text: str, keys: Iterable[str], places: Iterable[TokenPlace], now: int) -> None:
-    """Let a token pass.
-
-    Args:
-        text: The token.
-        keys: The keys that it may be signed with (base64).
-        places: The names of the one resource that it has to be for.
-        now: ms.
+    """Let a token pass that one of these keys (base64) signed for one of the names of a resource.
 
     Raises:
         ValueError: The token does not open that resource; the text says why.
@@ -219,31 +213,16 @@ class PublisherCredentials:
         required: bool,
         refusals: Refusals | None = None,
     ) -> None:
-        """Check credentials.
-
-        Args:
-            authentication: Tells who a bearer is.
-            clock: Clients' own, by which signatures end.
-            public_url: What clients call this server besides the host of their requests.
-            required: Whether credentials are looked at at all.
-            refusals: Where requests are counted that nothing is opened for.
-        """
+        # `refusals`: where requests are counted that nothing is opened for
         self._refusals = Refusals(clock) if refusals is None else refusals
         self._authentication = authentication
         self._clock = clock
+        # `public_url`: what clients call this server besides the host of their requests
         self._public_host = urlsplit(public_url or "").netloc
         self.required = required
 
     async def check(self, request: Request, guarded: Guarded) -> None:
-        """Let a request pass.
-
-        Args:
-            request: The request.
-            guarded: What it wants to open.
-
-        Raises:
-            NotAdmitted: It brings nothing that opens this.
-        """
+        """Let a request pass; raises NotAdmitted if it brings nothing that opens the resource."""
         if not self.required:
             return
         try:

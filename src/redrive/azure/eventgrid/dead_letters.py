@@ -75,12 +75,9 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
 
 
 def reason_of(failure: str, attempts: int, settings: DeliverySettings) -> str:
-    """The reason that a dead letter was given up for, from what its queue keeps of it.
+    """The reason that a dead letter was given up for, from its number of attempts and its last failure.
 
-    Args:
-        failure: The reason and status of its last attempt (`server_error 503`), or `expired`.
-        attempts: How many there were.
-        settings: Of the event subscription that it was for.
+    That is a reason and a status (`server_error 503`), or `expired`.
     """
     reason, _, status = failure.partition(" ")
     if reason == Reason.EXPIRED:
@@ -100,13 +97,7 @@ def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
 
 
 def text_of(body: str, published: PublishedEvent, letter: Letter) -> str:
-    """The text that is kept of a dead letter.
-
-    Args:
-        body: The event, as it was published.
-        published: What is kept beside it.
-        letter: Why it is one, with its outcome.
-    """
+    """The text that is kept of a dead letter: its event as it was published, and why it is one."""
     event = read_text(body.encode())
     added = _added(published, letter)
     if letter.schema == CLOUD_EVENT_SCHEMA:
@@ -132,13 +123,9 @@ def _added(published: PublishedEvent, letter: Letter) -> dict[str, Any]:
 
 
 def path_of(folder: str, first: Delivery) -> str:
-    """The name of the blob that a batch of letters is kept in: `NAME/2026/1/2/3/….json`, nothing padded, UTC.
+    """The name of the blob that a batch of letters is kept in: `FOLDER/2026/1/2/3/….json`, nothing padded, UTC.
 
     It follows from the first letter alone, so that a batch which is written again replaces its blob.
-
-    Args:
-        folder: What the names of a subscription's blobs begin with.
-        first: The first delivery of the batch.
     """
     due = datetime.fromtimestamp((first.sent_at + DELAY_MS) // 1000, UTC)
     return f"{folder}/{due.year}/{due.month}/{due.day}/{due.hour}/{id_text(first.message_id)}.json"

@@ -40,13 +40,7 @@ class DeadLetterProfile:
     plan: Plan = dead_letters.PLAN
 
     def __init__(self, notes: Notes, url_of: UrlOf) -> None:
-        """Write letters.
-
-        Args:
-            notes: What is remembered of a message's attempts, by its backlog's number and its id.
-            url_of: The URL of a container, by its resource id.
-        """
-        self._notes = notes
+        self._notes = notes  # What is remembered of a message's attempts, by its backlog's number and its id
         self._url_of = url_of
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
@@ -179,15 +173,9 @@ class EventGridDeliveryProfile(EventProfile):
     """`redrive.engine.ports.DeliveryProfile` of topics made through Event Grid."""
 
     def __init__(self, notes: Notes, tokens: WebhookTokens, url_of: UrlOf) -> None:
-        """Deliver as Event Grid does.
-
-        Args:
-            notes: What is remembered of a message's attempts, by its backlog's number and its id.
-            tokens: Issues those that webhooks want.
-            url_of: The URL of a container, by its resource id.
-        """
         super().__init__(tokens)
         self._of_namespaces = NamespaceEventProfile(tokens)
+        # `notes`: what is remembered of a message's attempts, by its backlog's number and its id
         self._dead_letters = DeadLetterProfile(notes, url_of)
         self._dead_letters_of_namespaces = NamespaceDeadLetterProfile(notes, url_of)
 

@@ -98,16 +98,7 @@ _REQUIRED: Final = ("id", "eventType", "eventTime")
 
 
 def read_events(content: bytes, resource_id: str, *, in_domain: bool) -> list[Incoming]:
-    """The events of a request.
-
-    Args:
-        content: Its body.
-        resource_id: The topic's or the domain's ARM id.
-        in_domain: Whether it is a domain's.
-
-    Raises:
-        Unacceptable: One of them is not taken, and so none.
-    """
+    """The events of a request to a topic or a domain; raises Unacceptable if one of them is not taken, and so none."""
     return [
         _accepted(event, resource_id, in_domain=in_domain) for event in read_array(content, EVENT_GRID_SCHEMA)
     ]
@@ -164,18 +155,7 @@ _OPTIONAL: Final = ("dataVersion",)
 def read_custom_events(
     content: bytes, settings: TopicSettings, now: int, new_id: Callable[[], str], *, in_domain: bool
 ) -> list[Incoming]:
-    """The events of a request.
-
-    Args:
-        content: Its body.
-        settings: The topic's or the domain's.
-        now: ms.
-        new_id: Makes ids.
-        in_domain: Whether it is a domain's.
-
-    Raises:
-        Unacceptable: One of them is not taken, and so none.
-    """
+    """The events of a request to a topic or a domain; raises Unacceptable if one of them is not taken, and so none."""
     events = read_array(content, CUSTOM_EVENT_SCHEMA)
     return [_accepted_custom(event, settings, now, new_id, in_domain=in_domain) for event in events]
 
@@ -226,15 +206,7 @@ _CLOUD_EVENT_REQUIRED: Final = ("id", "source", "type")
 
 
 def read_cloud_events(content: bytes, headers: Mapping[str, str]) -> list[Incoming]:
-    """The events of a request.
-
-    Args:
-        content: Its body.
-        headers: Its headers, names in lower case.
-
-    Raises:
-        Unacceptable: One of them is not taken, and so none.
-    """
+    """The events of a request; raises Unacceptable if one of them is not taken, and so none."""
     return [Incoming(_checked(event), place=event["source"]) for event in _read(content, headers)]
 
 

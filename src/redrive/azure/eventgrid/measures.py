@@ -60,13 +60,6 @@ class FailureLog:
     """Writes failures to log groups."""
 
     def __init__(self, sink: LogSink, stream: str, region: str) -> None:
-        """Write to this sink.
-
-        Args:
-            sink: Takes the lines.
-            stream: The stream of this node in every group.
-            region: Where the groups are.
-        """
         self._sink = sink
         self._stream = stream
         self._region = region
@@ -206,12 +199,7 @@ class Measures(Listener):
     """
 
     def __init__(self, add_sample: AddSample, failures: FailureLog) -> None:
-        """Count from zero.
-
-        Args:
-            add_sample: Takes samples and their moments (ms); they are on disk some seconds later.
-            failures: Takes what went wrong.
-        """
+        # `add_sample`: takes samples and their moments (ms); they are on disk some seconds later
         self.counter = Counter(add_sample)
         self._failures = failures
 

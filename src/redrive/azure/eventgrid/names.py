@@ -139,24 +139,13 @@ class HostNames:
     """Remembers the resources that hosts begin with."""
 
     def __init__(self, documents: Documents, read: Callable[[], Awaitable[Names]]) -> None:
-        """Remember names.
-
-        Args:
-            documents: Tells whether any has changed.
-            read: Reads the names of all resources, by the first label of their hosts.
-        """
         self._documents = documents
-        self._read = read
+        self._read = read  # Reads the names of all resources, by the first label of their hosts
         self._names: Names = {}
         self._changes = -1
 
     async def find(self, host: str, exists: Callable[[ResourceName], Awaitable[bool]]) -> ResourceName | None:
-        """The resource whose host that is, None if there is none.
-
-        Args:
-            host: As it was sent, with the port.
-            exists: Tells whether a resource still exists.
-        """
+        """The resource whose host, as it was sent, with its port, that is; None if there is none."""
         label = host.partition(".")[0].lower()
         known = self._names.get(label)
         if known is not None and await exists(known):

@@ -77,12 +77,7 @@ def folder_of(store: Subscription) -> str:
 
 
 def text_of(delivery: Delivery, letter: Letter | None) -> str:
-    """The text that is kept of a dead letter.
-
-    Args:
-        delivery: As it waits for its store.
-        letter: What it says, where it was pushed; None: how it ended in its queue stands in its headers.
-    """
+    """The text of a dead letter as it waits for its store; without `letter` its headers say how it ended in its queue."""
     headers = orjson.loads(delivery.headers or b"{}")
     published_at = PublishedEvent.unpack(delivery.headers).published_at
     record = _received(headers["ended"]) if letter is None else _pushed(letter, published_at)

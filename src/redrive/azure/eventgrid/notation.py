@@ -57,9 +57,7 @@ def timestamp(at: int) -> str:
 def is_moment(text: object, *, zoned: bool = True) -> bool:
     """True if something is a moment as RFC 3339 writes it, with any number of fractional digits.
 
-    Args:
-        text: What is to be one.
-        zoned: Whether it has to say in which zone; without one it is no RFC 3339.
+    Unless `zoned`, it need not say in which zone.
     """
     match = _MOMENT.fullmatch(text) if isinstance(text, str) else None
     if match is None or (zoned and match["zone"] is None):

@@ -109,13 +109,7 @@ def is_as_published(input_schema: str, schema: str) -> bool:
 
 
 def rendered(body: str, published: PublishedEvent, schema: str) -> str:
-    """An event's text for a subscriber.
-
-    Args:
-        body: As it was published.
-        published: What is kept beside it.
-        schema: What the subscriber asked for.
-    """
+    """An event's text in the schema that a subscriber asked for."""
     if is_as_published(published.schema, schema):
         return body
     event = read_text(body.encode())

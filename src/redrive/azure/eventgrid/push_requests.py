@@ -45,14 +45,7 @@ def push_request(
     deliveries: Sequence[Delivery],
     authorization: Mapping[str, str],
 ) -> PushRequest:
-    """The push request for an endpoint.
-
-    Args:
-        subscription: Whose.
-        settings: How it wants it.
-        deliveries: One, or a batch.
-        authorization: Headers by which the endpoint can tell who comes; empty for none.
-    """
+    """The push request of one delivery, or of a batch; `authorization` are headers that tell the endpoint who comes."""
     published = [_unpacked(delivery.headers) for delivery in deliveries]
     texts = [
         rendered(delivery.body, envelope, settings.schema)
@@ -118,9 +111,7 @@ _ROOT: Final = "$."
 def attribute_headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any]) -> dict[str, str]:
     """The headers of one delivery; an attribute whose field the event does not have is left out.
 
-    Args:
-        attributes: The subscription's.
-        events: The event in the forms in which a field may be looked for: the first that has it counts.
+    A field is looked for in each form of the event in turn.
     """
     values = ((each.name, _value(each, events)) for each in attributes)
     return {name: value for name, value in values if value is not None and _may_be_sent(value)}

@@ -54,12 +54,7 @@ class Unacceptable(Exception):  # noqa: N818 - an answer, named as a caller says
         self.message = message
 
     def reported(self, request_id: str, now: int) -> AzureError:
-        """The refusal as it is answered.
-
-        Args:
-            request_id: A GUID.
-            now: ms.
-        """
+        """The refusal as it is answered; the id is a GUID."""
         too_large = self.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         message = self.message if too_large else f"{self.message} {_report(request_id, now)}"
         return AzureError(
@@ -83,12 +78,7 @@ def unauthorized(message: str) -> Unacceptable:
 
 
 def not_admitted(refusal: NotAdmitted, host: str) -> Unacceptable:
-    """Credentials that do not open a topic.
-
-    Args:
-        refusal: What is wrong with them.
-        host: The host of the request.
-    """
+    """Credentials that do not open a topic, at the host of the request."""
     if refusal.cause is CredentialFault.EMPTY_KEY:
         return Unacceptable("The request's authorization key is empty.", INVALID_SAS)
     if refusal.cause is CredentialFault.ABSENT:
@@ -104,12 +94,7 @@ def not_admitted(refusal: NotAdmitted, host: str) -> Unacceptable:
 
 
 def out_of_network(host: str, client_host: str) -> Unacceptable:
-    """A publisher's address that the topic does not accept.
-
-    Args:
-        host: What the client called the topic.
-        client_host: Its address.
-    """
+    """A publisher's address that the topic, as the client called it, does not accept."""
     message = (
         f"Publishing to {host.upper()} by client {client_host} is rejected due to IpAddress filtering rules."
     )

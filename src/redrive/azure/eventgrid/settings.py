@@ -171,11 +171,7 @@ def delivery_settings(subscription: Subscription) -> DeliverySettings:
 
 @remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def network(text: str) -> Network:
-    """From where a namespace may be reached.
-
-    Args:
-        text: Its properties, as they are kept.
-    """
+    """From where a namespace of these stored properties may be reached."""
     return Network.of(orjson.loads(text))
 
 

@@ -91,14 +91,6 @@ class Namespaces:
         measures: Measures,
         secret: InstallationSecret,
     ) -> None:
-        """Publish and pull through this engine.
-
-        Args:
-            engine: Stores and delivers the events.
-            credentials: Verifies keys, signatures and bearer tokens.
-            measures: Counts the metrics.
-            secret: Seals lock tokens.
-        """
         self._engine = engine
         self._credentials = credentials
         self._measures = measures

@@ -192,11 +192,8 @@ class NamespaceSettling:
     ) -> Response:
         """Settle the valid tokens of a call, and answer with the tokens that succeeded and failed.
 
-        Args:
-            call: Carries the tokens.
-            settle: Settles or extends the claims of the valid tokens.
-            counted: The end of the metrics' names; empty if there are none.
-            first_received_after: Tokens of events that were first received then (ms) or before fail.
+        Names of metrics end in `counted`; empty: there are none. Tokens of events that were first received at
+        `first_received_after` (ms) or before fail.
         """
         failed: list[dict[str, Any]] = []
         locks: list[LockToken] = []

@@ -68,14 +68,8 @@ class BearerVerifier:
     """Trusts tokens that were issued to a key of the keyring, and nothing else."""
 
     def __init__(self, keyring: Keyring, clock: Clock, refusals: Refusals | None = None) -> None:
-        """Look keys up here.
-
-        Args:
-            keyring: The keys that are trusted.
-            clock: The one that clients look at: the system's, also where deliveries live on a simulated one.
-            refusals: Where those who are not let in are counted.
-        """
         self._keyring = keyring
+        # The one that clients look at: the system's, also where deliveries live on a simulated one
         self._clock = clock
         self._refusals = Refusals(clock) if refusals is None else refusals
 
@@ -115,12 +109,7 @@ class BearerVerifier:
 
 
 def issue(claims: Mapping[str, Any], secret: str) -> str:
-    """Sign a token.
-
-    Args:
-        claims: `appid` is the access key's id, `exp` in seconds since the epoch.
-        secret: The access key's.
-    """
+    """Sign a token with an access key's secret: `appid` is the key's id, `exp` in seconds since the epoch."""
     return jwt.encode(dict(claims), _hmac_key(secret), ALGORITHM, sort_headers=False)
 
 

@@ -38,14 +38,9 @@ class RouteTable(Generic[T]):
     """Routes in the order they were added: the first pattern that takes a path has it to itself."""
 
     def __init__(self, routes: Mapping[str, T] | None = None) -> None:
-        """Start with these routes.
-
-        Args:
-            routes: By method and pattern: `GET /subscriptions/{subscription}`.
-        """
         self._verbs: dict[str, dict[str, T]] = {}  # by pattern and method
         self._compiled: list[tuple[re.Pattern[str], dict[str, T]]] | None = None
-        self.add_all(routes or {})
+        self.add_all(routes or {})  # By method and pattern: `GET /subscriptions/{subscription}`
 
     @property
     def names(self) -> list[str]:
@@ -60,12 +55,7 @@ class RouteTable(Generic[T]):
         self._compiled = None
 
     def find(self, method: str, path: str) -> RouteMatch[T] | None:
-        """The route of a request; None: the path is none of these.
-
-        Args:
-            method: Upper case.
-            path: As it was sent, without the query.
-        """
+        """The route of a method in upper case and a path without the query; None: the path is none of these."""
         if len(path) > PATH_CHARS_MAX:
             return None
         tidy = _SLASHES.sub("/", path)

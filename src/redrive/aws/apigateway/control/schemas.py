@@ -51,13 +51,9 @@ def check_schema(text: str) -> None:
 
 
 def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget) -> None:
-    """Check a body against the schema of a model.
+    """Check a request's body against a schema, which may refer to the API's other models by their URLs' ends.
 
-    Args:
-        text: The schema.
-        body: Of a request.
-        models: The texts of the API's other models, by name, which a schema may refer to by their URLs' ends.
-        budget: Of steps for each pair of a value and a schema, a required name, or a pattern and a name.
+    The budget is of steps for each pair of a value and a schema, a required name, or a pattern and a name.
 
     Raises:
         Unfit: It does not fit, or is no JSON.

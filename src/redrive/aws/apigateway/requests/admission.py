@@ -136,14 +136,8 @@ class Callers:
     """Makes callers of the credentials of integrations."""
 
     def __init__(self, roles: ServiceRoles, *, open_functions: bool) -> None:
-        """Identify the callers of APIs.
-
-        Args:
-            roles: Those of integrations.
-            open_functions: Whether what has no policy lets APIs of its own account in.
-        """
         self._roles = roles
-        self._open_functions = open_functions
+        self._open_functions = open_functions  # Whether what has no policy lets APIs of its own account in
 
     async def of(self, exchange: Exchange, credentials: str | None, arn: str) -> Principal:
         """The principal that calls an integration or an authorizer function.

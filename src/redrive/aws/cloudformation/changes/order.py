@@ -48,12 +48,9 @@ class Ordered:
         *,
         keep_on: bool = False,
     ) -> None:
-        """Run a step for each name, after those that it depends on.
+        """Run a step for each name, after those that it depends on; a step may raise StepFailed.
 
-        Args:
-            after: The names that come before each name.
-            step: Raises StepFailed.
-            keep_on: Continue with what does not depend on a failed step.
+        With `keep_on`, continue with what does not depend on a failed step.
         """
         waiting = {name: {other for other in others if other in after} for name, others in after.items()}
         running: dict[asyncio.Task[None], str] = {}

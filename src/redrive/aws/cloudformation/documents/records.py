@@ -56,15 +56,9 @@ def id_in(text: str) -> str:
 def made_up(
     rng: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
 ) -> str:
-    """A unique name for a resource: `<stack>-<logical id>-<12 characters>`, shortened to fit.
+    """A unique name for a resource: `<stack>-<logical id>-<12 characters><suffix>`, shortened to fit.
 
-    Args:
-        rng: For the last part.
-        stack: The stack's name.
-        logical_id: The resource's name in the template.
-        chars_max: Of the name, 40 at least; 0: as long as it is.
-        suffix: The end of the name.
-        lower_case: It has small letters only.
+    It has `chars_max` characters at the most, 40 at least; 0: as many as it has.
     """
     letters = string.ascii_lowercase if lower_case else string.ascii_letters
     end = "".join(rng.choices(letters + string.digits, k=_RANDOM_CHARS))

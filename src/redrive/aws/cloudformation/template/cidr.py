@@ -11,12 +11,9 @@ _BITS: Final = {4: 8, 6: 64}  # of a subnet, where none are given
 
 
 def subnets(block: str, count: str, bits: str = "") -> list[str]:
-    """Returns the first blocks of an address block.
+    """Returns the first 1 to 256 blocks of an address block (`10.0.0.0/16`).
 
-    Args:
-        block: `10.0.0.0/16`.
-        count: How many, 1 to 256.
-        bits: The bits of an address that are left to each block; empty: 8, or 64 of IPv6.
+    `bits` of an address are left to each block; empty: 8, or 64 of IPv6.
 
     Raises:
         TemplateInvalid: There are not so many.

@@ -112,16 +112,10 @@ class ActionEndpoint:
     """Publishes to topics and invokes functions (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, calls: InnerCalls, documents: Documents, *, open_functions: bool) -> None:
-        """Call by these calls.
-
-        Args:
-            calls: Calls of this server's services.
-            documents: Where history is.
-            open_functions: Whether a function without a policy is invoked for alarms of its own account. Amazon's is
-                not: its policy has to let `lambda.alarms.cloudwatch.amazonaws.com` in.
-        """
         self._calls = calls
         self._documents = documents
+        # Whether a function without a policy is invoked for alarms of its own account. Amazon's is not: its
+        # policy has to let `lambda.alarms.cloudwatch.amazonaws.com` in
         self._open_functions = open_functions
 
     async def push(self, push_request: PushRequest) -> Attempt:

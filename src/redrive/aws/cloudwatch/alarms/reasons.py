@@ -43,13 +43,7 @@ def data_moment(at: int) -> str:
 
 
 def reason_of(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
-    """The sentence.
-
-    Args:
-        rule: The alarm's.
-        verdict: The state that was decided.
-        counted: The alarm says how many points it takes (`DatapointsToAlarm`): then the sentence does, too.
-    """
+    """The sentence; `counted`: the alarm has `DatapointsToAlarm`, so that the sentence says how many it takes, too."""
     if verdict.state == INSUFFICIENT_DATA:
         return f"Insufficient Data: {_number(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
     if not verdict.decisive:

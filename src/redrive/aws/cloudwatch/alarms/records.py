@@ -109,13 +109,9 @@ def history_prefix(name: ResourceName) -> str:
 
 
 def history_key(name: ResourceName, at: int, change: int, position: int = 0) -> str:
-    """The key of an item; the latest comes first.
+    """The key of an item of an alarm's history at a moment (ms), the latest first.
 
-    Args:
-        name: The alarm's.
-        at: When (ms).
-        change: The number of the change that it tells of or follows from.
-        position: Its place among those.
+    `change` is the number of the change that it tells of or follows from, `position` its place among those.
     """
     numbers = (_MOMENTS - at, 15), (_CHANGES - change, 9), (_PLACES - position, 2)
     return history_prefix(name) + "/".join(f"{number:0{digits}d}" for number, digits in numbers)

@@ -32,18 +32,10 @@ class Transitions:
     async def bring(
         self, name: ResourceName, decide: Callable[[Alarm], TargetState | None], now: int
     ) -> StateChange | None:
-        """Bring an alarm to the state that it should have.
+        """Bring an alarm to the state that it should have; the change, or None if it keeps its state, or is gone.
 
         The alarm, the history of it and the actions that it owes are one transaction; of two nodes that decide at once,
-        the second finds the first one's state.
-
-        Args:
-            name: The alarm's.
-            decide: Says the state, of the alarm as it is; called again if that was changed meanwhile.
-            now: When (ms).
-
-        Returns:
-            The change; None if the alarm keeps its state, or is gone.
+        the second finds the first one's state. `decide` is called again if the alarm was changed meanwhile.
         """
 
         async def decided(draft: Draft) -> StateChange | None:

@@ -63,9 +63,7 @@ class AlarmVerdict(NamedTuple):
 def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:
     """The state that follows from the points; None if it stays as it is.
 
-    Args:
-        rule: The alarm's.
-        window: The newest periods, newest first, `rule.periods + PERIODS_BEYOND` of them.
+    The window has the newest periods, newest first, `rule.periods + PERIODS_BEYOND` of them.
     """
     real = [datapoint for datapoint in window if datapoint.value is not None][: rule.periods]
     missing = rule.periods - len(real)

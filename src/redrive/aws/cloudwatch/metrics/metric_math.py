@@ -290,11 +290,7 @@ def _interpolated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
 
 
 def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[str]:
-    """The ids of expressions, each behind those that it names.
-
-    Args:
-        expressions: By their ids.
-        known: The ids of other queries.
+    """The ids of expressions, each behind those that it names; `known` are the ids of other queries.
 
     Raises:
         ExpressionError: An expression names what is not there, or itself by way of others.
@@ -321,14 +317,9 @@ def computed(
     period_seconds: int,
     budget: Budget,
 ) -> dict[str, Value]:
-    """The values of metrics and of expressions on them, by their ids.
+    """The values of metrics and of expressions on them, by their ids, of periods that begin at `moments` (ms).
 
-    Args:
-        expressions: By their ids.
-        metrics: What the queries of metrics found, by their ids.
-        moments: When the periods begin (ms), in order.
-        period_seconds: How long each is.
-        budget: Of points.
+    The budget is of points.
 
     Raises:
         ExpressionError: An expression has no value; the text names it.

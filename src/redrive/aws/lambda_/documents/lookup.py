@@ -144,13 +144,9 @@ def check(call: Call, function: FunctionRecord, reference: FunctionReference, ac
 def may_be_invoked_for(
     function: FunctionRecord, qualifier: str | None, source_arn: str, *, is_open: bool
 ) -> bool:
-    """True if the function's policy lets the service of a resource invoke it for that.
+    """True if the function's policy lets a resource's service invoke it: `sns.amazonaws.com` for `arn:aws:sns:…`.
 
-    Args:
-        function: What is to be invoked.
-        qualifier: The version or alias that was named.
-        source_arn: The resource: `arn:aws:sns:…`, whose service is `sns.amazonaws.com`.
-        is_open: Whether a function without a policy takes events of its own account. Amazon's does not.
+    Without a policy a function takes events of its own account if `is_open`. Amazon's does not.
     """
     parts = source_arn.split(":")
     if len(parts) < _ARN_PARTS:

@@ -57,13 +57,8 @@ class Archives:
     """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
     def __init__(self, calls: InnerCalls, live: Callable[[str], bytes | None]) -> None:
-        """Read deployment archives.
-
-        Args:
-            calls: Fetch objects.
-            live: The archive that stands for a folder of this machine; None: no function may run from that.
-        """
         self._calls = calls
+        # The archive that stands for a folder of this machine; None: no function may run from that
         self._live = live
 
     async def read(self, call: Call, code: Structure) -> Archive:

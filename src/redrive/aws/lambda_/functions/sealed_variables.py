@@ -47,14 +47,8 @@ class SealedVariables:
     """Encrypts and decrypts the variables of versions."""
 
     def __init__(self, calls: InnerCalls, inside: KeysInside | None) -> None:
-        """Use these keys.
-
-        Args:
-            calls: Asks KMS in the name of callers.
-            inside: Calls KMS for the server itself; None: there is no KMS.
-        """
         self._calls = calls
-        self._inside = inside
+        self._inside = inside  # Calls KMS for the server itself; None: there is no KMS
 
     async def sealed(self, call: Call, configuration: Configuration, params: Structure) -> Configuration:
         """A configuration that a caller wants, with its variables as they are kept.

@@ -36,14 +36,7 @@ class AsyncInvocations:
         request_id: str,
         trace: str | None = None,
     ) -> None:
-        """Take an event; it is on disk when this returns.
-
-        Args:
-            function: What is to be invoked.
-            reference: As the caller named it.
-            payload: The event: JSON in UTF-8.
-            request_id: Of the caller's request.
-            trace: The trace header that it came with.
+        """Take an event, JSON in UTF-8; it is on disk when this returns.
 
         Raises:
             AwsError: The function is gone meanwhile, or it is invoked in a loop.

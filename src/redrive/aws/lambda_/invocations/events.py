@@ -48,12 +48,7 @@ class InvocationEvent:
 
     @classmethod
     def unpack(cls, headers: bytes | None, arn: str = "") -> Self:
-        """Read what `pack` wrote, or the attributes of a dead letter that was sent back to its function.
-
-        Args:
-            headers: The delivery's.
-            arn: The function's, for a letter, which does not say how its caller named it.
-        """
+        """Read what `pack` wrote, or the attributes of a dead letter that was sent back to the function of an ARN."""
         document = orjson.loads(headers or b"{}")
         if "request" not in document:
             return cls(str(document["attributes"][_REQUEST_ID][1]), arn, document.get("trace"))

@@ -33,22 +33,11 @@ class Executor:
         roles: ExecutionRoles,
         variables: SealedVariables,
     ) -> None:
-        """Execute functions.
-
-        Args:
-            code: Where their code is.
-            runner: Who runs it.
-            clock: The time that metrics are counted by.
-            metrics: Counts invocations.
-            rounds: Tells of how many runs in a row an invocation is the last.
-            roles: Tells which functions may write logs.
-            variables: Decrypts environment variables.
-        """
         self._code = code
         self._runner = runner
         self._clock = clock
         self._metrics = metrics
-        self._rounds = rounds
+        self._rounds = rounds  # Tells of how many runs in a row an invocation is the last
         self._roles = roles
         self._variables = variables
         self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
@@ -65,17 +54,9 @@ class Executor:
         client_context: str | None = None,
         parts: AnswerParts | None = None,
     ) -> InvocationResult:
-        """Run one invocation.
+        """Run one invocation of the version that a target names; parts of a streamed answer go to `parts` as they come.
 
-        Args:
-            target: What was named.
-            version: The version of it that is run.
-            invoked_as: The ARN as the caller named it, which the function is told.
-            payload: The event.
-            request_id: Stays the same over the attempts of one event.
-            trace: A trace header to hand on.
-            client_context: The caller's, as JSON.
-            parts: Takes the answer as it comes, where the function streams it.
+        The function is told the ARN that it was `invoked_as`, and of every attempt of an event the same request id.
 
         Raises:
             Throttled: As many are under way as may be.

@@ -30,15 +30,7 @@ class Invoking:
     def __init__(
         self, engine: Engine, lookup: Lookup, executor: Executor, invocations: AsyncInvocations
     ) -> None:
-        """Invoke functions.
-
-        Args:
-            engine: Its random numbers choose between the versions of an alias.
-            lookup: Finds functions.
-            executor: Runs those that are waited for.
-            invocations: Takes events for the others.
-        """
-        self._engine = engine
+        self._engine = engine  # Its random numbers choose between the versions of an alias
         self._lookup = lookup
         self._executor = executor
         self._invocations = invocations

@@ -56,12 +56,7 @@ class LambdaDeliveryProfile:
     name: Final = backlogs.DIALECT
 
     def __init__(self, notes: Notes) -> None:
-        """Deliver events.
-
-        Args:
-            notes: What is remembered of a message's attempts, by its backlog's number and its id.
-        """
-        self._notes = notes
+        self._notes = notes  # What is remembered of a message's attempts, by its backlog's number and its id
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; no event has a dead-letter queue in the engine's sense: see `follow_ups`."""

@@ -27,15 +27,7 @@ _TEXT_CHARS_MAX: Final = 400  # an attempt keeps 1,024 characters, and a charact
 
 
 def failure(result: AttemptResult, reason: Reason, status: int, code: str, text: str) -> Attempt:
-    """An attempt that failed.
-
-    Args:
-        result: Whether a further attempt may succeed.
-        reason: Why.
-        status: Of the error.
-        code: Its name.
-        text: What it says.
-    """
+    """An attempt that failed, with the status, the code and the text of the error."""
     message = orjson.dumps({"ErrorCode": code, "ErrorMessage": text[:_TEXT_CHARS_MAX]}).decode()
     return Attempt(result, reason, status, message, 0)
 
@@ -138,21 +130,13 @@ class FunctionSubscriber:
         elsewhere: Callable[[str], Endpoint | None],
         open_functions: bool,
     ) -> None:
-        """Take events for functions that are found here.
-
-        Args:
-            lookup: Finds them.
-            invocations: Takes events.
-            clock: For durations.
-            new_request_id: Makes ids of requests.
-            elsewhere: The endpoint of a function that the settings put on another server; None: it is on this one.
-            open_functions: Whether a function without a policy takes events of its own account.
-        """
         self._lookup = lookup
         self._invocations = invocations
         self._clock = clock
         self._new_request_id = new_request_id
+        # The endpoint of a function that the settings put on another server; None: it is on this one
         self._elsewhere = elsewhere
+        # Whether a function without a policy takes events of its own account
         self._open_functions = open_functions
 
     async def push(self, push_request: PushRequest) -> Attempt:
@@ -200,16 +184,8 @@ class TargetEndpoint:
     """Hands letters and records over as the function's role (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, lookup: Lookup, roles: ExecutionRoles) -> None:
-        """Deliver results to destinations.
-
-        Args:
-            calls: Calls the services of targets.
-            rounds: Counts the runs of functions that follow each other so.
-            lookup: Finds functions.
-            roles: Their roles.
-        """
         self._calls = calls
-        self._rounds = rounds
+        self._rounds = rounds  # Counts the runs of functions that follow each other so
         self._lookup = lookup
         self._roles = roles
 

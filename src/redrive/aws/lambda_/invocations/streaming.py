@@ -23,14 +23,7 @@ class StreamingInvocations:
     """Invokes functions whose answers are handed on part by part."""
 
     def __init__(self, engine: Engine, lookup: Lookup, executor: Executor) -> None:
-        """Invoke functions with streamed responses.
-
-        Args:
-            engine: Its random numbers choose between the versions of an alias.
-            lookup: Finds functions.
-            executor: Runs them.
-        """
-        self._engine = engine
+        self._engine = engine  # Its random numbers choose between the versions of an alias
         self._lookup = lookup
         self._executor = executor
 

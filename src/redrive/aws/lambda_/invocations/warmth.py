@@ -23,14 +23,7 @@ class Warmth:
     """Keeps environments, by configurations that any node may change."""
 
     def __init__(self, engine: Engine, lookup: Lookup, executor: Executor, runner: Runner) -> None:
-        """Keep provisioned environments ready.
-
-        Args:
-            engine: Where configurations are kept; changes of them and of what they name are heard of.
-            lookup: Finds functions.
-            executor: Makes what can be run of their versions.
-            runner: Keeps environments of those.
-        """
+        # Where configurations are kept; changes of them and of what they name are heard of
         self._engine = engine
         self._lookup = lookup
         self._executor = executor

@@ -24,17 +24,11 @@ class MappingConsumers:
     def __init__(
         self, engine: Engine, consumer: Callable[[EventSourceMapping], MappingConsumer], *, simulated: bool
     ) -> None:
-        """Consume through this engine.
-
-        Args:
-            engine: Where mappings are kept.
-            consumer: Makes the consumer of a mapping.
-            simulated: The clock is a simulated one, and this node the only one: nothing changes unheard.
-        """
         self._engine = engine
         self._consumer = consumer
         self._consumers: dict[str, MappingConsumer] = {}
         self._stopped: list[MappingConsumer] = []
+        # `simulated`: the clock is a simulated one, and this node the only one: nothing changes unheard
         self._upkeep = Upkeep(self.follow, engine.clock, ROUND_MS, "mappings.unread", once=simulated)
         self._lock = asyncio.Lock()
 

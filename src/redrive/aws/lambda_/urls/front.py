@@ -65,12 +65,7 @@ class FunctionUrls:
         self._metrics = metrics
 
     async def answer(self, request: Request, refusal: Refusal) -> Response:
-        """Answer one request.
-
-        Args:
-            request: The request.
-            refusal: Refuses what web pages cause. A function that its owner opened to everybody is open to pages too.
-        """
+        """Answer one request; what web pages cause is refused unless the function's owner opened it to everybody."""
         request_id = id_text(self._engine.runtime.message_id())
         if request.record is not None:
             request.record.service, request.record.operation = "lambda", "FunctionUrl"

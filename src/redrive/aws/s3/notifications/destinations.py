@@ -52,15 +52,9 @@ def test_message(bucket: str, call: Call) -> dict[str, Any]:
 def event_message(
     call: Call, event: str, bucket: Bucket, rule: str, record: ObjectRecord, sequencer: str
 ) -> dict[str, Any]:
-    """The message of an event.
+    """The message of an event (`s3:ObjectCreated:Put` …), told by the rule of that id.
 
-    Args:
-        call: That caused it.
-        event: `s3:ObjectCreated:Put` …
-        bucket: Where it happened.
-        rule: The id of the rule that it is told by.
-        record: The object, as it came to be or as it was.
-        sequencer: Greater than those of earlier events of the same key, as texts.
+    The `sequencer` is greater, as a text, than those of earlier events of the same key.
     """
     described = {
         "s3SchemaVersion": "1.0",
@@ -117,16 +111,10 @@ class Destinations:
     """Tells queues, topics and functions of events (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, *, is_open: bool) -> None:
-        """Call by these calls.
-
-        Args:
-            calls: Calls of this server's services.
-            rounds: Counts the runs of functions that events lead to.
-            is_open: Whether what has no policy takes events of its own account's buckets. Amazon's does not: its policy
-                has to let `s3.amazonaws.com` in.
-        """
         self._calls = calls
-        self._rounds = rounds
+        self._rounds = rounds  # Counts the runs of functions that events lead to
+        # Whether what has no policy takes events of its own account's buckets. Amazon's does not: its
+        # policy has to let `s3.amazonaws.com` in
         self._is_open = is_open
 
     async def push(self, push_request: PushRequest) -> Attempt:
