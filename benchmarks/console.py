@@ -22,7 +22,7 @@ from benchmarks.load import Run, put_load
 from benchmarks.lookers import People
 from benchmarks.servers import Redrive, redrive
 from redrive.app import assembled
-from redrive.console.queue_hour import ALL, flow_series
+from redrive.console.pages.queues import ALL, flow_series
 from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote, NewDelivery
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics

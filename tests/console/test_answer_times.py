@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from redrive.console.answer_times import answer_times, span_series
-from redrive.console.health import answer_of
+from redrive.console.health import answer_of, answer_times, span_series
 from redrive.console.hour import last_hour
 from redrive.model.metric import SPANS_MS, MetricPoint
 from redrive.telemetry.accumulators import Answers

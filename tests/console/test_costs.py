@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from redrive.console import attention
+from redrive.console import navigation
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import Queue
@@ -19,7 +19,7 @@ DIED: Final = 120
 async def test_a_page_asks_the_store_a_few_times_whatever_stands_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(attention, "_KEPT_MS", 3_600_000)  # a slow machine takes over 5 s for two pages
+    monkeypatch.setattr(navigation, "_KEPT_MS", 3_600_000)  # a slow machine takes over 5 s for two pages
     async with visiting() as visitor:
         world = await make_world(visitor)
         for first in range(0, DIED, 10):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from redrive.console.invocations import Invocation, invocations
-from redrive.console.time_chart import figure, time_chart, with_zeros
+from redrive.console.charts import figure, time_chart, with_zeros
+from redrive.console.pages.invocations import Invocation, invocations
 from redrive.model.log import LogEvent
 from tests.console.services import REQUEST, Services, arn, make_function, make_services
 from tests.console.world import ROOM, visiting

@@ -3,7 +3,7 @@
 from importlib import resources
 from typing import Final
 
-from redrive.console.static import FILES
+from redrive.console.rendering import FILES
 from tests.console.world import make_world, pages_of, visiting
 
 KIB: Final = 1024

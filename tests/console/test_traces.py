@@ -1,6 +1,6 @@
 """A trace shows each subscriber of a publication, with its attempts on one axis."""
 
-from redrive.console.trace_axis import Axis
+from redrive.console.pages.traces import Axis
 from redrive.engine.ports import AttemptNote
 from tests.console.world import ROOM, make_world, visiting
 

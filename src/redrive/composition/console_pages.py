@@ -10,10 +10,8 @@ from redrive.composition.core import Core
 from redrive.composition.store import examined
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import Console
-from redrive.console.doctor import Doctor
-from redrive.console.installation import ConsoleOptions, Installation, stack_in_trouble
+from redrive.console.installation import ConsoleOptions, Doctor, Installation, Remembered, stack_in_trouble
 from redrive.console.nodes import Nodes
-from redrive.console.remembered import Remembered
 from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS, starred

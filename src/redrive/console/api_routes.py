@@ -21,7 +21,7 @@ from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS, route_serie
 from redrive.aws.apigateway.rest.integrations import read_uri
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES
 from redrive.console import links
-from redrive.console.answer_times import SPANS
+from redrive.console.health import SPANS
 from redrive.console.visit import Visit
 from redrive.engine.resources import Documents
 from redrive.model.metric import Series

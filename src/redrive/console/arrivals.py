@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from redrive.console.picture import Curve, sparkline
+from redrive.console.charts import Curve, sparkline
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery
 from redrive.model.names import ResourceName

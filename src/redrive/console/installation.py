@@ -1,8 +1,11 @@
-"""The installation around the engine, as pages reach it: services, telemetry, access keys, and the settings in effect."""
+"""The installation around the engine, as pages reach it: services, telemetry, access keys, health checks and settings.
 
-from collections.abc import Awaitable, Callable, Sequence
+Pages look at some documents each second; they are read from the store again only after one of them changed.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from redrive.access.keys import Keyring
 from redrive.aws.apigateway.requests.answers import Web
@@ -11,18 +14,89 @@ from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.lambda_.documents.records import FunctionRecord
 from redrive.console.clock_hands import ClockHands
-from redrive.console.doctor import Doctor
 from redrive.console.nodes import Nodes
-from redrive.console.remembered import Remembered
 from redrive.console.tail import Tail
 from redrive.console.views import SavedView
 from redrive.endpoints.containers import BlobContainers
-from redrive.engine.ports import TelemetryStore
+from redrive.engine.ports import Clock, DocumentKind, TelemetryStore
+from redrive.engine.resources import Documents
 from redrive.model.task import MoveTask
 from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.gauges import Level
 
+_REMEMBERED_MS: Final = 30_000
+Examine = Callable[[], Awaitable[Iterable[tuple[str, str, str]]]]
+T = TypeVar("T")
+LIMIT = 1000
 _STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
+
+
+class Check(NamedTuple):
+    """The answer to one check."""
+
+    name: str  # Subject of the check
+    fact: str = ""  # Measured value; empty: none
+    wrong: str = ""  # Problem, its cost and its remedy; empty: no problem
+    link: str = ""  # Page with the remedy; empty: there is none
+    to: str = ""  # Text of the link
+
+
+class Doctor:
+    """Checks the settings and the store of this node."""
+
+    def __init__(
+        self, findings: Callable[[], Iterable[tuple[str, str]]], examine: Examine, clock: Clock
+    ) -> None:
+        """Check nothing yet.
+
+        Args:
+            findings: Tells of each check of the settings what is open.
+            examine: Tells of each check of the store what was measured, and what is wrong.
+            clock: The system's.
+        """
+        self._findings = findings
+        self._examine = examine
+        self._clock = clock
+        self._known: tuple[int, Sequence[Check], Sequence[Check]] = (0, (), ())
+
+    async def checks(self) -> tuple[Sequence[Check], Sequence[Check]]:
+        """The checks of the settings, and those of the store."""
+        if self._clock.now() >= self._known[0] + _REMEMBERED_MS:
+            settings = [Check(name.capitalize(), wrong=wrong) for name, wrong in self._findings()]
+            store = [Check(name.capitalize(), fact, wrong) for name, fact, wrong in await self._examine()]
+            self._known = self._clock.now(), settings, store
+        return self._known[1:]
+
+
+class Remembered(Generic[T]):
+    """The documents of a kind that pass a test, of the first thousand of all accounts."""
+
+    def __init__(
+        self, documents: Documents, kind: DocumentKind[T], keeps: Callable[[T], bool] = lambda _: True
+    ) -> None:
+        self._documents = documents
+        self._kind = kind
+        self._keeps = keeps
+        self._known: Sequence[T] | None = None
+        self._changes = 0
+        documents.on_forget(lambda kind, _: self._changed(kind))
+        documents.on_write(lambda kind, _key, _value: self._changed(kind))
+
+    async def all(self) -> Sequence[T]:
+        """The documents, in the order of their keys: no read, or one."""
+        if self._known is not None:
+            return self._known
+        before = self._changes
+        documents = await self._documents.find(self._kind, "", limit=LIMIT)
+        known = [each for each in documents if self._keeps(each)]
+        if self._changes == before:  # else one of them may have changed while they were on their way
+            self._known = known
+        return known
+
+    def _changed(self, kind: str) -> None:
+        if kind in ("", self._kind.name):
+            self._changes += 1
+            self._known = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

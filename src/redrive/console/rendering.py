@@ -1,19 +1,34 @@
-"""Rendering: templates become pages in their own thread, so that the event loop waits for none."""
+"""Rendering: templates become pages in a thread of their own, and static files have paths with their digests.
+
+The event loop waits for no template, and a browser may keep a static file for ever.
+"""
 
 import asyncio
 import functools
+import hashlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from redrive.console import json_text, time_chart, words
+from redrive.console import charts, json_text, words
 from redrive.model.durations import show_duration
+from redrive.model.http import Response
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+
 LIVE: Final = "live"  # the block that a page's own polling asks for
+_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+_DIGEST_CHARS: Final = 12
+FILES: Final = ("console.css", "console.js", "theme.js", "icon.svg", "icon-attention.svg", "icons.svg")
 
 
 class PageRenderer:
@@ -86,7 +101,29 @@ def _environment(icons: str) -> "Environment":
     environment.globals["icon"] = functools.partial(_icon, icons)
     environment.filters["members"] = json_text.members
     environment.filters["duration"] = show_duration
-    environment.filters["figure"] = time_chart.figure
+    environment.filters["figure"] = charts.figure
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
     environment.globals |= {name: part for name, part in vars(parts).items() if not name.startswith("_")}
     return environment
+
+
+class StaticFiles:
+    """The files, read once."""
+
+    def __init__(self) -> None:
+        root = resources.files("redrive.console") / "static"
+        self._bytes = {name: (root / name).read_bytes() for name in FILES}
+        self._digests: Mapping[str, str] = {
+            name: hashlib.sha256(content).hexdigest()[:_DIGEST_CHARS] for name, content in self._bytes.items()
+        }
+
+    def path(self, name: str) -> str:
+        """The path of a file below the console's own."""
+        return f"static/{self._digests[name]}/{name}"
+
+    def answer(self, digest: str, name: str) -> Response | None:
+        """The file, if it is the one that was meant."""
+        if self._digests.get(name) != digest:
+            return None
+        kind = name.rpartition(".")[2]
+        return Response(200, self._bytes[name], _TYPES[kind], _FOR_EVER)

@@ -8,6 +8,7 @@ import orjson
 
 from redrive.console import json_text
 from redrive.console.visit import Unusable, Visit
+from redrive.model.message import Attribute
 
 ATTRIBUTE_ROWS: Final = 4
 TYPES: Final = ("String", "Number", "Binary")
@@ -177,3 +178,12 @@ def _entry(line: str) -> dict[str, Any]:
     if "delay" in document:
         entry["DelaySeconds"] = int(document["delay"])
     return entry
+
+
+def json_attributes(typed: dict[str, Any]) -> dict[str, Attribute]:
+    """Message attributes from a typed JSON object: texts and numbers."""
+    return {
+        str(name): Attribute("Number" if isinstance(value, int | float) else "String", str(value))
+        for name, value in typed.items()
+        if not isinstance(value, bool) and isinstance(value, str | int | float)
+    }

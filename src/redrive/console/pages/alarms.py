@@ -5,9 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.console import links
+from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_chart
 from redrive.console.pages.metrics import metric_words, statistic_value, summed
-from redrive.console.picture import Curve, sparkline
-from redrive.console.time_chart import TimeChart, figure, time_chart
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.console.words import span
 from redrive.model.metric import MINUTE_MS, PointQuery

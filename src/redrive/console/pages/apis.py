@@ -8,13 +8,12 @@ from redrive.aws.apigateway.control.records import STAGES
 from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
-from redrive.console.answer_times import span_within
 from redrive.console.api_routes import ApiRoute, apis_of, invoke_url, name_of, routes_of, target_of
+from redrive.console.charts import TimeChart
 from redrive.console.commands import aws_command
-from redrive.console.health import share_text
+from redrive.console.health import share_text, span_within
 from redrive.console.hour import Hour, last_hour
 from redrive.console.sorting import Row, sorted_page
-from redrive.console.time_chart import TimeChart
 from redrive.console.visit import Missing, Page, Visit
 from redrive.model.metric import PointQuery
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive.console import navigation
-from redrive.console.doctor import Check
+from redrive.console.installation import Check
 from redrive.console.visit import Page, Visit
 from redrive.model.names import ResourceName
 

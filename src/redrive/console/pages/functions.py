@@ -10,11 +10,11 @@ from redrive.aws.logs.events import read_events
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.wire.errors import AwsError
 from redrive.console import links
+from redrive.console.charts import time_chart, with_zeros
 from redrive.console.commands import aws_command
-from redrive.console.invocations import Invocation, invocations
-from redrive.console.remembered import LIMIT
+from redrive.console.installation import LIMIT
+from redrive.console.pages.invocations import Invocation, invocations
 from redrive.console.sorting import Row, sorted_page
-from redrive.console.time_chart import time_chart, with_zeros
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series

@@ -8,10 +8,9 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
+from redrive.console.charts import Point, time_chart, with_zeros
 from redrive.console.commands import aws_command
-from redrive.console.hour import last_hour
-from redrive.console.rates import rate_series, traffic_chart
-from redrive.console.time_chart import Point, time_chart, with_zeros
+from redrive.console.hour import last_hour, rate_series, traffic_chart
 from redrive.console.visit import Page, Visit
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery, Statistics
 

@@ -1,22 +1,46 @@
-"""Queues: listed with their numbers, and one in detail."""
+"""Queues: listed with their numbers, and one in detail.
 
-from collections.abc import Callable
-from typing import Any, Final
+A list begins with the queues that were fullest at the last look of this node, which is a minute old at most; those that
+held nothing then follow by name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from redrive.aws.sqs import names
+from redrive.console.charts import Curve, TimeChart, sparkline, time_chart
 from redrive.console.commands import aws_command
-from redrive.console.found_queues import find_queues
-from redrive.console.hour import LISTED_MS, last_hour
+from redrive.console.hour import LISTED_MS, Hour, last_hour
+from redrive.console.needs import WAITED_MINUTES, long_waiting, receive_series, unattended
 from redrive.console.pages.dead_letters import source_text
-from redrive.console.queue_hour import ALL, depth_chart, flow, flow_chart, flow_series
 from redrive.console.sorting import Row, sort_rows
-from redrive.console.unattended import WAITED_MINUTES, long_waiting, receive_series, unattended
-from redrive.console.visit import Page, Visit
+from redrive.console.visit import PAGE_ROWS, Page, Visit
+from redrive.console.words import number
+from redrive.model.metric import Series
+from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.telemetry.accumulators import queue_series
+from redrive.telemetry.gauges import Level
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
 _REFUSED: Final = 400
 _NEVER: Final = 1 << 62  # a moment (ms) behind all others
+_SENT: Final = "messages_sent"
+_RECEIVED: Final = "messages_received"
+_DELETED: Final = "messages_deleted"
+_WAITING: Final = "messages_available"
+_IN_FLIGHT: Final = "messages_claimed"
+_STEP_MS: Final = 5_000
+LISTED: Final = (_SENT, _RECEIVED, _WAITING)
+ALL: Final = (*LISTED, _DELETED, _IN_FLIGHT)
+_SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
+_Order: TypeAlias = Callable[[Level], int]
+_ORDERS: Final[Mapping[str, _Order]] = {
+    "": lambda level: level.counts.available,
+    "waiting": lambda level: level.counts.available,
+    "in-flight": lambda level: level.counts.claimed,
+    "oldest": lambda level: level.age_seconds,
+}
 
 
 async def listed(visit: Visit) -> Page:
@@ -115,3 +139,117 @@ def _rules(queue: Queue) -> list[tuple[str, int]]:
         ("Retention", queue.retention_ms),
         ("Receives wait up to", queue.wait_ms),
     ]
+
+
+class Flow(NamedTuple):
+    """The messages that go through a queue."""
+
+    in_rate: float  # How many came in a second, on average of the last whole period and the current one
+    out_rate: float  # How many receivers got in a second, likewise
+    curve: Curve | None  # How many waited in each period of the hour; None: it was not counted
+
+
+def flow_series(queues: Iterable[ResourceName], counters: Iterable[str] = LISTED) -> list[Series]:
+    """The series that `flow` is read from, and `flow_chart` and `depth_chart` with `ALL`."""
+    names = tuple(counters)
+    return [queue_series(queue, name) for queue in queues for name in names]
+
+
+def flow(hour: Hour, queue: ResourceName, now: int) -> Flow:
+    """The flow through a queue.
+
+    Args:
+        hour: With the points of `flow_series`.
+        queue: One of those.
+        now: The time (ms).
+    """
+    since = hour.until - 2 * hour.period_ms
+    seconds = (
+        ((now - since) // _STEP_MS + 1) * _STEP_MS / 1000
+    )  # so that it changes no more often than counters do
+    in_rate, out_rate = (
+        hour.total(queue_series(queue, name), since) / seconds for name in (_SENT, _RECEIVED)
+    )
+    return Flow(in_rate, out_rate, _depths(hour, queue))
+
+
+def _depths(hour: Hour, queue: ResourceName) -> Curve | None:
+    points = hour.points(queue_series(queue, _WAITING))
+    if not points:
+        return None
+    depths = [0.0] * ((hour.until - hour.since) // hour.period_ms)
+    for bucket in points:
+        depths[(bucket.at - hour.since) // hour.period_ms] = bucket.statistics.average
+    most = round(max(bucket.statistics.greatest for bucket in points))
+    return sparkline(depths, f"Waiting in the last hour: {number(most)} at most")
+
+
+def depth_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
+    """The messages that waited and that were in flight at each minute; None: it was not counted."""
+    lines = {
+        label: [(bucket.at, bucket.statistics.average) for bucket in hour.points(queue_series(queue, gauge))]
+        for label, gauge in (("Waiting", _WAITING), ("In flight", _IN_FLIGHT))
+    }
+    if not any(lines.values()):
+        return None
+    return time_chart(lines, hour.since, hour.until - hour.period_ms, hour.period_ms)
+
+
+def flow_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
+    """The messages that were sent, received and deleted in each whole minute; None: nobody counted."""
+    lines = (("Sent", _SENT), ("Received", _RECEIVED), ("Deleted", _DELETED))
+    return hour.counted({label: [queue_series(queue, counter)] for label, counter in lines}, sums=True)
+
+
+class QueuesOfPage(NamedTuple):
+    """The queues of a page."""
+
+    queues: Sequence[Queue]  # In their order
+    next: str  # The link to the next page; empty: this is the last
+    is_later: bool  # Whether there are pages before
+
+
+async def find_queues(visit: Visit) -> QueuesOfPage:
+    """The queues that an address asks for: from the fullest on, or by name."""
+    sort, prefix = visit.parameter("sort"), visit.parameter("prefix")
+    levels = _levels(visit, prefix)
+    if visit.parameter("after") or sort not in _ORDERS:
+        skipped = {level.name for level in levels} if visit.parameter("empty") else set()
+        return await _by_name(visit, skipped, PAGE_ROWS, visit.parameter("after"))
+    begin = visit.number("from")
+    ordered = sorted(levels, key=lambda level: (-_ORDERS[sort](level), level.name))
+    chosen = [level.name for level in ordered[begin : begin + PAGE_ROWS]]
+    queues = await visit.engine.resources.queues.get_each(chosen)
+    if len(ordered) > begin + PAGE_ROWS:
+        link = visit.link("queues", prefix=prefix, sort=sort, **{"from": begin + PAGE_ROWS})
+        return QueuesOfPage(queues, link, begin > 0)
+    rest = await _by_name(visit, {level.name for level in levels}, PAGE_ROWS - len(chosen), "")
+    return QueuesOfPage([*queues, *rest.queues], rest.next, begin > 0)
+
+
+def _levels(visit: Visit, prefix: str) -> list[Level]:
+    """The queues of the scope that held something at the last look."""
+    owner = visit.scope
+    return [
+        level
+        for level in visit.installation.queue_levels()
+        if level.name._replace(name="") == owner and level.name.name.startswith(prefix)
+    ]
+
+
+async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after: str) -> QueuesOfPage:
+    """So many queues by name, but for those that other pages have."""
+    owner, prefix = visit.scope, visit.parameter("prefix")
+    limit = number + min(len(skipped), _SKIPPED_MAX) + 1
+    page = await visit.engine.resources.queues.find(
+        owner._replace(name=prefix), owner._replace(name=after).key if after else "", limit
+    )
+    others = [queue for queue in page if queue.name not in skipped]
+    queues = others[:number]
+    if len(others) <= number and len(page) < limit:
+        return QueuesOfPage(queues, "", bool(after))
+    last = queues[-1] if len(others) > number and queues else page[-1]
+    behind = after if number == 0 else last.name.name
+    empty = "yes" if skipped or visit.parameter("empty") else ""
+    link = visit.link("queues", prefix=prefix, sort=visit.parameter("sort"), after=behind or " ", empty=empty)
+    return QueuesOfPage(queues, link, bool(after))

@@ -13,21 +13,21 @@ from redrive.aws.sns.documents.destinations import HTTP, PROTOCOLS
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.documents.topic_attributes import DIALECT
 from redrive.aws.wire.errors import AwsError
-from redrive.console import picture
-from redrive.console.answer_times import answer_times, span_series
-from redrive.console.attention import troubled_subscriptions
 from redrive.console.commands import aws_command
 from redrive.console.health import (
     answer_series,
+    answer_times,
     answers_chart,
     health,
     latency_chart,
+    span_series,
     topic_chart,
     topic_hour_series,
     topic_traffic,
 )
 from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.lab import typed_from
+from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
 from redrive.console.sorting import Row, sort_rows
@@ -35,6 +35,7 @@ from redrive.console.typed_messages import (
     SAMPLES,
     TYPES,
     attribute_rows,
+    json_attributes,
     sample_text,
     typed_attributes,
     typed_body,
@@ -222,7 +223,7 @@ def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, 
         return {}, f"That is no JSON: {error}"
     if not isinstance(typed, dict):
         return {}, 'Attributes are a JSON object, like {"city": "Oslo"}.'
-    return {each.id: _wants(each, picture.attributes_of(typed), body) for each in subscriptions}, ""
+    return {each.id: _wants(each, json_attributes(typed), body) for each in subscriptions}, ""
 
 
 def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) -> str:
