@@ -215,7 +215,7 @@ async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -
             '10 of 20 moved</a><span class="soft">10 of 10 failed their first attempt: Server error 503'
             in page
         )
-        assert page.index("Nobody has received from it") < page.index("Stopped by itself")
+        assert page.index("No receives for 10 minutes") < page.index("Stopped by itself")
         await operations.cancel_redrive(world.dead.name, task.id)
         await advance(visitor, 1_000)
         assert "Redrive of" not in await overview(visitor)
