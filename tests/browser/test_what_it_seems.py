@@ -86,6 +86,23 @@ def test_keys_lead_through_lists_and_help_is_there_on_every_page(
     screen.until(lambda: not screen.all("#shortcuts[open]"))
 
 
+def test_a_theme_that_was_chosen_is_there_before_the_script(screen: Screen, server: Server) -> None:
+    screen.media(prefers_color_scheme="light")
+    screen.open(f"{server.url}{ROOM}/queues")
+    light = _ground(screen)
+    screen.keys("t")
+    dark = _ground(screen)
+    assert dark != light
+    screen.scripts(on=False)
+    screen.open(f"{server.url}{ROOM}/topics")
+    assert _ground(screen) == dark
+    assert not screen.find("[data-act=theme]").is_displayed()
+
+
+def _ground(screen: Screen) -> str:
+    return screen.find("main").value_of_css_property("background-color")
+
+
 def test_the_palette_finds_names_and_message_ids_from_any_page(
     screen: Screen, sns: Sns, server: Server
 ) -> None:

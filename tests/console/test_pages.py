@@ -324,3 +324,14 @@ async def test_lists_are_sorted_by_links_in_their_heads() -> None:
         turned = text(await visitor.get(f"{ROOM}/queues?sort=waiting"))
         assert 'aria-sort="descending"' in turned
         assert f'href="{ROOM}/queues?sort=-waiting"' in turned
+
+
+async def test_a_page_comes_in_the_theme_that_its_visitor_chose() -> None:
+    async with visiting() as visitor:
+        dark = text(await visitor.get(f"{ROOM}/queues", cookie="redrive-theme=dark"))
+        assert '<html lang="en" data-theme="dark">' in dark
+        assert '<html lang="en">' in text(await visitor.get(f"{ROOM}/queues"))
+        hostile = 'redrive-theme="><script>'
+        assert '<html lang="en">' in text(await visitor.get(f"{ROOM}/queues", cookie=hostile))
+        gone = await visitor.get(f"{ROOM}/queues/absent", cookie="redrive-theme=light")
+        assert '<html lang="en" data-theme="light">' in text(gone)

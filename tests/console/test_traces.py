@@ -29,7 +29,7 @@ async def test_a_trace_shows_who_got_nothing_and_who_else_subscribes() -> None:
         await visitor.server.time.advance(90_000)
         page = (await visitor.get(moved.headers["Location"])).body.decode()
         assert "Dead letter</span></li>" in page
-        assert page.count('<circle class="f3"') == 4
+        assert page.count('<circle class="f s3"') == 4
         assert f'href="{ROOM}/dead-letters/orders-dead/plan?what=picked' in page
         health = (await visitor.get(f"{ROOM}/topics/Rentals/6f1c")).body.decode()
         assert "0 of 4 attempts" in health

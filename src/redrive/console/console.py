@@ -113,7 +113,7 @@ class Console:
     async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
         live_alone = visit.live_alone
         deed = None if live_alone or request.method == "POST" else deeds.deed_of(request, scheme)
-        key = (request.path, request.query, visit.session.key_id, str(live_alone))
+        key = (request.path, request.query, visit.session.key_id, str(live_alone), safety.theme_of(request))
         if request.method != "POST":
             known = self._memo.get(key) if deed is None else None
             if known is not None and self._sessions.now() < known[0]:
@@ -159,7 +159,7 @@ class Console:
         deed: "deeds.Deed | None" = None,
     ) -> tuple[Response, str]:
         shell = self._shell(visit, page, live_alone=live_alone)
-        values = {**shell, **around, "deed": deed, **page.values}
+        values = {**shell, **around, "deed": deed, "theme": safety.theme_of(request), **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers = {**_NO_STORE, "ETag": tag, "X-Redrive-Now": str(visit.now)}

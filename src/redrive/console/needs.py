@@ -63,8 +63,8 @@ async def needs(
         visit: Who asks.
         scopes: The accounts and regions.
         dead: The dead-letter queues there, counted up to `COUNTED_MAX`.
-        waiting: Of `unattended.long_waiting`.
-        hour: With the points of `error_series` and `unattended.receive_series`.
+        waiting: Of `long_waiting`.
+        hour: With the points of `error_series` and `receive_series`.
     """
     losses, latest = await last_day(visit, scopes, dead)
     alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]

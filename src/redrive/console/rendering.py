@@ -28,7 +28,7 @@ _TYPES: Final = {
 }
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _DIGEST_CHARS: Final = 12
-FILES: Final = ("console.css", "console.js", "theme.js", "icon.svg", "icon-attention.svg", "icons.svg")
+FILES: Final = ("console.css", "console.js", "icon.svg", "icon-attention.svg", "icons.svg")
 
 
 class PageRenderer:

@@ -19,6 +19,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 SESSION: Final = "redrive"  # the cookie of who is signed in
+THEME: Final = "redrive-theme"  # the cookie of who chose a light or a dark theme, which the script writes
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -50,6 +51,12 @@ def cookie_of(request: Request, scheme: str, base: str = SESSION) -> str:
         if name == cookie_name(scheme, base):
             return value
     return ""
+
+
+def theme_of(request: Request) -> str:
+    """`light` or `dark` where the visitor chose one; empty: the system's."""
+    theme = cookie_of(request, "", THEME)
+    return theme if theme in ("light", "dark") else ""
 
 
 def set_cookie(value: str, scheme: str, seconds: int, base: str = SESSION) -> str:

@@ -6,6 +6,8 @@ const kept = {
   get(name) { try { return localStorage.getItem(`redrive-${name}`); } catch { return null; } },
   set(name, value) { try { localStorage.setItem(`redrive-${name}`, value); } catch { /* a private window keeps nothing */ } },
 };
+const on = (target, name, act) => target?.addEventListener(name, act);
+const within = (at, number) => Math.max(0, Math.min(number - 1, at)); // an index of so many
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
 // ---- time: pages name moments, and words are made here, by the server's clock, so that what has not changed is not sent again
@@ -138,7 +140,7 @@ async function askForNewer() {
   newer.firstElementChild.textContent = `${number} newer: show ${number === 1 ? "it" : "them"}`;
 }
 
-newer?.firstElementChild.addEventListener("click", async () => {
+on(newer?.firstElementChild, "click", async () => {
   newer.hidden = true;
   newerTag = "";
   paused = false;
@@ -158,8 +160,8 @@ function tick(now) {
   }
 }
 setInterval(() => tick(Date.now()), 250);
-for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove());
-document.addEventListener("visibilitychange", () => {
+on(window, "load", () => { for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove()); });
+on(document, "visibilitychange", () => {
   if (document.hidden) return;
   for (const part of due.keys()) due.set(part, 0);
   tick(Date.now());
@@ -168,7 +170,7 @@ document.addEventListener("visibilitychange", () => {
 const liveSwitch = $("#live-switch");
 function showLive() {
   if (!liveSwitch) return;
-  liveSwitch.setAttribute("aria-pressed", String(!paused));
+  liveSwitch.ariaPressed = !paused;
   liveSwitch.lastElementChild.textContent = paused ? "Paused" : "Live";
 }
 showLive();
@@ -188,7 +190,7 @@ const act = {
   theme() {
     const chosen = root.dataset.theme, dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
-    kept.set("theme", root.dataset.theme);
+    document.cookie = `redrive-theme=${root.dataset.theme};path=/;max-age=31536000;samesite=strict`;
   },
   menu() { $(".side").classList.toggle("open"); },
   help() { $("#shortcuts")?.showModal(); },
@@ -200,10 +202,10 @@ const act = {
 };
 function showKeys() {
   const off = kept.get("keys") === "off";
-  for (const each of $$("[data-act=keys]")) { each.setAttribute("aria-pressed", String(!off)); each.textContent = `Shortcuts are ${off ? "off" : "on"}`; }
+  for (const each of $$("[data-act=keys]")) { each.ariaPressed = !off; each.textContent = `Shortcuts are ${off ? "off" : "on"}`; }
 }
 showKeys();
-document.addEventListener("click", (event) => {
+on(document, "click", (event) => {
   const button = event.target.closest("[data-act], [data-copy], [data-copies]");
   if (button?.dataset.act) act[button.dataset.act]?.();
   else if (button) copy(button.dataset.copies ? document.getElementById(button.dataset.copies).textContent : button.dataset.copy, button);
@@ -242,7 +244,7 @@ function openPalette(text) {
 }
 const options = () => $$("li[role=option]:not([hidden])", palette);
 function choose(rows, at) {
-  rows.forEach((each, index) => each.setAttribute("aria-selected", String(index === at)));
+  rows.forEach((each, index) => { each.ariaSelected = index === at; });
   rows[at]?.scrollIntoView({ block: "nearest" });
   $("input", palette).setAttribute("aria-activedescendant", rows[at]?.id || "");
 }
@@ -254,22 +256,22 @@ async function fillPalette(text) {
     const answer = await fetch(`${palette.dataset.from}${palette.dataset.from.includes("?") ? "&" : "?"}q=${encodeURIComponent(text)}`).catch(() => null);
     if (own !== turn || !answer?.ok) return;
     $("#found").replaceChildren(...$$(".results li", parsed(await answer.text())));
-    for (const each of $$("#found li")) { each.setAttribute("role", "option"); $("a", each).tabIndex = -1; }
+    for (const each of $$("#found li")) { each.role = "option"; $("a", each).tabIndex = -1; }
   } else $("#found").replaceChildren();
   for (const each of $$("#pages li", palette)) each.hidden = !words.every((word) => each.textContent.toLowerCase().includes(word));
   $$("[role=option]", palette).forEach((each, index) => { each.id = `option-${index}`; });
   choose(options(), 0);
 }
-palette?.addEventListener("input", (event) => fillPalette(event.target.value));
-palette?.addEventListener("keydown", (event) => {
-  const rows = options(), at = rows.findIndex((each) => each.getAttribute("aria-selected") === "true");
-  if (event.key === "ArrowDown") choose(rows, Math.min(at + 1, rows.length - 1));
-  else if (event.key === "ArrowUp") choose(rows, Math.max(at - 1, 0));
+on(palette, "input", (event) => fillPalette(event.target.value));
+on(palette, "keydown", (event) => {
+  const rows = options(), at = rows.findIndex((each) => each.ariaSelected === "true");
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) choose(rows, within(at + step, rows.length));
   else if (event.key === "Enter" && rows[at]) { const link = $("a", rows[at]); if (event.ctrlKey || event.metaKey) open(link.href); else link.click(); }
   else return;
   event.preventDefault();
 });
-for (const name of ["click", "input"]) $(".find input")?.addEventListener(name, (event) => { const text = event.target.value; event.target.value = ""; openPalette(text); });
+for (const name of ["click", "input"]) on($(".find input"), name, (event) => { const text = event.target.value; event.target.value = ""; openPalette(text); });
 
 // ---- rows: j k Enter x X a Esc; a selection takes the primary action over
 const rows = () => $$("[data-row]").filter((each) => each.offsetParent !== null);
@@ -278,7 +280,7 @@ function moveTo(step) {
   const all = rows();
   if (!all.length) return;
   const at = all.indexOf(document.activeElement?.closest("[data-row]") || cursor);
-  const row = all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + step))];
+  const row = all[at < 0 ? 0 : within(at + step, all.length)];
   cursor?.classList.remove("cursor");
   cursor = row;
   row.classList.add("cursor");
@@ -289,7 +291,10 @@ const bar = $(".actions"), primary = $("[data-redrive]");
 const untouched = { text: primary?.firstElementChild.textContent, disabled: primary?.disabled };
 function follow() {
   const boxes = $$(".pick input"), number = boxes.filter((each) => each.checked).length;
-  for (const each of boxes) each.closest("[data-row]")?.setAttribute("aria-selected", String(each.checked));
+  for (const each of boxes) {
+    const row = each.closest("[data-row]");
+    if (row && each.checked !== (row.ariaSelected === "true")) row.ariaSelected = each.checked;
+  }
   const all = $("#pick-all");
   if (all) { all.checked = boxes.length > 0 && number === boxes.length; all.indeterminate = number > 0 && !all.checked; }
   if (!bar || !$("#picked")) return;
@@ -305,7 +310,7 @@ function pick(from, to, value) {
   rows().slice(Math.min(from, to), Math.max(from, to) + 1).forEach((each) => { const box = $(".pick input", each); if (box) box.checked = value ?? !box.checked; });
   follow();
 }
-document.addEventListener("change", (event) => {
+on(document, "change", (event) => {
   if (event.target.id === "pick-all") for (const each of $$(".pick input")) each.checked = event.target.checked;
   if (event.target.matches("#pick-all, [name=id]")) follow();
   if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
@@ -316,14 +321,13 @@ follow();
 function markRefused() {
   const refused = $("#refused")?.dataset.field;
   for (const field of $("form[data-live]")?.elements ?? []) {
-    if (field.name && (field.name === refused || !field.validity.valid)) field.setAttribute("aria-invalid", "true");
-    else field.removeAttribute("aria-invalid");
+    field.ariaInvalid = field.name && (field.name === refused || !field.validity.valid) ? "true" : null;
   }
 }
 for (const form of $$("form[data-live], form[data-search]")) {
   let soon = 0;
-  form.addEventListener("input", ({ target }) => {
-    if (!target.validity.valid) target.setAttribute("aria-invalid", "true");
+  on(form, "input", ({ target }) => {
+    if (!target.validity.valid) target.ariaInvalid = "true";
     clearTimeout(soon);
     soon = setTimeout(() => {
       if (form.dataset.search) return searchFor(form);
@@ -340,7 +344,7 @@ for (const form of $$("form[data-keeps]")) {
   const name = `form ${location.pathname}`, fields = [...form.elements].filter((each) => each.name && each.type !== "radio");
   const last = "filled" in form.dataset ? [] : JSON.parse(kept.get(name) || "[]");
   last.forEach((value, at) => { if (fields[at]) fields[at].value = value; });
-  form.addEventListener("submit", () => kept.set(name, JSON.stringify(fields.map((each) => each.value))));
+  on(form, "submit", () => kept.set(name, JSON.stringify(fields.map((each) => each.value))));
 }
 
 // ---- a search goes on, slice by slice, until a page is found, it is stopped, or another is typed
@@ -354,7 +358,7 @@ async function searchOn(next, looked, found) {
     const part = $("#slice", parsed(await (await asked(next)).text()));
     if (own !== searchTurn) return;
     const refused = part.dataset.refused || "", note = $("#q-refused");
-    if (note) { note.hidden = !refused; note.textContent = refused; query.toggleAttribute("aria-invalid", Boolean(refused)); }
+    if (note) { note.hidden = !refused; note.textContent = refused; query.ariaInvalid = refused ? "true" : null; }
     if (refused) { search.hidden = true; return; }
     if (!found) letters().replaceChildren();
     letters().append(...$$("tr[data-row]", part));
@@ -376,7 +380,7 @@ async function searchOn(next, looked, found) {
   bar.dataset.none = `${next ? "At least " : ""}${found} found`;
   follow();
 }
-$("#search-stop")?.addEventListener("click", () => { stopped = true; });
+on($("#search-stop"), "click", () => { stopped = true; });
 if (search?.dataset.next) searchOn(search.dataset.next, Number(search.dataset.looked), Number(search.dataset.found)).catch(failed);
 function searchFor(form) {
   const text = query.value.trim(), own = $("#pick-q"), facets = $("#facets");
@@ -396,9 +400,9 @@ if (terms && query) {
     for (const each of $$("li", terms)) each.hidden = !last() ? false : !each.dataset.term.startsWith(last()) || each.dataset.term === last();
     terms.hidden = document.activeElement !== query || !$("li:not([hidden])", terms);
   };
-  for (const name of ["input", "focus"]) query.addEventListener(name, suggest);
-  query.addEventListener("blur", () => setTimeout(suggest, 150));
-  terms.addEventListener("mousedown", (event) => {
+  for (const name of ["input", "focus"]) on(query, name, suggest);
+  on(query, "blur", () => setTimeout(suggest, 150));
+  on(terms, "mousedown", (event) => {
     const row = event.target.closest("li");
     if (!row) return;
     event.preventDefault();
@@ -417,11 +421,12 @@ async function peek(row) {
   const text = await (await asked(link.href)).text();
   if (!row.hasAttribute("data-open")) return;
   preview.replaceChildren(...parsed(text).body.childNodes);
-  preview.hidden = false;
+  showPreview(true);
   row.scrollIntoView({ block: "nearest" });
   keepOpen(link.textContent);
   tellTimes();
 }
+const showPreview = (shows) => { preview.hidden = !shows; preview.parentElement.classList.toggle("peeks", shows); };
 const unmark = () => { for (const each of $$("[data-open]")) each.removeAttribute("data-open"); };
 function keepOpen(name) {
   const url = new URL(location);
@@ -432,13 +437,13 @@ function keepOpen(name) {
 function walk(step) {
   const all = rows().filter((each) => letters()?.contains(each));
   const at = all.findIndex((each) => each.hasAttribute("data-open"));
-  peek(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + step))]).catch(failed);
+  peek(all[at < 0 ? 0 : within(at + step, all.length)]).catch(failed);
 }
-const canPeek = () => preview && innerWidth >= 1024;
+const canPeek = () => preview && matchMedia("(min-width: 64rem)").matches;
 act.before = () => walk(-1);
 act.after = () => walk(1);
-act.shut = () => { preview.hidden = true; unmark(); keepOpen(""); };
-document.addEventListener("click", (event) => {
+act.shut = () => { showPreview(false); unmark(); keepOpen(""); };
+on(document, "click", (event) => {
   const row = event.target.closest("#letters [data-row]");
   if (row && canPeek() && !event.target.closest("a, input, button")) peek(row).catch(failed);
 });
@@ -469,7 +474,7 @@ const does = {
   b() { if (canPeek()) walk(-1); else press("b"); },
   u() { if ($('[data-key="u"]')) press("u"); else $$(".crumbs a").pop()?.click(); },
 };
-document.addEventListener("keydown", (event) => {
+on(document, "keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); return openPalette(""); }
   if (event.ctrlKey || event.metaKey || event.altKey || kept.get("keys") === "off" || $("dialog[open]")) return;
   const { target, key } = event;
@@ -491,30 +496,26 @@ $("[data-first]")?.focus({ preventScroll: true }); // a plan's primary button: E
 
 // ---- charts: a cross-hair reads the values of the table below
 for (const chart of $$("svg.chart[data-series]")) {
-  const series = chart.dataset.series.split("|").map((each) => each.split(" ")), times = chart.dataset.times.split(" "), figure = chart.closest("figure");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "line"), words = $$(".legend b", figure), before = words.map((each) => each.textContent);
-  const at = $(".at", figure), said = at.textContent;
-  for (const [name, value] of [["class", "cross"], ["y1", 0], ["y2", chart.height.baseVal.value - 18], ["visibility", "hidden"]]) line.setAttribute(name, value);
-  chart.append(line);
+  const series = chart.dataset.series.split("|").map((each) => each.split(" ")), times = chart.dataset.times.split(" ");
+  const line = $(".cross", chart), words = [...$$(".legend b", chart.closest("figure")), $(".at", chart.closest("figure"))];
+  const before = words.map((each) => each.textContent);
   let index = times.length - 1;
-  const show = () => {
-    const x = `${100 * index / Math.max(1, times.length - 1)}%`;
-    for (const [name, value] of [["x1", x], ["x2", x], ["visibility", "visible"]]) line.setAttribute(name, value);
-    words.forEach((each, which) => { each.textContent = series[which][index]; });
-    at.textContent = times[index];
+  const tell = (texts) => words.forEach((each, which) => { each.textContent = texts[which]; });
+  const show = (at) => {
+    index = within(at, times.length);
+    for (const name of ["x1", "x2"]) line.setAttribute(name, `${100 * index / Math.max(1, times.length - 1)}%`);
+    line.style.visibility = "visible";
+    tell([...series.map((each) => each[index]), times[index]]);
   };
-  const leave = () => { line.setAttribute("visibility", "hidden"); words.forEach((each, which) => { each.textContent = before[which]; }); at.textContent = said; };
-  chart.addEventListener("pointermove", (event) => {
+  on(chart, "pointermove", (event) => {
     const box = chart.getBoundingClientRect();
-    index = Math.max(0, Math.min(times.length - 1, Math.round((event.clientX - box.left) / box.width * (times.length - 1))));
-    show();
+    show(Math.round((event.clientX - box.left) / box.width * (times.length - 1)));
   });
-  chart.addEventListener("keydown", (event) => {
+  on(chart, "keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    index = Math.max(0, Math.min(times.length - 1, index + step));
-    show();
+    show(index + step);
   });
-  for (const name of ["pointerleave", "blur"]) chart.addEventListener(name, leave);
+  for (const name of ["pointerleave", "blur"]) on(chart, name, () => { line.style.visibility = ""; tell(before); });
 }
