@@ -183,7 +183,21 @@ def _by_action(request: Request) -> Recognised | None:
     if not operation:
         return None
     service = service or _VERSIONS.get(search(request, _VERSION)) or _actions_of_one().get(operation)
-    return None if service is None else Recognised(service, operation, codec)
+    return None if service is None else _recognised(service, operation, codec)
+
+
+# Actions that exist, likewise: making the value anew takes 1 us.
+_KNOWN_ACTIONS: Final[dict[tuple[str, str, Codec], Recognised]] = {}
+
+
+def _recognised(service: str, operation: str, codec: Codec) -> Recognised:
+    called = (service, operation, codec)
+    known = _KNOWN_ACTIONS.get(called)
+    if known is None:
+        known = Recognised(service, operation, codec)
+        if operation in Service.load(service).operation_names:
+            _KNOWN_ACTIONS[called] = known
+    return known
 
 
 def _query_service(request: Request) -> str | None:

@@ -25,7 +25,7 @@ from redrive.aws.sns.documents.access import topic_at
 from redrive.aws.sns.documents.direct import topic_of, unmade
 from redrive.aws.sns.documents.errors import error, invalid, key_refused
 from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.published import envelope
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms import text_messages
 from redrive.aws.sns.sms.telephones import DirectTexts
@@ -147,24 +147,24 @@ def _publication(
 ) -> Publication:
     text, others = texts
     carried = message.carried(entry.get("MessageAttributes"))
-    envelope = PublishedMessage(
-        id=id_text(message_id),
-        topic=names.arn_of(topic.name),
-        sent_at=call.now,
-        version=topic.attributes.get("SignatureVersion", "1"),
-        subject=entry.get("Subject"),
-        attributes=carried.packed,
-        trace=call.request.headers.get(_TRACE),
-    ).envelope()
+    shared = envelope(
+        id_text(message_id),
+        names.arn_of(topic.name),
+        call.now,
+        topic.attributes.get("SignatureVersion", "1"),
+        entry.get("Subject"),
+        carried.packed,
+        call.request.headers.get(_TRACE),
+    )
     if others:
-        envelope = dialect.with_platforms(envelope, others)
+        shared = dialect.with_platforms(shared, others)
         others = {name: other for name, other in others.items() if _has_own_text(name)}
     return Publication(
         id=message_id,
         body=text,
         bodies=others,
         attributes=carried.seen,
-        envelope=envelope,
+        envelope=shared,
         bytes_published=bytes_of(entry["Message"]) + carried.weight,
         group_id=entry.get("MessageGroupId"),
         deduplication_id=entry.get("MessageDeduplicationId"),

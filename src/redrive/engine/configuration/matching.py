@@ -134,6 +134,13 @@ class SubscriptionMatchers:
         self._changes = 0
         self._turns = Turns()
 
+    def unfiltered(self, topic: Topic) -> Sequence[Subscription] | None:
+        """The subscriptions of a topic, if it was read and none of them has a filter or an end."""
+        matcher = self._matchers.get(topic.name.key)
+        if matcher is None or matcher.filtered or matcher.event_filtered or matcher.expires_at is not None:
+            return None
+        return matcher.everything
+
     async def matches(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
         matcher = self._matchers.get(topic.name.key)

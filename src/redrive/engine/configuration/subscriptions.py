@@ -1,6 +1,6 @@
 """Subscriptions come and go, each with its backlog; and who wants a message."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from redrive.engine.configuration.count_by_key import ResourceCounts, SubscriptionCounts
@@ -146,6 +146,10 @@ class Subscriptions:
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
         """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
         return await self.numbers.unconfirmed(topic)
+
+    def wanting_all(self, topic: Topic) -> Sequence[Subscription] | None:
+        """The subscriptions of a topic if all of them want every message now; the same object until one changes."""
+        return self._matchers.unfiltered(topic)
 
     async def wanting(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""

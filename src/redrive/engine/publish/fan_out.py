@@ -25,6 +25,7 @@ from redrive.engine.ports import (
 )
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Undelivered
 from redrive.engine.publish.archive import Archived, archived, mark
+from redrive.engine.publish.plan import FanOutPlan
 from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed, deduplication_id
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -83,7 +84,11 @@ class TopicPublisher:
         A repetition on an ordered topic answers the original and leads to nothing.
         """
         now = self._runtime.clock.now()
-        routed = [await self._router.routed(topic, publication, now) for publication in publications]
+        routed = [
+            self._router.routed_by_plan(topic, publication, now)
+            or await self._router.routed(topic, publication, now)
+            for publication in publications
+        ]
         enqueued = await self._enter(routed, now)
         self._tell_all(topic, routed, enqueued, now)
         return enqueued
@@ -233,7 +238,7 @@ class TopicPublisher:
 
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
         total = sum([publication.publication.bytes_published for publication in routed])
-        matched = sum([bool(publication.routes) for publication in routed])
+        matched = sum([publication.is_wanted for publication in routed])
         self._listeners.of(topic.dialect).published(topic, len(routed), matched, total, now)
 
     def _tell_archived(
@@ -249,8 +254,19 @@ class TopicPublisher:
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
         if routed.refused or routed.evaluated:
             self._tell_filtered(routed, now)
-        if repeated:
-            return
+        if routed.plan is not None:
+            self._tell_planned(routed, routed.plan, now)
+        elif not repeated:
+            self._tell_routes(routed, now)
+
+    def _tell_planned(self, routed: Routed, plan: FanOutPlan, now: int) -> None:
+        for new_delivery in routed.planned:
+            self._wake(new_delivery, now)
+        if plan.queues:
+            body_bytes = bytes_of(routed.publication.body)  # a planned queue gets no text of a protocol's own
+            self._tell_accepted(routed, [(queue, body_bytes) for queue in plan.queues], now)
+
+    def _tell_routes(self, routed: Routed, now: int) -> None:
         sent: list[tuple[Queue, int]] = []
         measured, body_bytes = "", 0  # nearly always every queue gets the same body
         for route in routed.routes:
@@ -264,9 +280,12 @@ class TopicPublisher:
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
         if sent:
-            attempts = functools.partial(self._attempts, routed, now)
-            fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
-            self._listeners.of(routed.topic.dialect).accepted(fact)
+            self._tell_accepted(routed, sent, now)
+
+    def _tell_accepted(self, routed: Routed, sent: Sequence[tuple[Queue, int]], now: int) -> None:
+        attempts = functools.partial(self._attempts, routed, now)
+        fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
+        self._listeners.of(routed.topic.dialect).accepted(fact)
 
     def _tell_filtered(self, routed: Routed, now: int) -> None:
         audience = self._listeners.of(routed.topic.dialect)
@@ -296,7 +315,7 @@ class TopicPublisher:
 
     def _attempts(self, routed: Routed, now: int) -> list[Attempted]:
         """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
-        taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
+        taken = [route for route in routed.all_routes if route.queue is not None and route.refusal is None]
         return [self._attempted(routed, route, _accepted(route), now) for route in taken]
 
     def _attempted(self, routed: Routed, route: DeliveryRoute, attempt: Attempt, now: int) -> Attempted:

@@ -13,7 +13,8 @@ from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.node.memory import FaultInjection, SubscriptionContexts
 from redrive.engine.node.sealed_store import MessageSeals
-from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, Sealer, SubscriptionContext
+from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, SubscriptionContext
+from redrive.engine.publish.plan import ANY_BYTES, FanOutPlan, FanOutPlans, PlannedRoute
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
 from redrive.model.filtering import FilterVerdict, Subject
@@ -23,7 +24,6 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
 _MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
-_ANY_BYTES: Final = 2**63
 
 
 @dataclass(slots=True)
@@ -52,18 +52,38 @@ class Routed:
 
     topic: Topic  # Topic it is published to
     publication: Publication  # The message
-    routes: list[DeliveryRoute] = field(default_factory=list)  # One for each subscription that it matches
+    # One for each subscription that it matches; none where there is a plan.
+    routes: Sequence[DeliveryRoute] = ()
     # The number of filters it did not pass, by reason.
     refused: Mapping[FilterVerdict, int] = field(default_factory=dict)
     # The number of advanced filters that were evaluated, by subscription.
     evaluated: Sequence[tuple[Subscription, int]] = ()
     alone: bool = False  # It goes to one subscriber alone and does not count as published
     replayed: bool = False  # It comes out of the topic's archive
+    plan: FanOutPlan | None = None  # The plan that all its deliveries were made by
+    planned: Sequence[NewDelivery] = ()  # These deliveries, one for each route of the plan
 
     @property
-    def new_deliveries(self) -> list[NewDelivery]:
+    def new_deliveries(self) -> Sequence[NewDelivery]:
         """The deliveries that enter queues."""
+        if self.plan is not None:
+            return self.planned
         return [route.new_delivery for route in self.routes if route.new_delivery is not None]
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if a subscription matches."""
+        return bool(self.planned or self.routes)
+
+    @property
+    def all_routes(self) -> Sequence[DeliveryRoute]:
+        """One route for each subscription that it matches, spelled out where there is a plan."""
+        if self.plan is None:
+            return self.routes
+        return [
+            DeliveryRoute(route.subscription, new_delivery, route.queue)
+            for route, new_delivery in zip(self.plan.routes, self.planned, strict=True)
+        ]
 
 
 @dataclass(slots=True)
@@ -75,18 +95,6 @@ class _PublishContext:
     now: int
     # Of the default text; more than any text there is where protocols get different ones.
     body_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _CachedRoute:
-    """The route of a subscription of an unordered topic, for as long as no document changes."""
-
-    topic: Topic  # The identical object that the routes were computed for
-    subscription: Subscription  # The identical object
-    context: SubscriptionContext  # Theirs
-    queue: Queue | None  # The queue that callers receive from; None: the backlog of an endpoint
-    bytes_taken: int  # The size of a body that the queue did not refuse
-    sealer: Sealer | None  # Sealer of the queue or the backlog
 
 
 class PublicationRouter:
@@ -109,8 +117,7 @@ class PublicationRouter:
         self._topics = topics
         self._contexts = contexts
         self._faults = faults
-        self._cached: dict[int, _CachedRoute] = {}
-        self._cached_as_of = queues.changes
+        self._plans = FanOutPlans(queues, faults)
 
     async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
         """The routes to all subscriptions that match."""
@@ -120,23 +127,37 @@ class PublicationRouter:
             routed.routes = [
                 await self._screened(routed, subscription, now) for subscription in matches.subscriptions
             ]
-            return routed
-        publishing = _publishing(topic, publication, now)
-        cached_routes = self._cached_routes()
-        for subscription in matches.subscriptions:
-            cached = cached_routes.get(subscription.queue_id)
-            if (
-                cached is not None
-                and cached.subscription is subscription
-                and cached.topic is topic
-                and publishing.body_bytes <= cached.bytes_taken
-                and publication.raw_refusal is None
-            ):
-                route = self._by_cache(cached, publication, now)
-            else:
-                route = await self._route(publishing, self._contexts.of(topic, subscription), subscription)
-            routed.routes.append(route)
+        elif not self._follow_plan(routed, matches.subscriptions, now):
+            publishing = _publishing(topic, publication, now)
+            routed.routes = [await self._route_to(publishing, each) for each in matches.subscriptions]
         return routed
+
+    def routed_by_plan(self, topic: Topic, publication: Publication, now: int) -> Routed | None:
+        """The answer of `routed` without waiting, where every subscription of the topic gets all and is planned."""
+        subscriptions = self._topics.subscriptions.wanting_all(topic)
+        if subscriptions is None or publication.screen is not None:
+            return None
+        routed = Routed(topic, publication)
+        return routed if self._follow_plan(routed, subscriptions, now) else None
+
+    def _follow_plan(self, routed: Routed, subscriptions: Sequence[Subscription], now: int) -> bool:
+        """Make all deliveries of a publication by a plan, if there is one."""
+        publication = routed.publication
+        if publication.raw_refusal is not None:
+            return False
+        plan = self._plans.of(routed.topic, subscriptions, _body_bytes(publication))
+        if plan is None:
+            return False
+        routed.plan, routed.planned = plan, plan.deliveries(publication, self._runtime.message_id, now)
+        return True
+
+    async def _route_to(self, publishing: _PublishContext, subscription: Subscription) -> DeliveryRoute:
+        topic, publication = publishing.topic, publishing.publication
+        planned = self._plans.route(topic, subscription, publishing.body_bytes)
+        if planned is None or publication.raw_refusal is not None:
+            return await self._route(publishing, self._contexts.of(topic, subscription), subscription)
+        new_delivery = planned.delivery(publication, self._runtime.message_id(), publishing.now)
+        return DeliveryRoute(subscription, new_delivery, planned.queue)
 
     async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> DeliveryRoute:
         """The route of what a subscriber may see; what it may not see is not dead-lettered either."""
@@ -146,22 +167,6 @@ class PublicationRouter:
             return DeliveryRoute(subscription, None, refusal=seen, dead_refusal=seen)
         context = self._contexts.of(routed.topic, subscription)
         return await self._route(_publishing(routed.topic, seen, now), context, subscription)
-
-    def _by_cache(self, cached: _CachedRoute, publication: Publication, now: int) -> DeliveryRoute:
-        """The route that `_route` would find, at a third of its time."""
-        subscription, queue = cached.subscription, cached.queue
-        new_delivery = NewDelivery(
-            subscription.queue_id if queue is None else queue.id,
-            self._runtime.message_id(),
-            publication.body_for(subscription.protocol),
-            cached.context.headers(publication.envelope),
-            now if queue is None else now + queue.delay_ms,
-            now,
-            publication.group_id,
-            False if queue is None else queue.ordered,
-        )
-        new_delivery.sealer = cached.sealer
-        return DeliveryRoute(subscription, new_delivery, queue)
 
     def routed_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
@@ -198,30 +203,18 @@ class PublicationRouter:
             subscriptions, matches.refused
         )  # refused once a subscription, whatever texts there are
 
-    # ---- remembered routes ------------------------------------------------------------------------------
-
-    def _cached_routes(self) -> dict[int, _CachedRoute]:
-        """The routes that still hold: none is older than the last change of a topic, subscription or queue.
-
-        Of a publication to four queues, finding each route anew took a quarter of the processor's time.
-        """
-        if self._cached_as_of != self._queues.changes or self._faults.ever:
-            self._cached.clear()
-            self._cached_as_of = self._queues.changes
-        return self._cached
-
-    def _remember(
+    def _plan(
         self,
         publishing: _PublishContext,
         context: SubscriptionContext,
         subscription: Subscription,
         queue: Queue | None,
     ) -> None:
-        """Remember a route, unless something changed while it was found."""
+        """Plan a route that was found, if it does not depend on the deliveries that wait."""
         topic = publishing.topic
         if topic.ordered or subscription.waiting_id is not None:
-            return  # the route depends on the deliveries that wait
-        bytes_taken = _ANY_BYTES
+            return
+        bytes_taken = ANY_BYTES
         sealer = self._seals.of_topic(topic) if queue is None else self._seals.of_queue(queue)
         if queue is not None:
             if sealer is not None and not sealer.lasts:
@@ -229,9 +222,7 @@ class PublicationRouter:
             if self._queues.known(queue.name) is not queue or publishing.publication.bodies:
                 return
             bytes_taken = publishing.body_bytes
-        self._cached[subscription.queue_id] = _CachedRoute(
-            topic, subscription, context, queue, bytes_taken, sealer
-        )
+        self._plans.add(PlannedRoute(topic, subscription, context, queue, bytes_taken, sealer))
 
     # ---- one route ------------------------------------------------------------------------------------
 
@@ -242,7 +233,7 @@ class PublicationRouter:
         if waiting_id is not None and await self._waits(subscription, waiting_id):
             return DeliveryRoute(subscription, self._into_backlog(publishing, context, waiting_id))
         if context.queue is None:
-            self._remember(publishing, context, subscription, None)
+            self._plan(publishing, context, subscription, None)
             return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         if publishing.publication.raw_refusal is not None and subscription.raw:
             return await self._refused(publishing, context, publishing.publication.raw_refusal)
@@ -252,7 +243,7 @@ class PublicationRouter:
         refusal = await self._refusal(publishing, context, queue)
         if queue is None or refusal is not None:
             return await self._refused(publishing, context, refusal or _MISSING)
-        self._remember(publishing, context, subscription, queue)
+        self._plan(publishing, context, subscription, queue)
         return DeliveryRoute(subscription, self._into_queue(publishing, context, queue), queue)
 
     async def _held_back(self, topic: Topic, subscription: Subscription) -> bool:
@@ -336,8 +327,11 @@ class PublicationRouter:
 
 
 def _publishing(topic: Topic, publication: Publication, now: int) -> _PublishContext:
-    body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
-    return _PublishContext(topic, publication, now, body_bytes)
+    return _PublishContext(topic, publication, now, _body_bytes(publication))
+
+
+def _body_bytes(publication: Publication) -> int:
+    return ANY_BYTES if publication.bodies else bytes_of(publication.body)
 
 
 def deduplication_id(topic: Topic, publication: Publication) -> str:

@@ -40,24 +40,32 @@ _REMEMBER = (
 
 def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
     """Add deliveries; a repetition within its deduplication period answers the original instead."""
-    cursor, next_seq = transaction.cursor, transaction.next_seq
     answers: list[Enqueued] = []
     for new_delivery in new_deliveries:
-        seq = next_seq()
-        if new_delivery.deduplication_key is not None:
-            original = _original(cursor, new_delivery, seq)
-            if original is not None:
-                answers.append(original)
-                continue
-        if new_delivery.group_id is None and new_delivery.note is None:
-            transaction.insert_at_end(new_delivery, seq)
-        else:  # at once: the next arrival may be of the same group; a dead letter says why it is one
-            delayed = new_delivery.available_at > new_delivery.enqueued_at
-            cursor.execute(rows.INSERT, (*new_delivery.row(seq), delayed and not new_delivery.ordered))
-        if new_delivery.note is not None and new_delivery.origin is not None:
-            rows.write_note(cursor, new_delivery.origin, new_delivery.message_id, new_delivery.note)
-        answers.append(Enqueued(new_delivery.message_id, seq, repeated=False))
+        if (
+            new_delivery.group_id is None
+            and new_delivery.deduplication_key is None
+            and new_delivery.note is None
+        ):
+            seq = transaction.append(new_delivery)
+            answers.append(Enqueued(new_delivery.message_id, seq, repeated=False))
+        else:
+            answers.append(_enqueue_alone(transaction, new_delivery))
     return answers
+
+
+def _enqueue_alone(transaction: Transaction, new_delivery: NewDelivery) -> Enqueued:
+    """Add a delivery at once: the next arrival may be of the same group; a dead letter says why it is one."""
+    cursor, seq = transaction.cursor, transaction.next_seq()
+    if new_delivery.deduplication_key is not None:
+        original = _original(cursor, new_delivery, seq)
+        if original is not None:
+            return original
+    delayed = new_delivery.available_at > new_delivery.enqueued_at
+    cursor.execute(rows.INSERT, (*new_delivery.row(seq), delayed and not new_delivery.ordered))
+    if new_delivery.note is not None and new_delivery.origin is not None:
+        rows.write_note(cursor, new_delivery.origin, new_delivery.message_id, new_delivery.note)
+    return Enqueued(new_delivery.message_id, seq, repeated=False)
 
 
 def publish(transaction: Transaction, publications: Sequence[OrderedPublication]) -> list[Enqueued]:

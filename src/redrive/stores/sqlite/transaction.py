@@ -5,7 +5,6 @@ bind and reset its statement for each call that sends a single row took half as 
 """
 
 import contextlib
-from operator import attrgetter
 from typing import Any, Final
 
 import apsw
@@ -22,17 +21,6 @@ BLOCK: Final = 10_000
 _INSERT: Final = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, deduplication_id,"
     f" origin, headers, body, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,{int(LinePosition.READY)})"
-)
-_AFTER_SEQ: Final = attrgetter(
-    "available_at",
-    "attempts",
-    "enqueued_at",
-    "enqueued_at",
-    "message_id",
-    "deduplication_id",
-    "origin",
-    "headers",
-    "body",
 )
 
 
@@ -108,12 +96,28 @@ class Transaction:
         self._rows: list[tuple[Any, ...]] = []
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
-    def insert_at_end(self, new_delivery: NewDelivery, seq: int) -> None:
-        """Take a row along that stands in the line by itself, being of no group.
+    def append(self, new_delivery: NewDelivery) -> int:
+        """Take a row along that stands in the line by itself, being of no group; its place of arrival.
 
         Statements of this transaction do not see it: its sender has had no answer either.
         """
-        self._rows.append((new_delivery.queue_id, seq, *_AFTER_SEQ(new_delivery)))
+        seq, enqueued_at = self.next_seq(), new_delivery.enqueued_at
+        self._rows.append(
+            (
+                new_delivery.queue_id,
+                seq,
+                new_delivery.available_at,
+                new_delivery.attempts,
+                enqueued_at,
+                enqueued_at,
+                new_delivery.message_id,
+                new_delivery.deduplication_id,
+                new_delivery.origin,
+                new_delivery.headers,
+                new_delivery.body,
+            )
+        )
+        return seq
 
     def finish(self) -> None:
         """Insert the rows that were taken along, in the order they came in."""

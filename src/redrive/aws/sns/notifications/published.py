@@ -26,6 +26,32 @@ ENVELOPE: Final = "sns"
 CONFIRMATION_ENVELOPE: Final = "sns-confirmation"
 
 
+def envelope(
+    message_id: str,
+    topic: str,
+    sent_at: int,
+    version: str,
+    subject: str | None = None,
+    attributes: Mapping[str, tuple[str, str]] | None = None,
+    trace: str | None = None,
+) -> bytes:
+    """The headers that all subscribers share; written at each publication, so without a value in between."""
+    headers: dict[str, Any] = {
+        "envelope": ENVELOPE,
+        "id": message_id,
+        "topic": topic,
+        "sent_at": sent_at,
+        "version": version,
+    }
+    if subject is not None:
+        headers["subject"] = subject
+    if attributes:
+        headers["attributes"] = attributes
+    if trace is not None:
+        headers["trace"] = trace
+    return orjson.dumps(headers)
+
+
 @dataclass(slots=True)  # frozen, it would take four times as long to make, and each publication makes one
 class PublishedMessage:
     """A message as one subscriber gets it, without its text; see the module for its fields."""
@@ -43,20 +69,9 @@ class PublishedMessage:
 
     def envelope(self) -> bytes:
         """The headers that all subscribers share."""
-        headers: dict[str, Any] = {
-            "envelope": ENVELOPE,
-            "id": self.id,
-            "topic": self.topic,
-            "sent_at": self.sent_at,
-            "version": self.version,
-        }
-        if self.subject is not None:
-            headers["subject"] = self.subject
-        if self.attributes:
-            headers["attributes"] = self.attributes
-        if self.trace is not None:
-            headers["trace"] = self.trace
-        return orjson.dumps(headers)
+        return envelope(
+            self.id, self.topic, self.sent_at, self.version, self.subject, self.attributes, self.trace
+        )
 
     @classmethod
     def unpack(cls, headers: bytes) -> Self:

@@ -6,13 +6,13 @@ A form is read after its caller is known. What has to be told of it before, the 
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final, TypeAlias
 from urllib.parse import unquote_plus
 
 from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.shapes import Member, Shape, Value
+from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.model.http import Request
 
 #: The bytes that `search` looks through at either end of a form. SDKs put the action first, or sort the fields, which
@@ -196,6 +196,47 @@ def structure_reader(shape: Shape) -> Reader:
         return parsed
 
     return read
+
+
+@cache
+def flat_reader(shape: Shape) -> Callable[[Mapping[str, str]], Structure | None]:
+    """Return the function that reads a structure from fields without dots in their names, as nearly all calls have them.
+
+    It returns None for what it cannot read; `structure_reader` reads that, or says what is wrong with it.
+    """
+    members: dict[str, tuple[str, Callable[[str], Value] | None]] | None = None
+
+    def read(fields: Mapping[str, str]) -> Structure | None:
+        nonlocal members
+        if members is None:
+            members = _flat_members(shape)
+        parsed: Structure = {}
+        try:
+            for name, text in fields.items():
+                member = members.get(name)
+                if member is not None:
+                    own_name, parse = member
+                    parsed[own_name] = text if parse is None else parse(text)
+                elif "." in name:
+                    return None
+        except (ValueError, AwsError):
+            return None
+        return parsed
+
+    return read
+
+
+def _flat_members(shape: Shape) -> dict[str, tuple[str, Callable[[str], Value] | None]]:
+    """Return the members' names and parsers by their names in the request; None: a text stays as it is."""
+    members: dict[str, tuple[str, Callable[[str], Value] | None]] = {}
+    for called, (name, reader) in _members(shape).items():
+        parse = _PARSERS.get(shape.members[name].shape.type, partial(_read_leaf, reader))
+        members[called] = name, None if parse is str else parse
+    return members
+
+
+def _read_leaf(read: Reader, text: str) -> Value:
+    return read(FormNode(text))
 
 
 def _members(shape: Shape) -> dict[str, tuple[str, Reader]]:

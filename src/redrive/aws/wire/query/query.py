@@ -14,7 +14,7 @@ from typing_extensions import override
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.json import values as json_values
 from redrive.aws.wire.json.values import as_base64
-from redrive.aws.wire.query.input import read_form, structure_reader, tree
+from redrive.aws.wire.query.input import flat_reader, read_form, structure_reader, tree
 from redrive.aws.wire.query.xml_output import escaped, structure_writer
 from redrive.aws.wire.service import Operation, Service, answer_headers
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
@@ -102,8 +102,10 @@ class QueryCodec:
         profile = operation.service.profile
         fields_max = profile.fields_max
         try:
-            branches = tree(read_form(request, fields_max), fields_max)
-            parsed: Structure = structure_reader(operation.input)(branches)
+            fields = read_form(request, fields_max)
+            parsed = flat_reader(operation.input)(fields)
+            if parsed is None:
+                parsed = structure_reader(operation.input)(tree(fields, fields_max))
         except RecursionError as error:  # only a shape that contains itself can go as deep as a name
             raise common("SerializationException") from error
         member = profile.path_member
