@@ -155,7 +155,10 @@ async def _pages(store: str, number: int) -> list[Figure]:
                 for what, path in paths.items()
                 for figure in await _measured(visitor, calls, what, path)
             ]
-        times = [await _timed(engine.operations.cause_counts(dead, 50, 100_000)) for _ in range(_LOOKS)]
+        times = [
+            await _timed(engine.operations.dead_letters.cause_counts(dead, 50, 100_000))
+            for _ in range(_LOOKS)
+        ]
         shown = f"25 causes of {number:,} dead letters"
         return [*found, Figure(shown, min(times), "ms", f"best of {_LOOKS}", under(CAUSES_MS_MAX))]
 

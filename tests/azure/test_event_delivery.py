@@ -269,7 +269,7 @@ async def test_dead_letters_of_a_deleted_queue_are_redriven_into_its_successor(s
     seqs = [one.seq for one in await stage.engine.parts.store.peek(letters.id, 10)]
     assert len(seqs) == 2
     queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
-    await stage.engine.operations.move(letters, seqs, None)
+    await stage.engine.operations.moves.move(letters, seqs, None)
     await stage.pass_time(1000)
     assert len(await stage.engine.parts.store.peek(queue.id, 10)) == 2
 

@@ -142,7 +142,7 @@ async def _make_redrives(server: InProcess) -> None:
         await queues.create(Queue(0, SCOPE._replace(name=name), dead_letter=DeadLetterTarget(dead.name, 4)))
         bodies = (f'{{"order": {each}}}' for each in range(40))
         await engine.messages.send(dead, [Message(engine.runtime.message_id(), body) for body in bodies])
-        task = await engine.operations.start_redrive(dead, None, None)
+        task = await engine.operations.redrives.start(dead, None, None)
         ended = replace(task, moved=12, state=TaskState.FAILED, failure="destination")
         if name == "invoices":
             why = "10 of 10 failed their first attempt: server_error 503"

@@ -52,7 +52,7 @@ async def test_overview_asks_the_store_as_rarely_when_a_redrive_failed_and_when_
             await world.die("order 1", "order 2")
             await world.engine.messages.send(world.orders, [Message(bytes(16), "order 3")])
             elsewhere = await queues.create(Queue(0, SCOPE._replace(name="elsewhere")))
-            await world.engine.operations.start_redrive(world.dead, elsewhere, 1)
+            await world.engine.operations.redrives.start(world.dead, elsewhere, 1)
             await queues.delete(elsewhere)
             await time.advance(15 * MINUTE_MS)
             await visitor.get(f"{ROOT}/?second")

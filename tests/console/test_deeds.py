@@ -31,7 +31,7 @@ async def test_undo_brings_back_letters_that_were_set_aside() -> None:
         undone = await visitor.post(action, form)
         assert undone.headers["Location"] == dead
         assert "1 of 1 brought back" in (await visitor.get(dead)).body.decode()
-        (letter,) = await world.engine.operations.dead_letters(world.dead, 0, 10)
+        (letter,) = await world.engine.operations.dead_letters.letters(world.dead, 0, 10)
         assert letter.delivery.body == "order"
 
 

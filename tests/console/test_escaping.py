@@ -100,8 +100,8 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
     await engine.messages.send(orders, [Message(engine.runtime.message_id(), evil, group_id=evil)])
     (waiting,) = await engine.messages.peek(orders, 1)
     aside, *_ = await world.die("aside", note=note)
-    await engine.operations.set_aside(dead, [aside])
-    task = await engine.operations.start_redrive(dead, None, None, RedriveWish(delay_ms=9_000, by=evil))
+    await engine.operations.moves.set_aside(dead, [aside])
+    task = await engine.operations.redrives.start(dead, None, None, RedriveWish(delay_ms=9_000, by=evil))
     at_dead = _path(ROOM, "dead-letters", dead.name.name)
     at_queue, at_topic = _path(ROOM, "queues", orders.name.name), _path(ROOM, "topics", topic.name.name)
     return [

@@ -118,7 +118,7 @@ async def test_the_workbench_names_the_blobs_that_dead_letters_are_copied_to(tmp
         now = engine.clock.now()
         letter = NewDelivery(queue.id, bytes(16), "{}", b"", now, now, origin=made.queue_id)
         await engine.parts.store.enqueue([replace(letter, note=BUSY)])
-        (one,) = await engine.operations.dead_letters(queue, 0, 10)
+        (one,) = await engine.operations.dead_letters.letters(queue, 0, 10)
         link = f"{ROOM}/dead-letters/{quote(queue.name.name)}/{one.delivery.seq}"
         assert "Copied to letters/dead/BILLING" in text(await visitor.get(link))
 

@@ -183,7 +183,7 @@ async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_
         operations, queues = world.engine.operations, world.engine.resources.queues
         await world.die("order 1", "order 2", "order 3")
         elsewhere = await queues.create(Queue(0, SCOPE._replace(name="elsewhere")))
-        task = await operations.start_redrive(world.dead, elsewhere, 1)
+        task = await operations.redrives.start(world.dead, elsewhere, 1)
         await queues.delete(elsewhere)
         await advance(visitor, 10_000)
         page = await overview(visitor)
@@ -195,8 +195,8 @@ async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_
         assert "It failed: the queue that it sent to is gone." in (await visitor.get(link)).body.decode()
         await advance(visitor, 24 * 60 * MINUTE_MS + LEASE_MS)
         assert told not in await overview(visitor)
-        again = await operations.start_redrive(world.dead, world.dead, 1)
-        await operations.cancel_redrive(world.dead.name, again.id)
+        again = await operations.redrives.start(world.dead, world.dead, 1)
+        await operations.redrives.cancel(world.dead.name, again.id)
         await advance(visitor, 10_000)
         assert "Redrive of" not in await overview(visitor)
 
@@ -206,7 +206,7 @@ async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -
         world = await make_world(visitor)
         operations = world.engine.operations
         await world.die(*(f"order {number}" for number in range(20)))
-        task = await operations.start_redrive(world.dead, None, None, RedriveWish(careful=CarefulPace()))
+        task = await operations.redrives.start(world.dead, None, None, RedriveWish(careful=CarefulPace()))
         await advance(visitor, 1_000)
         await world.fail()
         await advance(visitor, 48 * 60 * MINUTE_MS)
@@ -216,6 +216,6 @@ async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -
             in page
         )
         assert page.index("No receives for 10 minutes") < page.index("Stopped by itself")
-        await operations.cancel_redrive(world.dead.name, task.id)
+        await operations.redrives.cancel(world.dead.name, task.id)
         await advance(visitor, 1_000)
         assert "Redrive of" not in await overview(visitor)

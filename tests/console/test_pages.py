@@ -127,7 +127,7 @@ async def test_a_redrive_of_all_says_how_many_it_left() -> None:
         world, _ = await filled(visitor)
         by_hand = Message(world.engine.runtime.message_id(), "sent here by hand")
         await world.engine.messages.send(world.dead, [by_hand])
-        number = (await world.engine.operations.plan_redrive(world.dead)).number
+        number = (await world.engine.operations.redrives.plan(world.dead)).number
         form = {"what": "all", "cause": "all", "number": number, "last_seq": 10**6, "pace": "fast"}
         started = await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)
         await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
@@ -259,7 +259,7 @@ async def test_an_encrypted_body_is_neither_shown_nor_edited() -> None:
             world.dead.id, bytes(16), "\x02MARKED", b'{"sealed":{}}', 0, 0, origin=world.orders.id, note=BUSY
         )
         await world.engine.parts.store.enqueue([sealed])
-        (letter,) = await world.engine.operations.dead_letters(world.dead, 0, 9)
+        (letter,) = await world.engine.operations.dead_letters.letters(world.dead, 0, 9)
         edit = f"{ROOM}/dead-letters/orders-dead/{letter.delivery.seq}/edit"
         assert (await visitor.get(edit)).status == 400
         assert (await visitor.post(edit, {"body": "clear", "do": "replace"})).status == 400

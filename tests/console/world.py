@@ -113,7 +113,9 @@ class World:
             for one in claimed
         ]
         await engine.parts.store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
-        return [letter.delivery.seq for letter in await engine.operations.dead_letters(self.dead, 0, 1000)]
+        return [
+            letter.delivery.seq for letter in await engine.operations.dead_letters.letters(self.dead, 0, 1000)
+        ]
 
     async def fail(self) -> None:
         """Let an attempt at each message that waits in the queue of orders fail; it is tried again in an hour."""

@@ -265,7 +265,7 @@ class TestExpiry:
         assert len(stage.endpoint.pushed) == 3
         dead = await stage.engine.resources.queues.get(name("dead"))
         assert dead is not None
-        (letter,) = await stage.engine.operations.dead_letters(dead, 0, 10)
+        (letter,) = await stage.engine.operations.dead_letters.letters(dead, 0, 10)
         assert (letter.delivery.body, letter.delivery.failure, letter.attempts) == ("a", "expired", 3)
         assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
         (fact,) = stage.memory.expirations

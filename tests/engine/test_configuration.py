@@ -120,7 +120,7 @@ async def test_a_topic_with_very_many_subscriptions_goes_piece_by_piece(
 async def test_a_redrive_begins_in_a_commit(engine: Engine, commits: Commits) -> None:
     dead = await make_queue(engine, "dead")
     commits.taken()
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     assert commits.taken() == 1
 
 
@@ -205,10 +205,10 @@ async def test_of_two_redrives_one_begins(engine: Engine, store: HeldStore) -> N
     dead = await make_queue(engine, "dead")
 
     async def start() -> None:
-        await engine.operations.start_redrive(dead, None, 1)
+        await engine.operations.redrives.start(dead, None, 1)
 
     assert isinstance(await racing(store, start, start), TaskActive)
-    assert len(await engine.operations.redrive_tasks(dead.name)) == 1
+    assert len(await engine.operations.redrives.tasks_of(dead.name)) == 1
 
 
 async def test_concurrent_updates_of_a_subscription_keep_both_changes(

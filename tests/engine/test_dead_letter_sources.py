@@ -24,7 +24,7 @@ async def dead(engine: Engine) -> Queue:
 
 
 async def source_names(engine: Engine, queue: Queue) -> list[str]:
-    found = await engine.operations.sources(queue)
+    found = await engine.operations.dead_letters.sources(queue)
     return [each.id if isinstance(each, Subscription) else each.name.name for each in found]
 
 
@@ -35,10 +35,10 @@ async def test_sources_follow_changes_and_cost_no_read(engine: Engine, store: He
     wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
     subscription = await engine.resources.subscriptions.create(wanted)
     assert await source_names(engine, dead) == ["orders", "s"]
-    await engine.operations.dead_letter_queues("1", "here", 100)
+    await engine.operations.dead_letters.queues("1", "here", 100)
     store.calls.clear()
     assert await source_names(engine, dead) == ["orders", "s"]
-    (found,) = await engine.operations.dead_letter_queues("1", "here", 100)
+    (found,) = await engine.operations.dead_letters.queues("1", "here", 100)
     assert (found.queue, found.from_queues, found.from_subscriptions) == (
         dead,
         [orders.name],
@@ -48,11 +48,11 @@ async def test_sources_follow_changes_and_cost_no_read(engine: Engine, store: He
     await engine.resources.subscriptions.delete(subscription)
     await engine.resources.queues.update(orders.name, lambda queue: replace(queue, dead_letter=None))
     assert await source_names(engine, dead) == []
-    assert await engine.operations.dead_letter_queues("1", "here", 100) == []
+    assert await engine.operations.dead_letters.queues("1", "here", 100) == []
 
 
 async def dead_letter_queues(engine: Engine) -> list[str]:
-    found = await engine.operations.dead_letter_queues("1", "here")
+    found = await engine.operations.dead_letters.queues("1", "here")
     return [each.queue.name.name for each in found]
 
 
@@ -87,7 +87,7 @@ async def test_a_carrier_of_a_services_dead_letters_is_a_source_of_them(
     topic = await engine.resources.topics.create(Topic(0, private, "plain"))
     wanted = Subscription("s", topic.name, 0, "1", "http", "http://p", False, carries_to=dead.name)
     carrier = await engine.resources.subscriptions.create(wanted)
-    (found,) = await engine.operations.dead_letter_queues("1", "here")
+    (found,) = await engine.operations.dead_letters.queues("1", "here")
     assert (found.queue, found.from_subscriptions, found.from_carriers) == (dead, [], [carrier])
     assert await source_names(engine, dead) == []  # nothing of the engine's that a redrive would go back to
     await engine.resources.subscriptions.delete(carrier)
@@ -117,7 +117,7 @@ async def test_queues_are_counted_together_as_far_as_a_page_may_take(
     other = await make_queue(engine, "other")
     for target in (dead, other):
         await make_queue(engine, f"of-{target.name.name}", dead_letters=target)
-    found = await engine.operations.dead_letter_queues("1", "here", 100)
+    found = await engine.operations.dead_letters.queues("1", "here", 100)
     assert [each.at_most for each in found] == [2, 2]
 
 
@@ -142,15 +142,15 @@ async def test_origins_are_read_together_and_then_remembered(
 async def test_places_are_looked_for_again_once_queues_or_topics_change(
     engine: Engine, store: HeldStore, dead: Queue
 ) -> None:
-    assert await engine.operations.scopes() == [named("")]
+    assert await engine.operations.dead_letters.scopes() == [named("")]
     store.calls.clear()
-    assert await engine.operations.scopes() == [named("")]
+    assert await engine.operations.dead_letters.scopes() == [named("")]
     assert store.calls == []
     name = dead.name._replace(region="there")
     moved = await engine.resources.queues.create(Queue(0, name, dead_letter=DeadLetterTarget(dead.name, 1)))
-    assert await engine.operations.scopes() == [named(""), name._replace(name="")]
+    assert await engine.operations.dead_letters.scopes() == [named(""), name._replace(name="")]
     await engine.resources.queues.delete(moved)
-    assert await engine.operations.scopes() == [named("")]
+    assert await engine.operations.dead_letters.scopes() == [named("")]
 
 
 async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engine: Engine) -> None:
@@ -167,7 +167,7 @@ async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engin
         else:
             await engine.resources.topics.create(Topic(0, name, "plain"))
     found: list[ResourceName] = []
-    while page := await engine.operations.scopes(subscription, found[-1] if found else None):
+    while page := await engine.operations.dead_letters.scopes(subscription, found[-1] if found else None):
         assert len(page) <= SCOPES_MAX
         found += page
     assert [place.region for place in found] == sorted(regions, key=lambda region: f"{region}/")

@@ -58,7 +58,7 @@ async def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered(
         step = SAMPLE.step(number)
         assert step is not None
         assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
-    (letter,) = await stage.engine.operations.dead_letters(dead, 0, 10)
+    (letter,) = await stage.engine.operations.dead_letters.letters(dead, 0, 10)
     assert (letter.delivery.body, letter.attempts) == ("hello", 51)
     assert (letter.delivery.attempts, letter.delivery.origin) == (0, subscription.queue_id)
     notes = await stage.store.notes(subscription.queue_id, letter.delivery.message_id)

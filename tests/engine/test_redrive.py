@@ -30,7 +30,7 @@ async def origin(engine: Engine, dead: Queue) -> Queue:
 
 async def the_task(engine: Engine, dead: Queue) -> MoveTask:
     """The only task of the source, as the store has it."""
-    (task,) = await engine.operations.redrive_tasks(dead.name)
+    (task,) = await engine.operations.redrives.tasks_of(dead.name)
     return task
 
 
@@ -49,7 +49,7 @@ async def test_dead_letters_of_several_queues_return_in_their_order(
     await mark_deleted(engine, other, dead, "b1")
     await mark_deleted(engine, origin, dead, "a3")
     old = {one.message_id for one in await engine.parts.store.peek(dead.id, 10)}
-    task = await engine.operations.start_redrive(dead, None, None)
+    task = await engine.operations.redrives.start(dead, None, None)
     await passes(clock, 1)
     assert await bodies(engine, origin) == ["a1", "a2", "a3"]
     assert await bodies(engine, other) == ["b1"]
@@ -66,7 +66,7 @@ async def test_dead_letters_return_though_their_origin_has_another_dead_letter_q
     other = await make_queue(engine, "other dead")
     target = DeadLetterTarget(other.name, 1)
     await engine.resources.queues.update(origin.name, lambda queue: replace(queue, dead_letter=target))
-    await engine.operations.start_redrive(dead, None, None)
+    await engine.operations.redrives.start(dead, None, None)
     await passes(clock, 1)
     assert await bodies(engine, origin) == ["a"]
     assert (await the_task(engine, dead)).moved == 1
@@ -76,7 +76,7 @@ async def test_no_more_letters_stay_in_a_plan_than_would_move(engine: Engine, de
     for body in ("a", "b", "c"):
         await send(engine, dead, body)
     await engine.messages.receive(dead, 1, wait_ms=0)
-    plan = await engine.operations.plan_redrive(dead)
+    plan = await engine.operations.redrives.plan(dead)
     assert (plan.number, plan.in_flight, plan.without_origin) == (2, 1, 2)
 
 
@@ -89,9 +89,9 @@ async def test_a_plan_says_how_many_stay_since_nobody_knows_where_they_came_from
     await engine.resources.queues.delete(gone)
     await send(engine, dead, "sent here by hand")
     await engine.messages.receive(dead, 1, wait_ms=0)
-    plan = await engine.operations.plan_redrive(dead)
+    plan = await engine.operations.redrives.plan(dead)
     assert (plan.number, plan.in_flight, plan.without_origin) == (3, 1, 2)
-    await engine.operations.start_redrive(dead, None, None)
+    await engine.operations.redrives.start(dead, None, None)
     await passes(clock, 1)
     assert await bodies(engine, origin) == ["b"]
     assert await bodies(engine, dead) == ["a", "c", "sent here by hand"]
@@ -103,7 +103,7 @@ async def test_a_redrive_to_another_queue_moves_dead_letters_of_every_origin(
     elsewhere = await make_queue(engine, "elsewhere")
     await mark_deleted(engine, origin, dead, "a")
     await send(engine, dead, "sent here by hand")
-    await engine.operations.start_redrive(dead, elsewhere, None)
+    await engine.operations.redrives.start(dead, elsewhere, None)
     await passes(clock, 1)
     assert await bodies(engine, elsewhere) == ["a", "sent here by hand"]
 
@@ -115,7 +115,7 @@ async def test_a_redriven_message_wakes_a_receiver_of_its_origin(
     waiting = asyncio.create_task(engine.messages.receive(origin, 1, wait_ms=20 * SECOND))
     await asyncio.sleep(0)
     began = engine.clock.now()
-    await engine.operations.start_redrive(dead, None, None)
+    await engine.operations.redrives.start(dead, None, None)
     assert [one.body for one in await waiting] == ["a"]
     assert engine.clock.now() == began
 
@@ -124,7 +124,7 @@ async def test_messages_dead_lettered_during_a_redrive_are_not_redriven_by_it(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await mark_deleted(engine, origin, dead, "late")
     await passes(clock, 10 * SECOND)
     assert await bodies(engine, dead) == ["late"]
@@ -136,7 +136,7 @@ async def test_chosen_ones_go_at_once_and_only_if_they_are_there(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
     first, _, third = [one.seq for one in await engine.parts.store.peek(dead.id, 3)]
-    assert (await engine.operations.move(dead, [third, first, 999_999], None)).total == 2
+    assert (await engine.operations.moves.move(dead, [third, first, 999_999], None)).total == 2
     assert await bodies(engine, dead) == ["m1"]
     assert sorted(await bodies(engine, origin)) == ["m0", "m2"]
 
@@ -149,7 +149,7 @@ async def test_a_rate_is_kept_on_virtual_time(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue, rate_max: int, expected: list[int]
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(250))
-    await engine.operations.start_redrive(dead, None, rate_max)
+    await engine.operations.redrives.start(dead, None, rate_max)
     arrived = []
     for _ in expected:
         await passes(clock, SECOND - 1)
@@ -162,7 +162,7 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(250))
-    await engine.operations.start_redrive(dead, None, 500)
+    await engine.operations.redrives.start(dead, None, 500)
     for expected in (100, 200, 250):
         await passes(clock, 199)
         assert len(await bodies(engine, origin)) == expected
@@ -174,10 +174,10 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
 
 async def test_a_source_has_one_active_redrive_task(engine: Engine, dead: Queue, origin: Queue) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     with pytest.raises(TaskActive):
-        await engine.operations.start_redrive(dead, None, None)
-    assert await engine.operations.active_redrives("1") == 1
+        await engine.operations.redrives.start(dead, None, None)
+    assert await engine.operations.redrives.active_tasks("1") == 1
 
 
 async def test_of_redrives_started_at_once_on_several_nodes_at_most_one_begins(
@@ -191,7 +191,7 @@ async def test_of_redrives_started_at_once_on_several_nodes_at_most_one_begins(
     tasks = [one for one in started if isinstance(one, MoveTask)]
     assert len(tasks) <= 1
     assert all(isinstance(one, MoveTask | TaskActive) for one in started)
-    assert [task.id for task in await engine.operations.redrive_tasks(dead.name)] == [
+    assert [task.id for task in await engine.operations.redrives.tasks_of(dead.name)] == [
         task.id for task in tasks
     ]
     await passes(clock, 2 * LEASE_MS)
@@ -204,36 +204,36 @@ async def test_of_two_redrives_started_at_once_one_is_refused(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
     held = store.hold("put")
-    starting = asyncio.create_task(engine.operations.start_redrive(dead, None, 1))
+    starting = asyncio.create_task(engine.operations.redrives.start(dead, None, 1))
     await held.reached
-    await nodes("two").operations.start_redrive(dead, None, 1)
+    await nodes("two").operations.redrives.start(dead, None, 1)
     held.let_go()
     with pytest.raises(TaskActive):
         await starting
-    assert await engine.operations.active_redrives("1") == 1
+    assert await engine.operations.redrives.active_tasks("1") == 1
 
 
 async def test_a_task_that_is_cancelled_stops_and_what_it_moved_stays_moved(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
-    task = await engine.operations.start_redrive(dead, None, 1)
+    task = await engine.operations.redrives.start(dead, None, 1)
     await passes(clock, SECOND + 1)
-    assert (await engine.operations.cancel_redrive(dead.name, task.id)).state is TaskState.CANCELLING
+    assert (await engine.operations.redrives.cancel(dead.name, task.id)).state is TaskState.CANCELLING
     with pytest.raises(TaskActive):
-        await engine.operations.start_redrive(dead, None, None)
+        await engine.operations.redrives.start(dead, None, None)
     await passes(clock, 5 * SECOND)
     task = await the_task(engine, dead)
     assert (task.state, task.moved) == (TaskState.CANCELLED, 2)
     assert await bodies(engine, dead) == ["m2", "m3", "m4"]
     with pytest.raises(Refused):
-        await engine.operations.cancel_redrive(dead.name, task.id)
-    await engine.operations.start_redrive(dead, None, None)
+        await engine.operations.redrives.cancel(dead.name, task.id)
+    await engine.operations.redrives.start(dead, None, None)
 
 
 async def test_no_other_task_can_be_cancelled(engine: Engine, dead: Queue) -> None:
     with pytest.raises(NotFound):
-        await engine.operations.cancel_redrive(dead.name, "no such task")
+        await engine.operations.redrives.cancel(dead.name, "no such task")
 
 
 async def test_a_queue_that_goes_while_its_task_runs_fails_it(
@@ -242,11 +242,11 @@ async def test_a_queue_that_goes_while_its_task_runs_fails_it(
     elsewhere = await make_queue(engine, "elsewhere")
     for gone, failure in ((elsewhere, "destination"), (dead, "source")):
         await mark_deleted(engine, origin, dead, *numbered(3))
-        await engine.operations.start_redrive(dead, elsewhere if gone is elsewhere else None, 1)
+        await engine.operations.redrives.start(dead, elsewhere if gone is elsewhere else None, 1)
         await passes(clock, 500)
         await engine.resources.queues.delete(gone)
         await passes(clock, 5 * SECOND)
-        task = (await engine.operations.redrive_tasks(dead.name))[0]
+        task = (await engine.operations.redrives.tasks_of(dead.name))[0]
         assert (task.state, task.failure, task.moved) == (TaskState.FAILED, failure, 1)
 
 
@@ -254,12 +254,12 @@ async def test_a_task_that_failed_is_current_for_a_while_until_another_begins_or
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     async def current(failed_since: int = 0) -> list[TaskState]:
-        return [task.state for task in await engine.operations.current_redrive_tasks(failed_since)]
+        return [task.state for task in await engine.operations.redrives.current(failed_since)]
 
     async def fail() -> None:
         elsewhere = await make_queue(engine, "elsewhere")
         await mark_deleted(engine, origin, dead, *numbered(3))
-        await engine.operations.start_redrive(dead, elsewhere, 1)
+        await engine.operations.redrives.start(dead, elsewhere, 1)
         assert await current() == [TaskState.RUNNING]
         await passes(clock, 500)
         await engine.resources.queues.delete(elsewhere)
@@ -269,7 +269,7 @@ async def test_a_task_that_failed_is_current_for_a_while_until_another_begins_or
     await fail()
     assert await current(clock.now()) == [TaskState.FAILED]
     assert await current(clock.now() + LEASE_MS) == []
-    await engine.operations.start_redrive(dead, None, None)
+    await engine.operations.redrives.start(dead, None, None)
     await passes(clock, 1)
     assert await current() == []
     await fail()
@@ -283,7 +283,7 @@ async def test_dead_letters_of_a_queue_deleted_during_their_redrive_stay(
     other = await make_queue(engine, "other", dead_letters=dead)
     await mark_deleted(engine, origin, dead, "a1", "a2", "a3")
     await mark_deleted(engine, other, dead, "b1")
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await passes(clock, 500)
     await engine.resources.queues.delete(origin)
     await make_queue(engine, "origin", dead_letters=dead)
@@ -298,7 +298,7 @@ async def test_after_36_hours_a_task_is_over(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
     began = clock.now()
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await engine.parts.redriver.stop()
     await clock.sleep_until(began + TASK_MS_MAX)
     await nodes("two").parts.redriver.take_up()
@@ -310,9 +310,9 @@ async def test_after_36_hours_a_task_is_over(
 async def test_the_last_ten_tasks_are_remembered(engine: Engine, clock: VirtualClock, dead: Queue) -> None:
     ids = []
     for _ in range(TASKS_KEPT + 3):
-        ids.append((await engine.operations.start_redrive(dead, None, None)).id)
+        ids.append((await engine.operations.redrives.start(dead, None, None)).id)
         await passes(clock, 1)
-    kept = [task.id for task in await engine.operations.redrive_tasks(dead.name)]
+    kept = [task.id for task in await engine.operations.redrives.tasks_of(dead.name)]
     assert kept == ids[::-1][:TASKS_KEPT]
 
 
@@ -326,7 +326,7 @@ async def test_a_dead_nodes_task_waits_for_its_lease_and_for_no_round_besides(
     upkeep = asyncio.create_task(nodes("two").run())
     await passes(clock, ROUND_MS // 2)
     began = clock.now()
-    await engine.operations.start_redrive(dead, None, 2)
+    await engine.operations.redrives.start(dead, None, 2)
     await passes(clock, 1)
     await engine.parts.redriver.stop()
     await clock.sleep_until(began + LEASE_MS - 1)
@@ -341,7 +341,7 @@ async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     two = nodes("two")
-    await engine.operations.start_redrive(dead, None, 2)
+    await engine.operations.redrives.start(dead, None, 2)
     await passes(clock, 10)
     await engine.parts.redriver.stop()
     await passes(clock, LEASE_MS - 20)
@@ -360,7 +360,7 @@ async def test_of_two_nodes_that_find_it_one_takes_it_up_and_the_rate_is_kept(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(20))
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await engine.parts.redriver.stop()
     await passes(clock, LEASE_MS)
     await asyncio.gather(*(nodes(name).parts.redriver.take_up() for name in ("two", "three", "four")))
@@ -374,7 +374,7 @@ async def test_a_node_that_was_away_too_long_leaves_its_task_to_the_one_that_too
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
-    await engine.operations.start_redrive(dead, None, 2)
+    await engine.operations.redrives.start(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
     await nodes("two").parts.redriver.take_up()
@@ -390,7 +390,7 @@ async def test_a_task_that_ended_stays_as_it_ended(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
-    await engine.operations.start_redrive(dead, None, 2)
+    await engine.operations.redrives.start(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
     await nodes("two").parts.redriver.take_up()
@@ -406,7 +406,7 @@ async def test_a_redrive_resumes_on_its_node_after_an_outage_of_the_store(
     engine: Engine, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await passes(clock, 500)
     store.away = True
     await passes(clock, SECOND)
@@ -422,8 +422,8 @@ async def test_reset_stops_and_forgets_every_task(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await engine.parts.redriver.reset()
     await passes(clock, 5 * SECOND)
-    assert await engine.operations.redrive_tasks(named("dead")) == []
+    assert await engine.operations.redrives.tasks_of(named("dead")) == []
     assert len(await bodies(engine, dead)) == 3

@@ -90,7 +90,7 @@ async def test_a_rejected_delivery_is_dead_lettered_with_its_note(
 ) -> None:
     await send(engine, queue, "a")
     await engine.messages.reject(queue, [(*await claim(engine, queue), NOTE)])
-    (letter,) = await engine.operations.dead_letters(letters, 0, 10)
+    (letter,) = await engine.operations.dead_letters.letters(letters, 0, 10)
     assert (letter.from_queue, letter.notes) == (queue.name, [NOTE])
     assert engine.operations.counts(queue).messages_dead_lettered == 1
 

@@ -74,12 +74,12 @@ async def again(
 ) -> None:
     operations = engine.operations
     await engine.resources.write(
-        lambda draft: operations.start_replay_in(draft, subscription, starts_at, ends_at)
+        lambda draft: operations.replays.start_in(draft, subscription, starts_at, ends_at)
     )
 
 
 async def state(engine: Engine, subscription: Subscription) -> ReplayState | None:
-    replay = await engine.operations.replay_of(subscription)
+    replay = await engine.operations.replays.of(subscription)
     return None if replay is None else replay.state
 
 
@@ -232,7 +232,7 @@ async def test_messages_after_the_end_of_a_resting_replay_arrive(
     assert await take(engine, queue) == []
     await publish(engine, topic, "missed")
     cleaning = store.hold(verb)  # of what rests, which goes on after the answer
-    await engine.resources.write(lambda draft: engine.operations.end_replay_in(draft, subscription))
+    await engine.resources.write(lambda draft: engine.operations.replays.end_in(draft, subscription))
     await asyncio.wait([cleaning.reached], timeout=0.1)
     await publish(engine, topic, "next")
     cleaning.let_go()
@@ -250,7 +250,7 @@ async def test_a_replay_that_is_replaced_is_given_up(
     await again(engine, subscription, starts_at=engine.clock.now())
     second_batch.let_go()
     await engine.quiet()
-    replay = await engine.operations.replay_of(subscription)
+    replay = await engine.operations.replays.of(subscription)
     assert replay is not None
     assert (replay.starts_at, replay.state) == (engine.clock.now(), ReplayState.COMPLETED)
 

@@ -111,7 +111,7 @@ class History:
             await self.pause(30)
 
     async def _start_in(self, node: Engine, draft: Draft) -> None:
-        await node.operations.start_replay_in(draft, self.subscription, 0, None)
+        await node.operations.replays.start_in(draft, self.subscription, 0, None)
 
     async def replay(self) -> None:
         for _ in range(3):

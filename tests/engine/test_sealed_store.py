@@ -101,7 +101,7 @@ async def test_a_sealed_message_gets_no_other_body_when_it_is_moved(stage: Stage
     source, destination = await stage.queue("source"), await stage.queue("destination")
     (seq,) = await sealed_letters(stage, source)
     with pytest.raises(Refused, match=f"message {seq} is encrypted"):
-        await stage.engine.operations.move(source, [seq], destination, {seq: "another"})
-    moved = await stage.engine.operations.move(source, [seq], destination)
+        await stage.engine.operations.moves.move(source, [seq], destination, {seq: "another"})
+    moved = await stage.engine.operations.moves.move(source, [seq], destination)
     assert moved.total == 1
     assert await stage.bodies_in(destination) == [SEAL_MARK + TEXT[::-1]]

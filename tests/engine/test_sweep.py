@@ -167,7 +167,7 @@ async def test_a_reset_leaves_nothing(engine: Engine, store: HeldStore) -> None:
     await send(engine, queue, *numbered(5))
     await send(engine, dead, *numbered(5))
     await engine.resources.queues.delete(queue)
-    await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.redrives.start(dead, None, 1)
     await engine.reset()
     for kind in ("queue", "queue_number", "deleted_queue", "move_task"):
         assert await store.real.find(kind, "") == []

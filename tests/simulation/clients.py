@@ -230,10 +230,10 @@ class Operator(Client):
 
     async def _redrive(self, source: Queue, destination: Queue | None) -> None:
         rate_max = self.rng.choice((None, None, 20, 1))
-        task = await self.ask(lambda engine: engine.operations.start_redrive(source, destination, rate_max))
+        task = await self.ask(lambda engine: engine.operations.redrives.start(source, destination, rate_max))
         if task is not None and self.rng.random() < 0.3:
             await self.around.pause(self.rng.uniform(0, 5_000))
-            await self.ask(lambda engine: engine.operations.cancel_redrive(source.name, task.id))
+            await self.ask(lambda engine: engine.operations.redrives.cancel(source.name, task.id))
 
     async def subscribe(
         self, wanted: Subscription, plan: SubscriptionPlan, enters: int | None, after_ms: float

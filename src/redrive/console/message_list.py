@@ -53,7 +53,7 @@ async def look(visit: Visit, choice: Choice) -> Look:
     request = LookRequest(
         choice.queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=choice.cause
     )
-    deliveries = await visit.engine.operations.peek_page(request)
+    deliveries = await visit.engine.operations.dead_letters.peek(request)
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]
     page = hits[:PAGE_ROWS]
     more = len(deliveries) == looks or len(hits) > PAGE_ROWS
@@ -112,7 +112,7 @@ class Facet(NamedTuple):
 async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
     """Values that the newest messages of a choice share, for a page beside its list."""
     request = LookRequest(choice.queue.id, FACETS_OF, newest_first=True, cause=choice.cause)
-    deliveries = await visit.engine.operations.peek_page(request) if visit.bodies_shown else []
+    deliveries = await visit.engine.operations.dead_letters.peek(request) if visit.bodies_shown else []
     text = visit.parameter("q").strip()
     holds, refused = _read(visit, text)
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]

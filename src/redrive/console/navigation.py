@@ -168,7 +168,7 @@ async def scope_of(visit: Visit) -> ResourceName | None:
     if (scope_of_page := scope_in_address(visit)) is not None:
         return scope_of_page
     account = visit.session.account
-    scopes = await visit.engine.operations.scopes(account or "") if account != "" else []
+    scopes = await visit.engine.operations.dead_letters.scopes(account or "") if account != "" else []
     public = [scope for scope in scopes if not scope.private]
     return next((scope for scope in public if is_account(scope.account)), public[0] if public else None)
 
@@ -195,7 +195,7 @@ def read_scope(text: str) -> ResourceName | None:
 
 async def scope_choices(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
     """The scopes of the switcher: name, link to Overview there, and whether it is the current one."""
-    scopes = await visit.engine.operations.scopes(visit.session.account or "")
+    scopes = await visit.engine.operations.dead_letters.scopes(visit.session.account or "")
     seen = [scope for scope in scopes if visit.session.sees(scope.account) and not scope.private]
     return [
         (scope_text(scope), f"{visit.base}/?{at_query(scope)}", scope == current)
@@ -271,7 +271,7 @@ def _scope_of(key: str) -> ResourceName:
 
 async def _dead_letters(visit: Visit, scope: ResourceName) -> int:
     """The dead letters of a scope, as full as its queues were at the last look, a minute ago at most."""
-    targets = await visit.engine.operations.dead_letter_targets(scope.account, scope.region)
+    targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     return sum(level.counts.available for level in visit.installation.queue_levels() if level.name in targets)
 
 

@@ -231,7 +231,7 @@ async def _stacks(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
 
 
 async def _tasks(visit: Visit) -> Sequence[MoveTask]:
-    return await visit.engine.operations.current_redrive_tasks(visit.now - FAILED_NAMED_MS)
+    return await visit.engine.operations.redrives.current(visit.now - FAILED_NAMED_MS)
 
 
 def _task(visit: Visit, task: MoveTask) -> Need:

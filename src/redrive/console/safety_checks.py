@@ -55,7 +55,7 @@ async def checks_of(
         origin_known: Whether the origin of the chosen cause stands.
     """
     endpoints = receivers[:ENDPOINTS_MAX]
-    conditions = await visit.engine.operations.conditions(endpoints) if endpoints else []
+    conditions = await visit.engine.operations.conditions.of_each(endpoints) if endpoints else []
     await visit.installation.settle()
     hour = await last_hour(visit.installation.telemetry, answer_series(endpoints), visit.now, LISTED_MS)
     checks = [

@@ -118,7 +118,7 @@ async def dead_letter_needs(
 
 
 async def _main_cause(visit: Visit, queue: Queue) -> CauseCount | None:
-    groups = await visit.engine.operations.cause_counts(queue, 50, COUNTED_MAX)
+    groups = await visit.engine.operations.dead_letters.cause_counts(queue, 50, COUNTED_MAX)
     return groups[0] if groups else None
 
 
@@ -131,7 +131,7 @@ async def _dead_letters(
     title = f"{letters} dead {many(dead.letters, 'letter')} in {name.name}"
     detail, action, acts = "No reason is known", f"Redrive {letters}…", f"{link}/plan?what=all&cause=all"
     if cause is not None:
-        origin = origin_text(*await visit.engine.operations.origin(cause.cause.origin))
+        origin = origin_text(*await visit.engine.operations.dead_letters.origin(cause.cause.origin))
         many_of_it = f"{number(cause.number)}{'+' if cause.capped else ''}"
         detail = f"{many_of_it} {failure_words(cause.cause.failure)} from {origin}"
         action = f"Redrive {many_of_it}…"

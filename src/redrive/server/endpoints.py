@@ -51,7 +51,7 @@ class EndpointRoutes:
         listed: list[tuple[Subscription, EndpointCondition]] = []
         for begin in range(0, len(subscriptions), AT_ONCE):
             at_once = subscriptions[begin : begin + AT_ONCE]
-            conditions = await self._engine.operations.conditions(at_once)
+            conditions = await self._engine.operations.conditions.of_each(at_once)
             pairs = zip(at_once, conditions, strict=True)
             listed += [pair for pair in pairs if everybody or pair[1].troubled]
             if len(listed) > limit:
@@ -78,7 +78,7 @@ class EndpointRoutes:
         if options:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
         closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
-        condition = await self._engine.operations.condition(subscription)
+        condition = await self._engine.operations.conditions.of(subscription)
         document = _row(subscription, condition, self._engine.clock.now())
         return json_answer(200, {"endpoint": document, "closed": closed, "lifted": closed})
 

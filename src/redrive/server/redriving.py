@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.operations import BATCH_MAX, RedriveWish
+from redrive.engine.operations import BATCH_MAX, RATE_MAX, RedriveWish
 from redrive.engine.ports import Cause
 from redrive.model.errors import NotFound
 from redrive.model.http import Request, Response
@@ -29,7 +29,6 @@ PLANS: Final = f"{PATH}-plans"
 EDITS: Final = f"{PATH}-edits"
 ASIDE: Final = f"{PATH}s-set-aside"
 BACK: Final = f"{PATH}s-brought-back"
-RATE_MAX: Final = 500
 DELAY_SECONDS_MAX: Final = 3600
 PACES: Final = ("careful", "fast")
 
@@ -58,7 +57,7 @@ class RedriveRoutes:
         source = await existing(self._engine, where, wish.get("queue"))
         destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
         if wish.get("ids") is not None:
-            moved = await self._engine.operations.move(source, _ids(wish["ids"]), destination)
+            moved = await self._engine.operations.moves.move(source, _ids(wish["ids"]), destination)
             return json_answer(200, {"moved": moved.total})
         pace = pace_of(wish)
         redrive = RedriveWish(
@@ -67,14 +66,14 @@ class RedriveRoutes:
             delay_ms=1000 * number("delay_seconds", wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
         )
         rate = pace if isinstance(pace, int) and pace else None
-        task = await self._engine.operations.start_redrive(source, destination, rate, redrive)
+        task = await self._engine.operations.redrives.start(source, destination, rate, redrive)
         return json_answer(202, {"task": task.id, "to_move": task.to_move})
 
     async def _plan(self, request: Request, where: ResourceName) -> Response:
         """The numbers that a redrive would move, and that stay because they are in flight or have no known origin."""
         arguments = parameters(request)
         source = await existing(self._engine, where, arguments.get("queue"))
-        plan = await self._engine.operations.plan_redrive(
+        plan = await self._engine.operations.redrives.plan(
             source, choice_of(arguments, self._engine.clock.now())
         )
         answer = {
@@ -89,7 +88,7 @@ class RedriveRoutes:
     async def _tasks(self, request: Request, where: ResourceName) -> Response:
         """The redrive tasks of a queue, latest first; the last ten are remembered."""
         queue = await existing(self._engine, where, parameters(request).get("queue"))
-        tasks = await self._engine.operations.redrive_tasks(queue.name)
+        tasks = await self._engine.operations.redrives.tasks_of(queue.name)
         return json_answer(200, {"tasks": [shown_task(task) for task in tasks]})
 
     async def _change_task(self, request: Request, where: ResourceName) -> Response:
@@ -103,17 +102,17 @@ class RedriveRoutes:
         operations = self._engine.operations
         try:
             if verbs == ["cancel"]:
-                task = await operations.cancel_redrive(queue.name, name)
+                task = await operations.redrives.cancel(queue.name, name)
             elif verbs == ["pause"]:
-                task = await operations.pause_redrive(queue.name, name)
+                task = await operations.redrives.pause(queue.name, name)
             else:
-                task = await operations.resume_redrive(queue.name, name, pace_of(wish))
+                task = await operations.redrives.resume(queue.name, name, pace_of(wish))
         except NotFound:
             raise ControlRefusal(f"there is no task {name} of {queue.name.name}") from None
         return json_answer(200, {"task": shown_task(task)})
 
     async def _active(self, queue: Queue) -> str:
-        tasks = await self._engine.operations.redrive_tasks(queue.name)
+        tasks = await self._engine.operations.redrives.tasks_of(queue.name)
         name = next((task.id for task in tasks if task.state.active), None)
         if name is None:
             raise ControlRefusal(f"{queue.name.name} has no active redrive task")
@@ -127,22 +126,22 @@ class RedriveRoutes:
         seq, body = number("id", wish.get("id"), 1), wish.get("body")
         if not isinstance(body, str) or not body:
             raise ControlRefusal("body is the new text of the message")
-        moved = await self._engine.operations.move(source, [seq], destination, {seq: body})
+        moved = await self._engine.operations.moves.move(source, [seq], destination, {seq: body})
         return json_answer(200, {"moved": moved.total})
 
     async def _set_aside(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "ids"}`: put them into the queue for such, as they are."""
         wish = document_of(request.body)
         source = await existing(self._engine, where, wish.get("queue"))
-        moved = await self._engine.operations.set_aside(source, _ids(wish.get("ids")))
-        aside = await self._engine.operations.aside_of(source.name)
+        moved = await self._engine.operations.moves.set_aside(source, _ids(wish.get("ids")))
+        aside = await self._engine.operations.moves.aside_of(source.name)
         return json_answer(200, {"moved": moved.total, "to": aside.name.name})
 
     async def _bring_back(self, request: Request, where: ResourceName) -> Response:
         """`{"ids"}`: put what was set aside into its dead-letter queue again."""
-        aside = await self._engine.operations.aside_of(where)
+        aside = await self._engine.operations.moves.aside_of(where)
         seqs = _ids(document_of(request.body).get("ids"))
-        moved = await self._engine.operations.bring_back(aside, seqs)
+        moved = await self._engine.operations.moves.bring_back(aside, seqs)
         return json_answer(200, {"moved": moved.total})
 
 

@@ -45,7 +45,7 @@ class DeadLetterRoutes:
         self.answer = OwnedRoutes(authentication, routes, audit).answer
 
     async def _queues(self, _: Request, where: ResourceName) -> Response:
-        queues = await self._engine.operations.dead_letter_queues(where.account, where.region)
+        queues = await self._engine.operations.dead_letters.queues(where.account, where.region)
         return json_answer(200, {"queues": [_shown_queue(queue) for queue in queues]})
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
@@ -55,7 +55,7 @@ class DeadLetterRoutes:
         page = LookRequest(
             queue.id, limit + 1, number("after", after, 0), cause=cause_of(arguments.get("cause"))
         )
-        letters = await self._engine.operations.look(page)
+        letters = await self._engine.operations.dead_letters.look(page)
         now = self._engine.clock.now()
         documents = [shown_letter(letter, now) for letter in letters[:limit]]
         return json_answer(
@@ -67,7 +67,7 @@ class DeadLetterRoutes:
         arguments = parameters(request)
         queue = await existing(self._engine, where, arguments.get("queue"))
         operations = self._engine.operations
-        causes = await operations.causes(queue, CAUSES_MAX, COUNTED_MAX)
+        causes = await operations.dead_letters.causes(queue, CAUSES_MAX, COUNTED_MAX)
         counts = await self._engine.messages.count(queue, COUNTED_MAX)
         documents = [_shown_cause(cause) for cause in causes]
         now = self._engine.clock.now()

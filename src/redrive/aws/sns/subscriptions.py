@@ -111,7 +111,7 @@ class SubscriptionOperations:
         operations = self._engine.operations
         if (
             replays.POLICY in subscription.attributes
-            and await operations.replay_of_in(draft, subscription) is None
+            and await operations.replays.of_in(draft, subscription) is None
         ):
             await replays.follow_in(operations, draft, subscription)
         return subscription
@@ -234,7 +234,7 @@ class SubscriptionOperations:
 def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> None:
     """Warn of a subscription that this server is not set up to push to; SNS's answer has no field for it."""
     protocol = subscription.protocol
-    if protocol == "sqs" or operations.is_set_up(protocol):
+    if protocol == "sqs" or operations.conditions.is_set_up(protocol):
         return
     logger.warning(
         "subscription.not_set_up topic=%s subscription=%s: this server is not set up for %s; set %s",

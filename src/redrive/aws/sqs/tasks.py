@@ -11,12 +11,12 @@ from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
+from redrive.engine.operations import RATE_MAX
 from redrive.model.errors import NotFound, Refused
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask, TaskState
 
-RATE_MAX = 500
 TASKS_PER_ACCOUNT_MAX = 100
 LISTED_MAX = 10
 _FAILURES = {
@@ -49,16 +49,16 @@ class Tasks:
             raise invalid(
                 "MaxNumberOfMessagesPerSecond", rate, f"Must be between 1 and {RATE_MAX}, if provided."
             )
-        if await self._engine.operations.active_redrives(call.account) >= TASKS_PER_ACCOUNT_MAX:
+        if await self._engine.operations.redrives.active_tasks(call.account) >= TASKS_PER_ACCOUNT_MAX:
             raise error("OverLimit", f"{TASKS_PER_ACCOUNT_MAX} message move tasks are running.")
-        task = await self._engine.operations.start_redrive(source, destination, rate)
+        task = await self._engine.operations.redrives.start(source, destination, rate)
         return {"TaskHandle": _handle(task)}
 
     async def cancel_message_move_task(self, call: Call, params: Structure) -> Structure:
         task_id, arn = _read_handle(params["TaskHandle"])
         source = await self._queue(call, "SourceArn", arn, "CancelMessageMoveTask")
         try:
-            task = await self._engine.operations.cancel_redrive(source.name, task_id)
+            task = await self._engine.operations.redrives.cancel(source.name, task_id)
         except NotFound:
             raise _no_task() from None
         except Refused:
@@ -71,7 +71,7 @@ class Tasks:
         if not 1 <= limit <= LISTED_MAX:
             raise invalid("MaxResults", limit, f"Must be between 1 and {LISTED_MAX}, if provided.")
         source = await self._queue(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
-        tasks = await self._engine.operations.redrive_tasks(source.name)
+        tasks = await self._engine.operations.redrives.tasks_of(source.name)
         return {"Results": [_as_structure(task) for task in tasks[:limit]]}
 
     async def _queue(self, call: Call, parameter: str, arn: str, action: str) -> Queue:

@@ -31,7 +31,7 @@ _UNREADABLE: Final = 400
 async def listed(visit: Visit) -> Page:
     """The dead-letter queues of an account's region, and who sends to them."""
     scope = visit.scope
-    queues = await visit.engine.operations.dead_letter_queues(scope.account, scope.region, COUNTED_MAX)
+    queues = await visit.engine.operations.dead_letters.queues(scope.account, scope.region, COUNTED_MAX)
     aside = await visit.engine.resources.queues.get(scope._replace(name=SET_ASIDE))
     queues.sort(key=lambda each: (-each.letters, each.queue.name.name))
     begin = visit.number("from")
@@ -75,7 +75,7 @@ async def _main_cause(visit: Visit, dead: DeadLetterQueue) -> CauseCount | None:
     """The cause that most letters of a queue died of."""
     if not dead.letters:
         return None
-    groups = await visit.engine.operations.cause_counts(dead.queue, CAUSES_MAX, COUNTED_MAX)
+    groups = await visit.engine.operations.dead_letters.cause_counts(dead.queue, CAUSES_MAX, COUNTED_MAX)
     return groups[0] if groups else None
 
 
@@ -83,19 +83,19 @@ async def workbench(visit: Visit) -> Page:
     """The causes of a queue's dead letters, and the messages of one cause."""
     queue = await visit.queue()
     operations = visit.engine.operations
-    groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
+    groups = await operations.dead_letters.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
     look_result = await _look(visit, queue, None if chosen is None else chosen.cause)
     most = CAUSES_MAX if visit.parameter("causes") == "all" else CAUSES_OPEN
     frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
-    ends = await operations.ends(queue, [*frequent, *oldest])
-    letters = await operations.letters_of([*ends, *look_result.page])
-    causes = await operations.causes_of(frequent, letters)
+    ends = await operations.dead_letters.ends(queue, [*frequent, *oldest])
+    letters = await operations.dead_letters.of([*ends, *look_result.page])
+    causes = await operations.dead_letters.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
-    tasks = await operations.redrive_tasks(queue.name)
+    tasks = await operations.redrives.tasks_of(queue.name)
     known = sum(group.number for group in groups)
-    sources = await operations.sources(queue)
+    sources = await operations.dead_letters.sources(queue)
     values = {
         "queue": queue,
         "is_aside": queue.name.name == SET_ASIDE,
@@ -132,7 +132,7 @@ async def search_slice(visit: Visit) -> Page:
     queue = await visit.queue()
     key = _asked_cause(visit)
     look_result = await _look(visit, queue, key)
-    letters = await visit.engine.operations.letters_of(look_result.page)
+    letters = await visit.engine.operations.dead_letters.of(look_result.page)
     rows = [_row(visit, letter) for letter in letters]
     return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look_result.values})
 

@@ -49,8 +49,8 @@ async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     looked = length = 0
     while looked < LETTERS_MAX and length < BYTES_MAX:
         request = LookRequest(queue_id, _SLICE, 0, before, newest_first=True, cause=key)
-        page = await visit.engine.operations.peek_page(request)
-        letters = await visit.engine.operations.letters_of([each for each in page if holds(each)])
+        page = await visit.engine.operations.dead_letters.peek(request)
+        letters = await visit.engine.operations.dead_letters.of([each for each in page if holds(each)])
         result += letters
         looked += len(page)
         length += sum(len(letter.delivery.body) for letter in letters)

@@ -30,7 +30,7 @@ async def listed(visit: Visit) -> Page:
         for each in subscriptions
         if not pattern or pattern in f"{each.topic.name} {each.protocol} {each.endpoint}"
     ]
-    conditions = await visit.engine.operations.conditions(looked_at)
+    conditions = await visit.engine.operations.conditions.of_each(looked_at)
     pairs = list(zip(looked_at, conditions, strict=True))
     fitting = [pair for pair in pairs if state == "all" or pair[1].troubled]
     page = fitting[:SHOWN_MAX]

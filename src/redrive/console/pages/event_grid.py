@@ -74,7 +74,7 @@ async def listed(visit: Visit) -> Page:
 
 async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
     """Event subscriptions with their numbers, those that fail or have dead letters first."""
-    conditions = await visit.engine.operations.conditions(subscriptions)
+    conditions = await visit.engine.operations.conditions.of_each(subscriptions)
     pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
     pulled, dead = (
         await _queues(visit, subscriptions, _pulled_from),
@@ -143,7 +143,7 @@ async def one(visit: Visit) -> Page:
 async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """The part of an event subscription's page that is not asked for again."""
     settings = delivery_settings(subscription)
-    schedule = await visit.engine.operations.schedule_of(subscription)
+    schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     return {
         "settings": settings,
         "filter": _json(subscription.filter_text),

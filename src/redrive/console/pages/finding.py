@@ -43,7 +43,7 @@ async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
 
 
 async def _scopes(visit: Visit, text: str) -> list[Found]:
-    scopes = await visit.engine.operations.scopes(visit.session.account or "")
+    scopes = await visit.engine.operations.dead_letters.scopes(visit.session.account or "")
     seen = [each for each in scopes if visit.session.sees(each.account) and not each.private]
     return [
         Found("user", scope_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
@@ -54,7 +54,7 @@ async def _scopes(visit: Visit, text: str) -> list[Found]:
 
 async def _queues_and_topics(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
     resources, beginning = visit.engine.resources, scope._replace(name=text)
-    targets = await visit.engine.operations.dead_letter_targets(scope.account, scope.region)
+    targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     queues = await resources.queues.find(beginning, "", _OF_A_KIND)
     topics = await resources.topics.find(beginning, "", _OF_A_KIND)
     letters = [

@@ -28,7 +28,7 @@ async def letter(visit: Visit) -> Page:
     dead = await _dead_letter(visit, queue)
     delivery = dead.delivery
     body = visit.body_of(delivery)
-    look = visit.engine.operations.peek_page
+    look = visit.engine.operations.dead_letters.peek
     older = await look(LookRequest(queue.id, 1, before_seq=delivery.seq, newest_first=True))
     newer = await look(LookRequest(queue.id, 1, after_seq=delivery.seq))
     values = {
@@ -78,7 +78,7 @@ async def replace_body(visit: Visit) -> Page | Redirect:
     if not visit.parameter("anyway") and _problem(dead, body):
         return _edit_page(visit, queue, dead, body, checked=True)
     seq = dead.delivery.seq
-    moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
+    moved = await visit.engine.operations.moves.move(queue, [seq], None, {seq: body})
     if not moved.total:
         sentence = "Nothing was sent: the message is in flight now, or its origin was deleted."
         return _edit_page(visit, queue, dead, body, notice=sentence, status=_CONFLICT)
@@ -163,7 +163,7 @@ def _alike(one: str, other: str) -> int:
 
 async def _dead_letter(visit: Visit, queue: Queue) -> DeadLetter:
     seq = whole(visit.args["seq"])
-    letters = await visit.engine.operations.look(LookRequest(queue.id, 1, seqs=[seq]))
+    letters = await visit.engine.operations.dead_letters.look(LookRequest(queue.id, 1, seqs=[seq]))
     if not letters:
         raise Missing(
             f"There is no message {seq} in {queue.name.name} (any more): it was redriven or received."

@@ -91,7 +91,7 @@ async def one(visit: Visit) -> Page:
     """One message of a queue."""
     queue = await visit.queue()
     seq = whole(visit.args["seq"])
-    deliveries = await visit.engine.operations.peek_page(LookRequest(queue.id, 1, seqs=[seq]))
+    deliveries = await visit.engine.operations.dead_letters.peek(LookRequest(queue.id, 1, seqs=[seq]))
     if not deliveries:
         raise Missing(f"There is no message {seq} in {queue.name.name} (any more): it may have been deleted.")
     body = visit.body_of(deliveries[0])
@@ -120,7 +120,7 @@ async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str,
             "id": published_id(delivery),
             "link": visit.link("messages", published_id(delivery)),
         }
-        for delivery in await visit.engine.operations.peek_page(request)
+        for delivery in await visit.engine.operations.dead_letters.peek(request)
     ]
 
 

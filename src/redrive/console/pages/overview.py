@@ -28,7 +28,7 @@ async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await scopes_seen(visit)
     scopes = seen.scopes
-    dead = await visit.engine.operations.dead_letter_queues_of(scopes, COUNTED_MAX)
+    dead = await visit.engine.operations.dead_letters.queues_of(scopes, COUNTED_MAX)
     levels = visit.installation.queue_levels()
     waiting = long_waiting(levels, scopes, {each.queue.name for each in dead})
     series = [*rate_series(scopes), *receive_series(waiting), *await error_series(visit, scopes)]
@@ -88,10 +88,10 @@ async def scopes_seen(visit: Visit) -> Seen:
     if only := read_scope(visit.parameter("place")):
         return Seen([only] if session.sees(only.account) else [], None)
     of, after = visit.parameter("of"), read_scope(visit.parameter("after"))
-    candidates = await operations.scopes(of, after)
+    candidates = await operations.dead_letters.scopes(of, after)
     seen = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
     if session.account is not None and not of and after is None:
-        seen.update(await operations.scopes(session.account))
+        seen.update(await operations.dead_letters.scopes(session.account))
     scopes = sorted(seen, key=lambda scope: scope.key)
     return Seen(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
 

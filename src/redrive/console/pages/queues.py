@@ -49,7 +49,7 @@ async def listed(visit: Visit) -> Page:
     part = await find_queues(visit)
     page = part.queues
     counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
-    targets = await visit.engine.operations.dead_letter_targets(scope.account, scope.region)
+    targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     names_shown = {queue.name for queue in page}
     levels = {each.name: each for each in visit.installation.queue_levels() if each.name in names_shown}
     waiting = long_waiting(list(levels.values()), [visit.scope], targets)
@@ -102,7 +102,7 @@ async def one(visit: Visit) -> Page:
     """A queue: is it being emptied? Its numbers, its last hour, its rules, and who sends its dead letters here."""
     queue = await visit.queue()
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
-    sources = await visit.engine.operations.sources(queue)
+    sources = await visit.engine.operations.dead_letters.sources(queue)
     level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
     waiting = [] if sources else long_waiting(level, [visit.scope], ())
     series = [*flow_series([queue.name], ALL), *receive_series(waiting)]

@@ -8,7 +8,15 @@ from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_ca
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
 from redrive.console.words import moment, why_stopped
-from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, LetterOrigin, RedrivePlan, RedriveWish
+from redrive.engine.operations import (
+    BATCH_MAX,
+    RATE_MAX,
+    SET_ASIDE,
+    TASK,
+    LetterOrigin,
+    RedrivePlan,
+    RedriveWish,
+)
 from redrive.engine.ports import Cause, LookRequest
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
@@ -22,7 +30,6 @@ LISTED_MAX: Final = 1_000  # tasks looked through
 ROWS_SHOWN: Final = 100
 SUGGESTED_MAX: Final = 50  # names of queues
 START_DELAY_MS: Final = 5000
-RATE_MAX: Final = 500
 _GREW_PERMILLE: Final = 10
 _CONFLICT: Final = 409
 _BAD_REQUEST: Final = 400
@@ -55,9 +62,11 @@ async def planned(
             raise Unusable("Nothing is selected: tick some messages first, or take all of them.")
         numbers = RedrivePlan(len(ids), 0, 0)
     else:
-        numbers = await operations.plan_redrive(queue, choice)
+        numbers = await operations.redrives.plan(queue, choice)
     number = numbers.number
-    origin = None if choice is None or not choice.failure else await operations.origin(choice.origin)
+    origin = (
+        None if choice is None or not choice.failure else await operations.dead_letters.origin(choice.origin)
+    )
     running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
     receivers = await _receivers(visit, queue, origin)
     checks = await checks_of(
@@ -108,16 +117,20 @@ async def _receivers(visit: Visit, queue: Queue, origin: LetterOrigin | None) ->
     """The subscriptions that messages of the chosen cause, or of all, go back to."""
     if origin is not None:
         return [] if origin.subscription is None else [origin.subscription]
-    sources = await visit.engine.operations.sources(queue)
+    sources = await visit.engine.operations.dead_letters.sources(queue)
     return [source for source in sources if isinstance(source, Subscription)]
 
 
 async def _moves(visit: Visit, queue: Queue) -> list[tuple[str, int, str]]:
     """The causes of what moves, with their numbers and origins, where everything does."""
     operations = visit.engine.operations
-    counts = await operations.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
+    counts = await operations.dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
     return [
-        (each.cause.failure, each.number, origin_text(*await operations.origin(each.cause.origin)))
+        (
+            each.cause.failure,
+            each.number,
+            origin_text(*await operations.dead_letters.origin(each.cause.origin)),
+        )
         for each in counts
     ]
 
@@ -135,14 +148,14 @@ async def start(visit: Visit) -> Page | Redirect:
     ids = visit.numbers("id", BATCH_MAX)
     destination = await _destination(visit)
     if visit.parameter("what") == "picked":
-        moved = await operations.move(queue, ids, destination)
+        moved = await operations.moves.move(queue, ids, destination)
         sentence = f"{moved.total} of {len(ids)} sent back"
         return Redirect(
             visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause")), sentence=sentence
         )
     choice = _choice(visit, ids if visit.parameter("what") == "except" else [])
     expected = visit.number("number")
-    now = await operations.plan_redrive(queue, choice)
+    now = await operations.redrives.plan(queue, choice)
     if abs(now.number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
         sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
         return await planned(visit, queue, sentence, _CONFLICT)
@@ -158,7 +171,7 @@ async def start(visit: Visit) -> Page | Redirect:
     if rate is not None and not 1 <= rate <= RATE_MAX:
         return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
     try:
-        task = await operations.start_redrive(queue, destination, rate, wish)
+        task = await operations.redrives.start(queue, destination, rate, wish)
     except TaskActive:
         return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all" if choice is None else choice.text
@@ -212,7 +225,7 @@ async def task(visit: Visit) -> Page:
 async def _afterwards(visit: Visit, queue: Queue, record: MoveTask) -> dict[str, Any]:
     """The dead letters that came after a task began, those it sent back among them; counted up to a hundred."""
     request = LookRequest(queue.id, DEAD_AGAIN_MAX, record.last_seq)
-    letters = await visit.engine.operations.peek_page(request)
+    letters = await visit.engine.operations.dead_letters.peek(request)
     link = visit.link("dead-letters", queue.name.name)
     return {"dead_again": len(letters), "at_most": DEAD_AGAIN_MAX, "link": link}
 
@@ -235,12 +248,12 @@ async def change(visit: Visit) -> Redirect:
     operations = visit.engine.operations
     verb = visit.parameter("do")
     if verb == "pause":
-        await operations.pause_redrive(queue.name, record.id)
+        await operations.redrives.pause(queue.name, record.id)
     elif verb == "cancel":
-        await operations.cancel_redrive(queue.name, record.id)
+        await operations.redrives.cancel(queue.name, record.id)
     elif verb == "resume":
         paces: dict[str, CarefulPace | int] = {"careful": CarefulPace(), "fast": 0}
-        await operations.resume_redrive(queue.name, record.id, paces.get(visit.parameter("pace")))
+        await operations.redrives.resume(queue.name, record.id, paces.get(visit.parameter("pace")))
     else:
         raise Unusable("What is to be done with the task is not said.")
     did = f"{verb} redrive {record.id}, {record.moved:,} of {record.to_move:,} moved"
@@ -251,7 +264,7 @@ async def set_aside(visit: Visit) -> Redirect:
     """Put picked dead letters out of the way."""
     queue = await visit.queue()
     ids = _picked(visit)
-    moved = await visit.engine.operations.set_aside(queue, ids)
+    moved = await visit.engine.operations.moves.set_aside(queue, ids)
     sentence = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
     aside = f"/{visit.args['account']}/{visit.args['region']}/dead-letters/{SET_ASIDE}/bring-back"
     fields = {"id": [str(each.seq) for each in moved.became.values()], "to": [queue.name.name]}
@@ -263,7 +276,7 @@ async def bring_back(visit: Visit) -> Redirect:
     """Put what was set aside into its dead-letter queue again."""
     queue = await visit.queue()
     ids = _picked(visit)
-    moved = await visit.engine.operations.bring_back(queue, ids)
+    moved = await visit.engine.operations.moves.bring_back(queue, ids)
     sentence = f"{moved.total} of {len(ids)} brought back"
     return Redirect(visit.link("dead-letters", visit.parameter("to", queue.name.name)), sentence=sentence)
 
@@ -303,7 +316,7 @@ async def _destination(visit: Visit) -> Queue | None:
 
 
 async def _task(visit: Visit, queue: Queue) -> MoveTask:
-    tasks = await visit.engine.operations.redrive_tasks(queue.name)
+    tasks = await visit.engine.operations.redrives.tasks_of(queue.name)
     record = next((each for each in tasks if each.id == visit.args["task"]), None)
     if record is None:
         raise Missing(

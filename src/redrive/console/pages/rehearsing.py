@@ -87,7 +87,7 @@ async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
     except SearchInvalidError as error:
         raise Unusable(str(error)) from None
     excepted = ids if what == "except" else ()
-    letters = await visit.engine.operations.peek_page(request)
+    letters = await visit.engine.operations.dead_letters.peek(request)
     return [
         each
         for each in letters

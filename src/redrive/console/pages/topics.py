@@ -153,7 +153,7 @@ async def one(visit: Visit) -> Page:
         topic.name, visit.parameter("after"), PAGE_ROWS + 1
     )
     page = subscriptions[:PAGE_ROWS]
-    conditions = await visit.engine.operations.conditions(page)
+    conditions = await visit.engine.operations.conditions.of_each(page)
     owed = await visit.engine.messages.count_backlogs(page, COUNTED_MAX)
     await visit.installation.settle()
     series = [*topic_hour_series(topic.name), *answer_series(page)]
@@ -247,7 +247,7 @@ async def subscription(visit: Visit) -> Page:
     receiver = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
     if receiver is None:
         raise Missing(f"There is no subscription {visit.args['subscription'][:80]} of {topic.name.name}.")
-    condition = await visit.engine.operations.condition(receiver)
+    condition = await visit.engine.operations.conditions.of(receiver)
     owed = await visit.engine.messages.count_backlog(receiver, COUNTED_MAX)
     await visit.installation.settle()
     series = [*answer_series([receiver]), *span_series(receiver)]
@@ -284,7 +284,7 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
 
 async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """The chart of a subscription's schedule, with a sentence and its first retries."""
-    schedule = await visit.engine.operations.schedule_of(subscription)
+    schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     if not isinstance(schedule, RetrySchedule):
         return {"chart": None}
     chart, sentence = drawn(schedule)
@@ -297,7 +297,7 @@ async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> st
         policy = effective_delivery_policy(topic, subscription).retry or RetryPolicy()
         numbers = policy.to_document()
         return visit.link("schedules", topic=topic.name.name, subscription=subscription.id, **numbers)
-    schedule = await visit.engine.operations.schedule_of(subscription)
+    schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     if not isinstance(schedule, RetrySchedule):
         return ""
     protocol = PROTOCOLS.get(subscription.protocol)

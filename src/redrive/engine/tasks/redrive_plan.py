@@ -76,6 +76,7 @@ class RedriveTargets:
 
 #: Of a plan of one cause: the others of the queue are not counted, for which a million take 80 ms.
 IN_FLIGHT_MAX: Final = 100_000
+RATE_MAX: Final = 500  # a second, of a steady pace, which is StartMessageMoveTask's
 COUNTED_MAX: Final = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
 SEARCHED_MAX: Final = 20_000  # dead letters that the plan of a search looks at: 0.2 s, others in between
 SLICE: Final = 1_000  # of them at once: under 10 ms

@@ -77,14 +77,14 @@ async def follow_in(operations: Operations, draft: Draft, subscription: Subscrip
     """
     text = subscription.attributes.get(POLICY)
     if text is None:
-        await operations.end_replay_in(draft, subscription)
+        await operations.replays.end_in(draft, subscription)
     elif subscription.confirmed:
-        await operations.start_replay_in(draft, subscription, *_span(orjson.loads(text)))
+        await operations.replays.start_in(draft, subscription, *_span(orjson.loads(text)))
 
 
 async def status(operations: Operations, subscription: Subscription) -> dict[str, str]:
     """`ReplayStatus`, where the subscription has a policy."""
     if POLICY not in subscription.attributes:
         return {}
-    replay = await operations.replay_of(subscription)
+    replay = await operations.replays.of(subscription)
     return {STATUS: _STATUSES.get(ReplayState.PENDING if replay is None else replay.state, "Pending")}
