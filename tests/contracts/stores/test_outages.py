@@ -160,13 +160,13 @@ async def test_a_worker_of_the_cluster_that_is_away_costs_no_session(
 async def test_a_queue_too_long_to_be_counted_costs_no_session(
     store: PostgresStore, queue: Bench, shared_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspection, "COUNTING_MS", 20)
     session = await store.connections.run(session_of)
     other = await asyncpg.connect(shared_database)
     try:
         async with other.transaction():
             await other.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
-            with pytest.raises(StoreUnavailable, match="too many"):
+            with monkeypatch.context() as patched, pytest.raises(StoreUnavailable, match="too many"):
+                patched.setattr(inspection, "COUNTING_MS", 20)
                 await store.count(queue.id, NOON)
     finally:
         await other.close()
