@@ -189,11 +189,11 @@ def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:
 
 
 def timeline(dead: DeadLetter) -> dict[str, Any]:
-    """The attempts on a line from the first to the last, in thousandths of its length."""
+    """The attempts on a line from the first to the last, in hundredths of its length."""
     notes = dead.notes
     if not notes:
         return {"marks": [], "span": 0}
     begin = min(dead.delivery.sent_at, notes[0].at)
     whole_ms = max(1, notes[-1].at - begin)
-    marks = [{"x": 10 + 960 * (note.at - begin) // whole_ms, "note": note} for note in notes]
+    marks = [{"x": 1 + 97 * (note.at - begin) // whole_ms, "note": note} for note in notes]
     return {"marks": marks, "span": notes[-1].at - begin}
