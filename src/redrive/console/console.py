@@ -64,7 +64,7 @@ class Console:
         except StoreUnavailable as error:
             response = await self._notice(request, 503, "The store does not answer", str(error))
         except Missing as error:
-            response = await self._notice(request, 404, "Not found", str(error))
+            response = await self._notice(request, 404, "Not found", str(error), error.near)
         except Unusable as error:
             response = await self._notice(request, 400, "That cannot be used", str(error))
         except AwsError as error:
@@ -206,11 +206,20 @@ class Console:
             "region": visit.args.get("region", ""),
         }
 
-    async def _notice(self, request: Request, status: int, title: str, text: str) -> Response:
-        """A page that says what went wrong."""
+    async def _notice(
+        self, request: Request, status: int, title: str, text: str, near: tuple[str, str] | None = None
+    ) -> Response:
+        """A page that says what went wrong; `near` is the name that may be meant, with its link."""
         scheme = self._scheme(request)
         visit = self._visit(request, ConsoleSession("", None, writes=False), _scope_of(request), scheme)
-        values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
+        values = {
+            "title": title,
+            "text": text,
+            "writes": None,
+            "room": _room_of(request),
+            "status": status,
+            "near": near,
+        }
         page = Page("notice.html", values, status)
         around = await self._around(visit, navigation.scope_in_address(visit))  # without a look at the store
         response, _ = await self._rendered(request, page, visit, around, live_alone=False)

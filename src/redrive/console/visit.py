@@ -1,7 +1,8 @@
 """A visit: what a page is asked, and what it answers with, as values without HTTP."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -15,13 +16,23 @@ from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import Predicate, read_search
+from redrive.model.topic import Topic
 
 PAGE_ROWS: Final = 50
 _NUMBER_DIGITS_MAX: Final = 18
+_NAMES_COMPARED: Final = 500  # with one that is not there: 4 ms
 
 
 class Missing(Exception):  # noqa: N818 - an answer, not a failure
-    """Something that a page is about is not there; the message says what was looked for."""
+    """Something that a page is about is not there; the message says what was looked for.
+
+    Attributes:
+        near: The name most like it, and its link; None: there is none like it.
+    """
+
+    def __init__(self, text: str, near: tuple[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.near = near
 
 
 def searched(visit: "Visit", text: str) -> Predicate:
@@ -133,8 +144,31 @@ class Visit:
         name = self.scope._replace(name=self.args["queue"])
         queue = await self.engine.resources.queues.get(name)
         if queue is None:
-            raise Missing(f"There is no queue {name.name} in {name.account} {name.region}.")
+            queues = await self.engine.resources.queues.find(self.scope, "", _NAMES_COMPARED)
+            near = self.nearest("queues", name.name, (each.name.name for each in queues))
+            raise Missing(f"There is no queue {name.name} in {name.account} {name.region}.", near)
         return queue
+
+    async def topic(self) -> Topic:
+        """The topic that the path names.
+
+        Raises:
+            Missing: It is not there.
+        """
+        name = self.scope._replace(name=self.args["topic"])
+        topic = await self.engine.resources.topics.get(name)
+        if topic is None:
+            topics = await self.engine.resources.topics.find(self.scope, "", _NAMES_COMPARED)
+            near = self.nearest("topics", name.name, (each.name.name for each in topics))
+            raise Missing(f"There is no topic {name.name[:80]} in {name.account} {name.region}.", near)
+        return topic
+
+    def nearest(self, room: str, name: str, names: Iterable[str]) -> tuple[str, str] | None:
+        """The name most like one that is not there, with the link of its page; None: there is none like it."""
+        by_letters = {each.lower(): each for each in names}
+        for near in get_close_matches(name.lower(), by_letters, 1, 0.75):
+            return by_letters[near], self.link(room, by_letters[near])
+        return None
 
     def body_of(self, delivery: Delivery) -> str | None:
         """The body of a message; None where bodies are hidden, or the message is encrypted.

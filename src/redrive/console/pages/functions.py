@@ -135,7 +135,11 @@ async def _function(visit: Visit, name: str) -> Mapping[str, Any]:
     try:
         return await visit.call("lambda", "GetFunction", {"FunctionName": name})
     except AwsError as error:
-        raise Missing(error.message) from None
+        here = [each.name for each in await visit.installation.functions.all()]
+        near = visit.nearest(
+            "functions", name, (each.name for each in here if each._replace(name="") == visit.scope)
+        )
+        raise Missing(error.message, near) from None
 
 
 def _variables(visit: Visit, configuration: Mapping[str, Any]) -> list[tuple[str, str | None]]:

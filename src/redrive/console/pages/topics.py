@@ -148,7 +148,7 @@ async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict
 
 async def one(visit: Visit) -> Page:
     """A topic: who is owed how much, how they answer, and what is lost."""
-    topic = await _topic(visit)
+    topic = await visit.topic()
     subscriptions = await visit.engine.resources.subscriptions.of(
         topic.name, visit.parameter("after"), PAGE_ROWS + 1
     )
@@ -243,7 +243,7 @@ def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) ->
 
 async def subscription(visit: Visit) -> Page:
     """A subscription: its endpoint, its schedule as a curve, and what it is owed."""
-    topic = await _topic(visit)
+    topic = await visit.topic()
     receiver = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
     if receiver is None:
         raise Missing(f"There is no subscription {visit.args['subscription'][:80]} of {topic.name.name}.")
@@ -308,7 +308,7 @@ async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> st
 
 async def publish_form(visit: Visit) -> Page:
     """A form for a message to a topic."""
-    return _form(visit, await _topic(visit), "")
+    return _form(visit, await visit.topic(), "")
 
 
 def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
@@ -329,7 +329,7 @@ def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
 
 async def publish(visit: Visit) -> Page | Redirect:
     """Publish a message by the service's own rules."""
-    topic = await _topic(visit)
+    topic = await visit.topic()
     params: dict[str, Any] = {"TopicArn": _arn(topic)}
     for field, name in (
         ("subject", "Subject"),
@@ -357,11 +357,3 @@ async def publish(visit: Visit) -> Page | Redirect:
 
 def _arn(topic: Topic) -> str:
     return names.arn_of(topic.name)
-
-
-async def _topic(visit: Visit) -> Topic:
-    name = visit.scope._replace(name=visit.args["topic"])
-    topic = await visit.engine.resources.topics.get(name)
-    if topic is None:
-        raise Missing(f"There is no topic {name.name[:80]} in {name.account} {name.region}.")
-    return topic
