@@ -1,8 +1,12 @@
 """A trace shows each subscriber of a publication, with its attempts on one axis."""
 
+from functools import partial
+
+from redrive.aws.sqs.names import arn_of
 from redrive.console.pages.traces import Axis
 from redrive.engine.ports import AttemptNote
-from tests.console.world import ROOM, make_world, visiting
+from redrive.model.topic import Subscription
+from tests.console.world import ROOM, SCOPE, make_world, visiting
 
 
 def test_attempts_stand_where_their_time_is_or_at_even_steps() -> None:
@@ -36,6 +40,30 @@ async def test_a_trace_shows_who_got_nothing_and_who_else_subscribes() -> None:
         gone = (await visitor.get(f"{ROOM}/messages/absent?topic=Rentals")).body.decode()
         assert "leaves nothing behind" in gone
         assert "Other subscribers" in gone
+
+
+async def test_a_trace_tells_what_a_filter_kept_out_from_what_a_queue_still_has() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        subscribe = world.engine.resources.subscriptions.create
+        of_rentals = partial(Subscription, topic=world.topic.name, queue_id=0, owner=SCOPE.account)
+        await subscribe(of_rentals("1a", protocol="sqs", endpoint=arn_of(world.orders.name)))
+        await subscribe(
+            of_rentals(
+                "1b", protocol="https", endpoint="https://oslo.example.com", filter_text='{"city": ["Oslo"]}'
+            )
+        )
+        await subscribe(
+            of_rentals("1c", protocol="https", endpoint="https://new.example.com", confirmed=False)
+        )
+        city = {"attribute-name": "city", "attribute-type": "String", "attribute-value": "Rome"}
+        moved = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "{}", **city})
+        page = (await visitor.get(moved.headers["Location"])).body.decode()
+        there, _, others = page.partition('id="others"')
+        assert "not received yet" in there
+        assert world.orders.name.name not in others.partition("</section>")[0]
+        assert "Filtered out: " in others
+        assert "Not confirmed: it gets nothing" in others
 
 
 async def test_the_start_leads_to_what_this_node_saw_last() -> None:

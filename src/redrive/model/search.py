@@ -96,7 +96,8 @@ def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
     for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
         for value in _scalars(attribute)[-1:]:
             yield from _searchable("attr", name, value)
-    yield "attempts", str(delivery.attempts)
+    if delivery.attempts or delivery.failure is None:  # what was pushed keeps its attempts beside it
+        yield "attempts", str(delivery.attempts)
     if status := (delivery.failure or "").partition(" ")[2]:
         yield "status", status
 

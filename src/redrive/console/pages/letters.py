@@ -13,6 +13,7 @@ from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
+from redrive.model.message import Attribute
 from redrive.model.names import id_text
 from redrive.model.queue import Queue
 from redrive.model.search import published_id
@@ -20,6 +21,7 @@ from redrive.model.search import published_id
 BODY_BYTES_MAX: Final = 1024 * 1024
 _DIFFED_LINES_MAX: Final = 2000
 _CONFLICT: Final = 409
+_TYPED: Final = 2  # an attribute's type and its text
 
 
 async def letter(visit: Visit) -> Page:
@@ -177,15 +179,24 @@ def _link(visit: Visit, queue: Queue, seq: int) -> str:
 
 def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:
     """The members that the facade keeps beside the body, a row a member."""
-    if not headers:
-        return []
+    return [(name, orjson.dumps(value).decode()) for name, value in _document(headers).items()]
+
+
+def sent_attributes(headers: bytes | None) -> dict[str, Attribute]:
+    """The attributes that a message was published with, as a filter looks at them."""
+    attributes = _document(headers).get("attributes")
+    typed = attributes.items() if isinstance(attributes, dict) else ()
+    return {
+        name: Attribute(*value) for name, value in typed if isinstance(value, list) and len(value) == _TYPED
+    }
+
+
+def _document(headers: bytes | None) -> dict[str, Any]:
     try:
-        document = orjson.loads(headers)
+        document = orjson.loads(headers or b"{}")
     except ValueError:
-        return []
-    if not isinstance(document, dict):
-        return []
-    return [(str(name), orjson.dumps(value).decode()) for name, value in document.items()]
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def timeline(dead: DeadLetter) -> dict[str, Any]:

@@ -49,6 +49,7 @@ from redrive.model.filtering import (
     Subject,
     read_policy,
 )
+from redrive.model.message import Attribute
 from redrive.model.names import ResourceName
 from redrive.model.retry import RetrySchedule
 from redrive.model.topic import POLICY, Subscription, Topic
@@ -223,10 +224,11 @@ def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, 
         return {}, f"That is no JSON: {error}"
     if not isinstance(typed, dict):
         return {}, 'Attributes are a JSON object, like {"city": "Oslo"}.'
-    return {each.id: _wants(each, json_attributes(typed), body) for each in subscriptions}, ""
+    return {each.id: fate_of(each, json_attributes(typed), body) for each in subscriptions}, ""
 
 
-def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) -> str:
+def fate_of(subscription: Subscription, attributes: Mapping[str, Attribute], body: str) -> str:
+    """What a subscription's filter does to a message, in words that begin with `gets`, `filtered out` or `its filter`."""
     if not subscription.filter_text:
         return "gets it: it has no filter"
     if subscription.filter_language != POLICY:

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from redrive.aws.sqs import names
 from redrive.console import json_text
 from redrive.console.pages import tail
-from redrive.console.pages.letters import attributes_of
+from redrive.console.pages.letters import attributes_of, sent_attributes
 from redrive.console.pages.messages import delivery_logs, state_of
+from redrive.console.pages.topics import fate_of
 from redrive.console.visit import Page, Redirect, Visit
 from redrive.console.words import failure_words, span
 from redrive.engine.operations import Trace, TracedDelivery
@@ -166,6 +168,7 @@ def _subscription(traced: TracedDelivery) -> Subscription | None:
 async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list[dict[str, Any]]:
     """The other subscriptions of its topics: what was delivered, or filtered out, is not in the store any more."""
     known = {each.key for each in map(_subscription, trace.deliveries) if each is not None}
+    queues = {names.arn_of(each.queue.name) for each in trace.deliveries if each.queue is not None}
     subscriptions: list[Subscription] = []
     for topic in topics:
         subscriptions += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
@@ -174,11 +177,23 @@ async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list
             "name": each.redacted_endpoint,
             "protocol": each.protocol,
             "link": visit.link_in(each.topic, "topics", each.topic.name, each.id),
-            "filter": each.filter_text,
+            "fate": _fate(visit, each, trace),
         }
         for each in subscriptions
-        if each.key not in known
+        if each.key not in known and each.endpoint not in queues
     ][:SUBSCRIBERS_MAX]
+
+
+def _fate(visit: Visit, subscription: Subscription, trace: Trace) -> str:
+    """What became of the message on its way to a subscription, as far as that is known; empty: it is not."""
+    if not subscription.confirmed:
+        return "not confirmed: it gets nothing"
+    first = trace.deliveries[0].letter.delivery if trace.deliveries else None
+    body = None if first is None else visit.body_of(first)
+    if first is None or body is None:
+        return ""
+    fate = fate_of(subscription, sent_attributes(first.headers), body)
+    return fate if fate.startswith("filtered out") else ""
 
 
 def _axis(visit: Visit, trace: Trace) -> Axis:
