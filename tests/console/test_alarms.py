@@ -4,9 +4,10 @@ from urllib.parse import unquote, urlencode
 
 import pytest
 
-from redrive.console.pages.alarms import condition
+from redrive.console.alarm_words import condition, history_words
+from redrive.console.pages.new_alarms import firings
 from tests.console.services import Services, arn, make_alarms
-from tests.console.world import ROOM, Visitor, visiting
+from tests.console.world import ROOM, ROOT, Visitor, visiting
 
 ALARM = f"{ROOM}/alarms/alarm"
 
@@ -43,7 +44,12 @@ async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None
         assert "in alarm</span>" in shown
         assert 'class="threshold"' in shown
         assert ": 20; threshold 10" in shown
-        assert "Alarm updated from" in shown
+        assert ">In alarm, was " in shown
+        assert ">Told told</td>" in shown
+        assert "messages visible is more than 10 for" in shown
+        assert "it was <b>20</b> at the last change" in shown
+        overview = await page(visitor, f"{ROOT}/")
+        assert "orders: messages visible is more than 10 for 2 of 3 times 1 min; it was 20" in overview
         assert f"{ROOM}/topics/told" in shown
         led = await visitor.post(ALARM, {"name": "orders/wait", "do": "disable"})
         assert "not done" in unquote(led.headers["Set-Cookie"])
@@ -103,6 +109,36 @@ async def test_an_alarm_is_made_by_one_form_and_none_is_replaced_unasked() -> No
         assert (await visitor.post(new, {**form, "name": ""})).status == 400
 
 
+async def test_a_new_alarm_is_tried_on_the_last_day() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)  # depths are noted while an alarm looks at them
+        url = (await services.call("sqs", "GetQueueUrl", QueueName="orders"))["QueueUrl"]
+        await services.call("sqs", "SendMessage", QueueUrl=url, MessageBody="x")
+        await visitor.server.time.advance(600_000)  # type: ignore[union-attr]  # simulated
+        new = f"{ROOM}/alarms/new"
+        often = {
+            "": "once",
+            "&threshold=1": "never",
+            "&minutes=60": "never",
+            "&watched=age&threshold=300": "once",
+        }
+        for query, times in often.items():
+            shown = (await visitor.get(f"{new}?thing=orders{query}")).body.decode()
+            assert f"it would have fired {times}." in shown, query
+        assert "no values of the last 24 h" in (await visitor.get(f"{new}?thing=absent")).body.decode()
+        assert (await visitor.get(f"{new}?thing=orders&threshold=x")).status == 400
+
+
+def test_an_alarm_fires_once_for_each_time_above_its_limit() -> None:
+    minutes = {number * 60_000: value for number, value in enumerate([0, 5, 5, 0, 5, 5, 5, 0, 5])}
+    assert firings(minutes, 1, 1, gaps_end_it=True) == 3
+    assert firings(minutes, 1, 2, gaps_end_it=True) == 2
+    gap = {0: 5.0, 60_000: 5.0, 300_000: 5.0, 360_000: 5.0}
+    assert firings(gap, 1, 2, gaps_end_it=True) == 2
+    assert firings(gap, 1, 2, gaps_end_it=False) == 1
+
+
 PLAIN = {
     "MetricName": "m",
     "Statistic": "Sum",
@@ -138,6 +174,18 @@ PLAIN = {
 )
 def test_a_condition_is_told_in_words(alarm: dict[str, object], words: str) -> None:
     assert condition(alarm) == words
+
+
+@pytest.mark.parametrize(
+    ("summary", "data", "words"),
+    [
+        ("Alarm updated from INSUFFICIENT_DATA to OK", "{}", "OK, was No data"),
+        ("Failed to execute action arn:aws:sns:a:1:told", '{"error": "gone"}', "Could not tell told: gone"),
+        ('Alarm "a" created', "{}", 'Alarm "a" created'),
+    ],
+)
+def test_history_is_told_in_words(summary: str, data: str, words: str) -> None:
+    assert history_words(summary, data) == words
 
 
 async def test_a_row_says_of_what_how_much_now_and_who_is_told() -> None:

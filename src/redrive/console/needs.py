@@ -10,6 +10,7 @@ from typing import Final
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE as LAMBDA
+from redrive.console.alarm_words import condition_words, last_value, things_of
 from redrive.console.hour import Hour
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.undelivered import (
@@ -161,13 +162,23 @@ def _alarm(visit: Visit, alarm: Alarm) -> Need:
         "In alarm",
         "bad",
         name.name,
-        alarm.state.reason,
+        _alarm_detail(alarm),
         link,
         "Open alarm",
         link,
         scope_text(name),
         alarm.state.transitioned_at,
     )
+
+
+def _alarm_detail(alarm: Alarm) -> str:
+    """The condition of an alarm on one metric, and the value that set it off; of others CloudWatch's reason."""
+    if not alarm.given.get("MetricName"):
+        return alarm.state.reason
+    value = last_value(alarm.given, alarm.state.data)
+    words = condition_words(alarm.given)
+    things = things_of(alarm.given)
+    return f"{things}: {words[:1].lower()}{words[1:]}{f'; it was {value}' if value else ''}"
 
 
 async def error_series(visit: Visit, scopes: Collection[ResourceName]) -> list[Series]:

@@ -5,6 +5,17 @@ from typing import Any, Final, NamedTuple
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.console import links
+from redrive.console.alarm_words import (
+    AGE,
+    condition,
+    condition_words,
+    history_words,
+    last_value,
+    measured,
+    metric_texts,
+    period_seconds,
+    subject,
+)
 from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_chart
 from redrive.console.pages.metrics import metric_words, statistic_value, summed
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
@@ -17,20 +28,7 @@ HISTORY_ROWS: Final = 20
 QUERIES_DRAWN_MAX: Final = 4  # of an expression: a look each
 _HOUR_MS: Final = 3_600_000
 _PERIODS_DRAWN: Final = 60
-_COMPARISONS: Final = {
-    "GreaterThanThreshold": ">",
-    "GreaterThanOrEqualToThreshold": "≥",
-    "LessThanThreshold": "<",
-    "LessThanOrEqualToThreshold": "≤",
-}
-_COMPARED: Final = {
-    ">": "is more than",
-    "≥": "is at least",
-    "<": "is less than",
-    "≤": "is at most",
-}
 _TREND_MS: Final = 30 * MINUTE_MS
-_AGE: Final = "ApproximateAgeOfOldestMessage"
 _THINGS: Final = {"QueueName": "queues", "TopicName": "topics", "FunctionName": "functions"}
 _ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
 
@@ -83,11 +81,16 @@ async def one(visit: Visit) -> Page:
     )
     values = {
         "alarm": alarm,
-        "condition": condition(alarm),
+        "row": _row(visit, alarm),
+        "value": last_value(alarm, alarm.get("StateReasonData")),
+        "subject": subject(alarm),
         "chart": await _chart(visit, alarm),
-        "metrics": _metrics(alarm),
+        "metrics": metric_texts(alarm),
         "actions": actions_of(visit, alarm),
-        "history": history["AlarmHistoryItems"],
+        "history": [
+            (item, history_words(item["HistorySummary"], item["HistoryData"]))
+            for item in history["AlarmHistoryItems"]
+        ],
         "change": visit.link("alarms", "alarm"),
         "set_state": visit.link("alarms", "state", name=name),
         "back": visit.link("alarms"),
@@ -151,61 +154,7 @@ async def found_alarm(visit: Visit) -> Mapping[str, Any]:
     raise Missing(f"There is no alarm {name[:200]} in {visit.scope.account} {visit.scope.region}.")
 
 
-# ---- in words ----------------------------------------------------------------------------------------------------
-
-
-def condition(alarm: Mapping[str, Any]) -> str:
-    """The condition that an alarm fires by, in words."""
-    if "AlarmRule" in alarm:
-        return str(alarm["AlarmRule"])
-    sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
-    periods = alarm["EvaluationPeriods"]
-    enough = alarm.get("DatapointsToAlarm", periods)
-    seconds = alarm.get("Period") or _period_seconds(alarm)
-    each = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
-    of = f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
-    return f"{_measured(alarm)} {sign} {figure(alarm['Threshold'])} for {of} of {each}"
-
-
-def condition_words(alarm: Mapping[str, Any]) -> str:
-    """The condition of an alarm as one says it: `Messages visible is more than 10 for 1 min`."""
-    if "AlarmRule" in alarm or not alarm.get("MetricName"):
-        return condition(alarm)
-    is_age = alarm["MetricName"] == _AGE
-    measured = "Oldest message" if is_age else metric_words(alarm["MetricName"])
-    sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
-    limit = span(int(1000 * alarm["Threshold"])) if is_age else figure(alarm["Threshold"])
-    periods, period_ms = alarm["EvaluationPeriods"], 1000 * alarm["Period"]
-    enough = alarm.get("DatapointsToAlarm", periods)
-    times = (
-        f"{enough} of {periods} times {span(period_ms)}" if enough != periods else span(periods * period_ms)
-    )
-    return f"{measured} {_COMPARED.get(sign, sign)} {limit} for {times}"
-
-
-def _measured(alarm: Mapping[str, Any]) -> str:
-    if alarm.get("Metrics"):
-        query = _answered(alarm["Metrics"])
-        return str(query.get("Label") or query.get("Expression") or query["Id"])
-    statistic = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
-    return f"{statistic} of {alarm['MetricName']}"
-
-
-def _metrics(alarm: Mapping[str, Any]) -> list[str]:
-    """The metrics that an alarm looks at, with their dimensions."""
-    queries = alarm.get("Metrics") or ([{"MetricStat": {"Metric": alarm}}] if alarm.get("MetricName") else [])
-    texts = []
-    for query in queries:
-        metric = query.get("MetricStat", {}).get("Metric")
-        if metric is None:
-            texts.append(f"{query['Id']} = {query.get('Expression', '')}")
-        else:
-            dimensions = ", ".join(f"{each['Name']} {each['Value']}" for each in metric.get("Dimensions", ()))
-            name = f"{query['Id']} = " if "Id" in query else ""
-            texts.append(
-                f"{name}{metric['Namespace']} {metric['MetricName']} ({dimensions or 'no dimensions'})"
-            )
-    return texts
+# ---- rows ------------------------------------------------------------------------------------------------------
 
 
 def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,7 +209,7 @@ def _trend(values: Mapping[int, float], begin: int, now: int, metric: str) -> Tr
     latest = values[max(values)]
     words = f"{metric_words(metric)} in the last 30 min: {figure(max(values.values()))} at most"
     line = [values.get(at, 0.0) for at in range(begin, now, MINUTE_MS)]
-    text = span(int(1000 * latest)) if metric == _AGE else figure(latest)
+    text = span(int(1000 * latest)) if metric == AGE else figure(latest)
     return Trend(text, sparkline(line, words) if any(line) else None)
 
 
@@ -277,7 +226,7 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
     queries = _queries(alarm)
     if not queries or len(queries) > QUERIES_DRAWN_MAX:
         return None
-    period_ms = 1000 * (alarm.get("Period") or _period_seconds(alarm))
+    period_ms = 1000 * (alarm.get("Period") or period_seconds(alarm))
     span = max(_HOUR_MS, _PERIODS_DRAWN * period_ms)
     since = (visit.now - span) // period_ms * period_ms
     answer = await visit.call(
@@ -292,7 +241,8 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
     )
     (row,) = answer["MetricDataResults"][:1] or [{"Timestamps": [], "Values": []}]
     points = list(zip(row["Timestamps"], row["Values"], strict=True))
-    return time_chart({_measured(alarm): points}, since, visit.now, period_ms, alarm.get("Threshold"))
+    line = {alarm.get("Statistic") or measured(alarm): points}
+    return time_chart(line, since, visit.now, period_ms, alarm.get("Threshold"))
 
 
 def _queries(alarm: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -309,13 +259,3 @@ def _queries(alarm: Mapping[str, Any]) -> list[dict[str, Any]]:
     if alarm.get("Unit"):
         stat["Unit"] = alarm["Unit"]
     return [{"Id": "m", "MetricStat": stat}]
-
-
-def _answered(queries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The query whose values an alarm compares."""
-    return next((query for query in queries if query.get("ReturnData", True)), queries[0])
-
-
-def _period_seconds(alarm: Mapping[str, Any]) -> int:
-    periods = [query["MetricStat"]["Period"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
-    return int(periods[0]) if periods else 60

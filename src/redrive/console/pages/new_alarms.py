@@ -1,13 +1,18 @@
-"""A new alarm on a queue or a function, made by one form."""
+"""A new alarm on a queue or a function, made by one form that first shows what it would have done in the last day."""
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from redrive.aws.sns.documents import names
 from redrive.aws.wire.errors import AwsError
+from redrive.console.charts import TimeChart, time_chart
 from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.model.metric import MINUTE_MS
+from redrive.model.queue import DAY_MS
 
 _TOPICS_OFFERED: Final = 50
 _REFUSED: Final = 400
+_DRAWN_MS: Final = 15 * MINUTE_MS  # of each point of the last day: 96 of them
 
 
 class Watched(NamedTuple):
@@ -86,6 +91,68 @@ async def make(visit: Visit) -> Page | Redirect:
     return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 
+class Rehearsal(NamedTuple):
+    """The last day of what an alarm would watch."""
+
+    sentence: str  # The number of times it would have fired
+    chart: TimeChart  # The greatest value of each quarter of an hour, with the limit
+
+
+async def _rehearsed(visit: Visit, thing: str, watched: Watched) -> Rehearsal | None:
+    """The last day as the alarm of the form would have seen it; None: there are no values of it."""
+    limit, minutes = visit.number("threshold"), max(1, visit.number("minutes", 1))
+    since = (visit.now - DAY_MS) // MINUTE_MS * MINUTE_MS
+    stat = {
+        "Metric": {
+            "Namespace": watched.namespace,
+            "MetricName": watched.metric,
+            "Dimensions": [{"Name": _DIMENSIONS[watched.of], "Value": thing}],
+        },
+        "Period": 60,
+        "Stat": watched.statistic,
+    }
+    params = {
+        "MetricDataQueries": [{"Id": "m", "MetricStat": stat}],
+        "StartTime": since,
+        "EndTime": visit.now,
+    }
+    answer = await visit.call("cloudwatch", "GetMetricData", {**params, "ScanBy": "TimestampAscending"})
+    (row,) = answer["MetricDataResults"]
+    values = dict(zip(row["Timestamps"], row["Values"], strict=True))
+    if not values:
+        return None
+    times = firings(values, limit, minutes, gaps_end_it=watched.missing == "notBreaching")
+    often = {0: "never", 1: "once", 2: "twice"}.get(times, f"{times:,} times")
+    peaks: dict[int, float] = {}
+    for at, value in values.items():
+        peak_at = at // _DRAWN_MS * _DRAWN_MS
+        peaks[peak_at] = max(value, peaks.get(peak_at, value))
+    line = {watched.statistic: sorted(peaks.items())}
+    return Rehearsal(
+        f"In the last 24 h it would have fired {often}.",
+        time_chart(line, since // _DRAWN_MS * _DRAWN_MS, visit.now, _DRAWN_MS, limit),
+    )
+
+
+def firings(values: Mapping[int, float], limit: float, minutes: int, *, gaps_end_it: bool) -> int:
+    """The number of times that as many minutes in a row were above a limit.
+
+    Args:
+        values: By minute (ms), in order.
+        limit: The limit.
+        minutes: Minutes in a row that it takes.
+        gaps_end_it: Whether a minute without a value counts as one below the limit.
+    """
+    times = above = before = 0
+    for at, value in values.items():
+        if gaps_end_it and at - before > MINUTE_MS:
+            above = 0
+        above = above + 1 if value > limit else 0
+        times += above == minutes
+        before = at
+    return times
+
+
 def _of(visit: Visit) -> str:
     of = visit.parameter("of") or ("function" if visit.parameter("function") else "queue")
     if of not in _DIMENSIONS:
@@ -96,6 +163,9 @@ def _of(visit: Visit) -> str:
 async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool = False) -> Page:
     of = _of(visit)
     thing = visit.parameter("thing") or visit.parameter(of)
+    watched = WATCHED.get(visit.parameter("watched")) or next(
+        each for each in WATCHED.values() if each.of == of
+    )
     topics = await visit.engine.resources.topics.of_account(
         visit.scope.account, visit.scope.region, limit=_TOPICS_OFFERED
     )
@@ -105,6 +175,7 @@ async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool 
         "thing": thing,
         "replaces": replaces,
         "watched": visit.parameter("watched"),
+        "rehearsed": await _rehearsed(visit, thing, watched) if thing and watched.of == of else None,
         "choices": [(key, each.label) for key, each in WATCHED.items() if each.of == of],
         "name": visit.parameter("name") or (f"{thing}-alarm" if thing else ""),
         "description": visit.parameter("description"),
