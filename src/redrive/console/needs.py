@@ -173,12 +173,11 @@ def _alarm(visit: Visit, alarm: Alarm) -> Need:
 
 def _alarm_detail(alarm: Alarm) -> str:
     """The condition of an alarm on one metric, and the value that set it off; of others CloudWatch's reason."""
-    if not alarm.given.get("MetricName"):
-        return alarm.state.reason
     value = last_value(alarm.given, alarm.state.data)
+    if not alarm.given.get("MetricName") or not value:
+        return alarm.state.reason
     words = condition_words(alarm.given)
-    things = things_of(alarm.given)
-    return f"{things}: {words[:1].lower()}{words[1:]}{f'; it was {value}' if value else ''}"
+    return f"{things_of(alarm.given)}: {words[:1].lower()}{words[1:]}; it was {value}"
 
 
 async def error_series(visit: Visit, scopes: Collection[ResourceName]) -> list[Series]:
