@@ -34,7 +34,7 @@ async def test_the_check_tells_what_the_doctor_tells_of_settings_and_store(tmp_p
         page = text(await Visitor(server).get(HEALTH))
         assert "Signatures Exposure" in page
         assert "auth = required" in page
-        assert "Encryption Exposure closed" in page
+        assert "Encryption Exposure Nothing open" in page
         assert "redrive.db, schema at step" in page
 
 

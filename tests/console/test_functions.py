@@ -73,7 +73,7 @@ async def test_a_function_is_invoked_and_its_answer_and_figures_are_shown() -> N
         assert "Could not parse" in refused.body.decode()
         assert (await visitor.post(path, {"payload": "{}", "kind": "x"})).status == 400
         assert (
-            "The event is taken"
+            "The event is queued"
             in (await visitor.post(path, {"payload": "{}", "kind": "event"})).body.decode()
         )
         page = (await visitor.get(f"{ROOM}/functions")).body.decode()

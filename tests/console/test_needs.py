@@ -3,11 +3,14 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from redrive.aws.cloudformation.documents.records import STACK, Stack, StackSettings
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
+from redrive.telemetry.traffic import Loss, Losses
 from tests.console.services import Services, arn, make_function
 from tests.console.test_overview import OTHER, advance, overview
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
@@ -50,6 +53,29 @@ async def test_messages_that_are_lost_stand_first_with_their_number_and_cause() 
         assert badges(await overview(visitor, f"?place={OTHER.account}/{OTHER.region}")) == []
         await advance(visitor, DAY_MS + MINUTE_MS)
         assert badges(await overview(visitor)) == ["Failing"]
+
+
+@pytest.mark.parametrize(
+    ("region", "title", "reason", "link"),
+    [
+        ("us-east-1:lambda", "3 function events were lost", "Function error", f"{ROOM}/functions"),
+        ("us-east-1:alarms", "3 alarm actions were lost", "Server error 200", f"{ROOM}/tail"),
+        ("us-east-1:sms", "3 direct publications were lost", "Server error 200", f"{ROOM}/tail"),
+    ],
+)
+async def test_deliveries_that_nobody_sees_are_named_by_what_they_are(
+    region: str, title: str, reason: str, link: str
+) -> None:
+    losses = Losses()
+    losses.add(Loss(SCOPE._replace(region=region, name="bill"), "1a", "server_error 200"), 3)
+    async with visiting(clock="simulated") as visitor:
+        await make_world(visitor)
+        now = visitor.server.core.engine.clock.now()
+        points = [MetricPoint(series, now, "", statistics) for series, statistics in losses.take()]
+        await visitor.server.core.store.add_points(points)
+        page = await overview(visitor)
+        assert f'href="{link}">{title}</a>' in page
+        assert f"{reason}; no dead-letter queue has them" in page
 
 
 async def test_messages_of_a_queue_that_expire_unread_are_lost() -> None:

@@ -147,7 +147,7 @@ async def test_overview_tells_its_node_and_its_store(tmp_path: Path) -> None:
         core.meters.commits.seconds.observe(0.0004)
         core.meters.commits.seconds.observe(0.3)
         await visitor.post(f"{ROOM}/endpoints", {})
-        assert "half of its commits took 0.5 ms or less" in node_line(await overview(visitor))
+        assert "median commit 0.5 ms or less" in node_line(await overview(visitor))
     file = f"sqlite:///{tmp_path / 'redrive.db'}"
     async with assembled(Settings(store=file), URL) as server:
         await server.open()

@@ -30,6 +30,10 @@ async def test_three_failures_in_a_row_are_foreseen_to_go_on(attempts: int, verd
         assert f"Is it safe? {verdict}" in page
         assert (f"failed {attempts} attempts in a row" in page) is (attempts > 0)
         assert "In the last hour" not in page
+        assert (
+            "What fails again has 4 attempts, the last 58.5 s to 1 min after it is sent, and then is a dead"
+            in page
+        )
 
 
 async def test_a_check_says_how_the_endpoint_answered_in_the_last_hour() -> None:

@@ -2,6 +2,9 @@
 
 from urllib.parse import unquote
 
+import pytest
+
+from redrive.console.pages.stacks import said
 from tests.console.services import Services, make_stack
 from tests.console.world import ROOM, Visitor, visiting
 
@@ -63,3 +66,17 @@ async def test_a_stack_is_deleted_by_its_typed_name_alone() -> None:
         assert "No stacks" in await page(visitor, f"{ROOM}/stacks?")
         assert "Delete complete" in await page(visitor, f"{ROOM}/stacks?deleted=yes")
         assert not (await services.call("sqs", "ListQueues", QueueNamePrefix="shop")).get("QueueUrls")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (
+            'Resource handler returned message: "It is wrong. (Service: Sqs, ID: 1)" (RequestToken: 2)',
+            "It is wrong.",
+        ),
+        ("Resource creation cancelled", "Resource creation cancelled"),
+    ],
+)
+def test_a_reason_is_what_the_service_said(reason: str, words: str) -> None:
+    assert said(reason) == words

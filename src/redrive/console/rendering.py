@@ -96,6 +96,7 @@ def _environment(icons: str) -> "Environment":
         "failure_words",
         "many",
         "rate",
+        "receiver",
     ):
         environment.filters[name] = getattr(words, name)
     environment.globals["icon"] = functools.partial(_icon, icons)

@@ -6,10 +6,12 @@ from typing import Final, NamedTuple
 
 from redrive.console.health import Health, answer_series, health
 from redrive.console.hour import LISTED_MS, last_hour
+from redrive.console.schedule_chart import drawn
 from redrive.console.visit import Visit
 from redrive.console.words import clock_time, failure_words, many, number, span
 from redrive.engine.operations import EndpointCondition, EndpointState, RedrivePlan
 from redrive.model.queue import Queue
+from redrive.model.retry import RetrySchedule
 from redrive.model.task import MoveTask
 from redrive.model.topic import Subscription
 
@@ -63,8 +65,21 @@ async def checks_of(
         for each, condition in zip(endpoints, conditions, strict=True)
     ]
     checks += _queue(visit, queue, plan, running, origin_known=origin_known)
+    checks += [await _again(visit, queue, each) for each in receivers[:1] if len(receivers) == 1]
     order = {"bad": 0, "warn": 1, "ok": 2}
     return sorted(checks, key=lambda check: order.get(check.colour, 3))
+
+
+async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> Check:
+    """What becomes of those that fail again."""
+    schedule = await visit.engine.operations.conditions.schedule_of(receiver)
+    has = (
+        drawn(schedule)[1].replace("publication", "it is sent") if isinstance(schedule, RetrySchedule) else ""
+    )
+    attempts = f"has {has}, and " if has else ""
+    return Check(
+        "info", "If it fails", f"What fails again {attempts}then is a dead letter in {queue.name.name} again."
+    )
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:
@@ -93,7 +108,8 @@ def _endpoint(
         colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
         return Check(colour, "Failing", text + _of_hour(answers), *more)
     if condition.condition is EndpointState.SERVED:
-        text = f"{address} took its last attempt, or has had none.{_of_hour(answers)}"
+        known = "took its last attempt" if answers.attempts else "has not failed"
+        text = f"{address} {known}.{_of_hour(answers)}"
         return Check("ok", "Healthy", text, *more)
     return Check("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
 
@@ -123,7 +139,7 @@ def _queue(
         text = f"Another redrive of this queue is {running.state}."
         checks.append(Check("bad", "Redrive", text, link, "Open the redrive"))
     else:
-        checks.append(Check("ok", "Alone", "No other redrive of this queue is under way."))
+        checks.append(Check("ok", "Free", "No other redrive of this queue is under way."))
     if queue.ordered:
         checks.append(Check("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
     if plan.in_flight:

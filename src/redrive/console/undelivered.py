@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from redrive.aws.lambda_.documents.backlogs import DIALECT as LAMBDA
 from redrive.console.arrivals import Burst, bursts
 from redrive.console.pages.dead_letters import cause_id, origin_text
 from redrive.console.visit import Visit
@@ -19,6 +20,14 @@ NEEDS_MAX: Final = 50  # of each kind
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
 BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
 CAUSES_OF_MAX: Final = 2  # dead-letter queues, the fullest, whose main cause is named: a read each
+#: The deliveries of topics that nobody sees, by their kinds; others are publications straight to phones and devices.
+_OWN: Final = {
+    "lambda": "function event",
+    "alarms": "alarm action",
+    "logs": "log delivery",
+    "s3": "bucket notification",
+    "cloudformation": "stack notification",
+}
 LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
 
 
@@ -76,11 +85,12 @@ async def lost_needs(visit: Visit, losses: Mapping[Loss, int]) -> list[Need]:
     rows = []
     for (name, subscription), causes in ranked:
         total = sum(each for each, _ in causes)
-        what = f"{number(total)} {many(total, 'message')} of {name.name or 'direct publications'}"
-        reason = failure_words(max(causes)[1])
-        rows.append(
-            await _loss(visit, name, subscription, f"{what} {many(total, 'was', 'were')} lost", reason)
-        )
+        thing = f"message{'s'[: total != 1]} of {name.name}"
+        if not name.name:
+            thing = many(total, _OWN.get(subscription, "direct publication"), "")
+        title = f"{number(total)} {thing} {many(total, 'was', 'were')} lost"
+        reason = "Function error" if subscription == LAMBDA else failure_words(max(causes)[1])
+        rows.append(await _loss(visit, name, subscription, title, reason))
     return rows
 
 
@@ -91,7 +101,8 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str,
         to = f"{record.redacted_endpoint}: " if record is not None else ""
         detail = f"{to}{detail}"
         parts = ("topics", name.name, subscription) if record is not None else ("topics", name.name)
-        link = visit.link_in(name, *parts) if name.name else visit.link_in(name, "tail", only="failures")
+        nameless = ("functions",) if subscription == LAMBDA else ("tail",)
+        link = visit.link_in(name, *(parts if name.name else nameless))
     return Need(
         "lost",
         "Lost",

@@ -47,6 +47,13 @@ def why_stopped(why: str) -> str:
     return f"{begin}{colon}{failure_words(failure)}" if colon else why
 
 
+def receiver(endpoint: str) -> str:
+    """`billing.example.com/hook` of a web address, `audit-copy` of a queue's or a function's ARN."""
+    if endpoint.startswith("arn:"):
+        return endpoint.rpartition(":")[2]
+    return endpoint.removeprefix("https://").removeprefix("http://")
+
+
 def number(value: int | None) -> str:
     """`40,012`; a hyphen where nothing was counted."""
     return "-" if value is None else f"{value:,}"

@@ -128,8 +128,8 @@ _COUNTED: Final = "deliveries_lost"
 class Loss(NamedTuple):
     """A cause for which something loses what it cannot deliver."""
 
-    of: ResourceName  # The topic or the queue; without a name: publications straight to phones and devices
-    subscription: str  # The id of the subscription of the topic; empty: the queue itself loses
+    of: ResourceName  # The topic or the queue; without a name: those of one kind that nobody sees
+    subscription: str  # Of the topic, its id, or the kind of topics; empty: the queue itself loses
     reason: str  # The cause with its status: `client_error 404`
 
     @property
@@ -166,8 +166,8 @@ class Losses:
     def add(self, loss: Loss, messages: int) -> None:
         """Count messages that are lost."""
         if loss.of.private:  # one topic for each destination, of which there may be a million
-            region = loss.of.region.partition(":")[0]
-            loss = loss._replace(of=ResourceName(loss.of.account, region, ""), subscription="direct")
+            region, _, kind = loss.of.region.partition(":")
+            loss = loss._replace(of=ResourceName(loss.of.account, region, ""), subscription=kind)
         self._lost[loss] = self._lost.get(loss, 0) + messages
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:

@@ -17,7 +17,7 @@ from redrive.engine.operations import (
     RedrivePlan,
     RedriveWish,
 )
-from redrive.engine.ports import Cause, LookRequest
+from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError
@@ -68,7 +68,12 @@ async def planned(
         None if choice is None or not choice.failure else await operations.dead_letters.origin(choice.origin)
     )
     running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
-    receivers = await _receivers(visit, queue, origin)
+    moves = (
+        await operations.dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
+        if choice is None and what == "all"
+        else []
+    )
+    receivers = await _receivers(visit, queue, origin, moves)
     checks = await checks_of(
         visit,
         queue,
@@ -83,7 +88,10 @@ async def planned(
         "ids": ids,
         "number": number,
         "last_seq": numbers.last_seq,
-        "moves": await _moves(visit, queue) if what == "all" and choice is None else [],
+        "moves": [
+            (each.cause.failure, each.number, origin_text(*await operations.dead_letters.origin(each.cause.origin)))
+            for each in moves
+        ],
         "stays": 0,
         "checks": checks,
         "verdict": verdict_of(checks),
@@ -113,26 +121,18 @@ async def planned(
     return Page("plan.html", values, status, did=did)
 
 
-async def _receivers(visit: Visit, queue: Queue, origin: LetterOrigin | None) -> list[Subscription]:
+async def _receivers(
+    visit: Visit, queue: Queue, origin: LetterOrigin | None, moves: Sequence[CauseCount]
+) -> list[Subscription]:
     """The subscriptions that messages of the chosen cause, or of all, go back to."""
     if origin is not None:
         return [] if origin.subscription is None else [origin.subscription]
+    if 0 < len(moves) < CAUSES_SHOWN:
+        numbers = dict.fromkeys(each.cause.origin for each in moves)
+        origins = [await visit.engine.operations.dead_letters.origin(each) for each in numbers]
+        return [each.subscription for each in origins if each.subscription is not None]
     sources = await visit.engine.operations.dead_letters.sources(queue)
     return [source for source in sources if isinstance(source, Subscription)]
-
-
-async def _moves(visit: Visit, queue: Queue) -> list[tuple[str, int, str]]:
-    """The causes of what moves, with their numbers and origins, where everything does."""
-    operations = visit.engine.operations
-    counts = await operations.dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
-    return [
-        (
-            each.cause.failure,
-            each.number,
-            origin_text(*await operations.dead_letters.origin(each.cause.origin)),
-        )
-        for each in counts
-    ]
 
 
 async def _queue_names(visit: Visit) -> list[str]:

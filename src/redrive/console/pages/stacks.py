@@ -1,5 +1,6 @@
 """Stacks: listed, one with its resources, events, outputs and template, its drift, and its deletion."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,10 @@ from redrive.console.visit import Missing, Page, Redirect, Visit
 EVENTS_SHOWN: Final = 20
 REASONS_MAX: Final = 3  # stacks of a page whose events are read for the reason of their failure
 _GONE: Final = "DELETE_COMPLETE"
+#: What a resource's service said, within what CloudFormation makes of it for who asks its support.
+_SAID: Final = re.compile(
+    r'Resource handler returned message: "(.*?)(?: \(Service: [^"]*\))?" \(RequestToken: ', re.DOTALL
+)
 _REFUSED: Final = 400
 
 
@@ -49,7 +54,15 @@ async def _reason(visit: Visit, stack: Mapping[str, Any]) -> str:
         return ""
     events = await visit.call("cloudformation", "DescribeStackEvents", {"StackName": stack["StackId"]})
     failure = _failure(stack, events["StackEvents"])
-    return "" if failure is None else f"{failure['LogicalResourceId']}: {failure['ResourceStatusReason']}"
+    return (
+        "" if failure is None else f"{failure['LogicalResourceId']}: {said(failure['ResourceStatusReason'])}"
+    )
+
+
+def said(reason: str) -> str:
+    """The words of a resource's service in the reason of an event; the whole reason where there are no such words."""
+    match = _SAID.match(reason)
+    return match[1] if match else reason
 
 
 async def one(visit: Visit) -> Page:
@@ -64,6 +77,7 @@ async def one(visit: Visit) -> Page:
         "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
         "more_resources": bool(resources.get("NextToken")),
         "failure": _failure(stack, events["StackEvents"]),
+        "said": said,
         "events": events["StackEvents"][:EVENTS_SHOWN],
         "more_events": len(events["StackEvents"]) > EVENTS_SHOWN,
         "parameters": _parameters(visit, stack),
@@ -153,10 +167,11 @@ async def _stack(visit: Visit) -> Mapping[str, Any]:
 
 def _resource(visit: Visit, resource: Mapping[str, Any]) -> dict[str, Any]:
     physical = resource.get("PhysicalResourceId", "")
+    here = links.of_resource(visit, resource["ResourceType"], physical)
     return {
         "resource": resource,
         "physical": physical,
-        "here": links.of_resource(visit, resource["ResourceType"], physical),
+        "here": here._replace(link="") if resource["ResourceStatus"] == _GONE else here,
         "drift": resource["DriftInformation"]["StackResourceDriftStatus"],
     }
 

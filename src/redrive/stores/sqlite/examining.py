@@ -62,7 +62,7 @@ def _disk(path: Path, folder: Path) -> Examined:
     little = f"less than {needed} MB, as much as the store has; a full disk refuses every send" * (
         free < needed
     )
-    return Examined("disk", f"{free} MB free, the store has {size}", little)
+    return Examined("disk", f"{free:,} MB free, the store takes {size:,} MB", little)
 
 
 def _sync_time(folder: Path, monotonic: Callable[[], float]) -> Examined:
