@@ -4,7 +4,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from redrive.console.pages.stacks import said
+from redrive.console.pages.stacks import own_words
 from tests.console.services import Services, make_stack
 from tests.console.world import ROOM, Visitor, visiting
 
@@ -79,4 +79,4 @@ async def test_a_stack_is_deleted_by_its_typed_name_alone() -> None:
     ],
 )
 def test_a_reason_is_what_the_service_said(reason: str, words: str) -> None:
-    assert said(reason) == words
+    assert own_words(reason) == words

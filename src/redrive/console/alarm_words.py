@@ -115,10 +115,10 @@ def history_words(summary: str, data: str = "") -> str:
     if summary.startswith(_UPDATED):
         before, _, after = summary.removeprefix(_UPDATED).partition(" to ")
         return f"{STATES.get(after, after)}, was {STATES.get(before, before)}"
-    for begin, told in ((_DONE, "Told"), (_NOT_DONE, "Could not tell")):
+    for begin, verb in ((_DONE, "Told"), (_NOT_DONE, "Could not tell")):
         if summary.startswith(begin):
             error = orjson.loads(data or "{}").get("error")
-            return f"{told} {summary.rpartition(':')[2]}{f': {error}' if error else ''}"
+            return f"{verb} {summary.rpartition(':')[2]}{f': {error}' if error else ''}"
     return summary
 
 

@@ -71,15 +71,13 @@ async def checks_of(
 
 
 async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> Check:
-    """What becomes of those that fail again."""
+    """The attempts of those that fail again, and their end."""
     schedule = await visit.engine.operations.conditions.schedule_of(receiver)
-    has = (
-        drawn(schedule)[1].replace("publication", "it is sent") if isinstance(schedule, RetrySchedule) else ""
-    )
-    attempts = f"has {has}, and " if has else ""
-    return Check(
-        "info", "If it fails", f"What fails again {attempts}then is a dead letter in {queue.name.name} again."
-    )
+    tries = ""
+    if isinstance(schedule, RetrySchedule):
+        tries = f"has {drawn(schedule)[1].replace('publication', 'it is sent')}, and "
+    text = f"What fails again {tries}then is a dead letter in {queue.name.name} again."
+    return Check("info", "If it fails", text)
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:
@@ -108,8 +106,8 @@ def _endpoint(
         colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
         return Check(colour, "Failing", text + _of_hour(answers), *more)
     if condition.condition is EndpointState.SERVED:
-        known = "took its last attempt" if answers.attempts else "has not failed"
-        text = f"{address} {known}.{_of_hour(answers)}"
+        latest = "took its last attempt" if answers.attempts else "has not failed"
+        text = f"{address} {latest}.{_of_hour(answers)}"
         return Check("ok", "Healthy", text, *more)
     return Check("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
 

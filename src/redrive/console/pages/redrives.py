@@ -89,7 +89,11 @@ async def planned(
         "number": number,
         "last_seq": numbers.last_seq,
         "moves": [
-            (each.cause.failure, each.number, origin_text(*await operations.dead_letters.origin(each.cause.origin)))
+            (
+                each.cause.failure,
+                each.number,
+                origin_text(*await operations.dead_letters.origin(each.cause.origin)),
+            )
             for each in moves
         ],
         "stays": 0,

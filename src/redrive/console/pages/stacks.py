@@ -55,11 +55,13 @@ async def _reason(visit: Visit, stack: Mapping[str, Any]) -> str:
     events = await visit.call("cloudformation", "DescribeStackEvents", {"StackName": stack["StackId"]})
     failure = _failure(stack, events["StackEvents"])
     return (
-        "" if failure is None else f"{failure['LogicalResourceId']}: {said(failure['ResourceStatusReason'])}"
+        ""
+        if failure is None
+        else f"{failure['LogicalResourceId']}: {own_words(failure['ResourceStatusReason'])}"
     )
 
 
-def said(reason: str) -> str:
+def own_words(reason: str) -> str:
     """The words of a resource's service in the reason of an event; the whole reason where there are no such words."""
     match = _SAID.match(reason)
     return match[1] if match else reason
@@ -77,7 +79,7 @@ async def one(visit: Visit) -> Page:
         "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
         "more_resources": bool(resources.get("NextToken")),
         "failure": _failure(stack, events["StackEvents"]),
-        "said": said,
+        "own_words": own_words,
         "events": events["StackEvents"][:EVENTS_SHOWN],
         "more_events": len(events["StackEvents"]) > EVENTS_SHOWN,
         "parameters": _parameters(visit, stack),

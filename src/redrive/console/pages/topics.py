@@ -228,7 +228,7 @@ def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, 
 
 
 def fate_of(subscription: Subscription, attributes: Mapping[str, Attribute], body: str) -> str:
-    """What a subscription's filter does to a message, in words that begin with `gets`, `filtered out` or `its filter`."""
+    """The verdict of a subscription's filter on a message: `gets it`, `filtered out: …` or `its filter …`."""
     if not subscription.filter_text:
         return "gets it: it has no filter"
     if subscription.filter_language != POLICY:

@@ -185,7 +185,7 @@ async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list
 
 
 def _fate(visit: Visit, subscription: Subscription, trace: Trace) -> str:
-    """What became of the message on its way to a subscription, as far as that is known; empty: it is not."""
+    """The reason for which a subscription got nothing of the message; empty: it is not known."""
     if not subscription.confirmed:
         return "not confirmed: it gets nothing"
     first = trace.deliveries[0].letter.delivery if trace.deliveries else None
