@@ -1,4 +1,4 @@
-"""When the console's pages are first painted, as Chromium itself tells: with its cache, and with nothing kept.
+"""First paints of the console's pages, as Chromium itself tells: with its cache, and with nothing kept.
 
 Each look asks for another address, so that the server renders the page anew, as for who comes to it by a link.
 """

@@ -47,3 +47,18 @@ async def test_a_check_says_how_the_endpoint_answered_in_the_last_hour() -> None
         await visitor.server.core.store.add_points(answers)
         page = text(await visitor.get(PLAN))
         assert "In the last hour it took 17 of 20 attempts, answering in 40 ms on average." in page
+        assert "Looks safe" in page
+
+
+@pytest.mark.parametrize(("failures", "verdict"), [(2, "Looks safe"), (3, "Will fail")])
+async def test_an_endpoint_that_took_nothing_in_the_last_hour_is_not_called_healthy(
+    failures: int, verdict: str
+) -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        series = answer_of(world.subscription, False).series
+        now = world.engine.clock.now()
+        await visitor.server.core.store.add_points(
+            [MetricPoint(series, now, "", Statistics.of(40, failures))]
+        )
+        assert f"Is it safe? {verdict}" in text(await visitor.get(PLAN))

@@ -1,14 +1,17 @@
 """Messages are sent with all that belongs to them, several at once, and as JSON lines that are checked first."""
 
 import json
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
 
 from redrive.console.typed_messages import SAMPLES, read_lines
 from redrive.console.visit import Unusable
+from redrive.engine.ports import Counts
+from redrive.model.topic import Subscription
 from tests.console.services import Services
-from tests.console.world import ROOM, make_world, visiting
+from tests.console.world import ROOM, SCOPE, make_world, visiting
 
 SEND = f"{ROOM}/queues/orders/send"
 LINES = f"{ROOM}/queues/orders/import"
@@ -122,3 +125,18 @@ def test_a_line_ends_where_json_says_so_and_blank_lines_are_counted_first() -> N
     assert [entry["MessageBody"] for entry in lines.entries] == [separators, "[1]"]
     with pytest.raises(Unusable, match="At most 1,000 lines"):
         read_lines("\n" * 10_001)
+
+
+async def test_a_message_is_tried_on_the_filters_before_it_is_published() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        filtered = Subscription("1b", world.topic.name, 0, SCOPE.account, "https", "https://oslo.example.com")
+        await world.engine.resources.subscriptions.create(replace(filtered, filter_text='{"city": ["Oslo"]}'))
+        form = {"body": "{}", "do": "try", "attribute-name": "city", "attribute-type": "String"}
+        for city, outcome in (("Oslo", "Gets it<"), ("Rome", "Filtered out: ")):
+            page = await visitor.post(f"{ROOM}/topics/Rentals/publish", {**form, "attribute-value": city})
+            assert page.status == 200
+            row = page.body.decode().partition("oslo.example.com</a>")[2].partition("</tr>")[0]
+            assert outcome in row
+            assert f'value="{city}"' in page.body.decode()
+        assert await world.engine.messages.count_backlog(world.subscription, 10) == Counts(0, 0, 0)

@@ -105,6 +105,8 @@ def _endpoint(
         text = f"{address} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
         colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
         return Check(colour, "Failing", text + _of_hour(answers), *more)
+    if answers.attempts >= FAILURES_MIN and not answers.delivered:
+        return Check("bad", "Failing", f"{address} is not known to be well.{_of_hour(answers)}", *more)
     if condition.condition is EndpointState.SERVED:
         latest = "took its last attempt" if answers.attempts else "has not failed"
         text = f"{address} {latest}.{_of_hour(answers)}"

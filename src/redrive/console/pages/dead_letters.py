@@ -14,6 +14,7 @@ from redrive.console.commands import aws_command
 from redrive.console.letter_blobs import copies_of
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
+from redrive.console.words import receiver
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import Cause, CauseCount
 from redrive.model.delivery import Delivery
@@ -182,7 +183,7 @@ def origin_text(queue: ResourceName | None, subscription: Subscription | None) -
     if subscription is not None and subscription.protocol == TO_FUNCTION:
         return f"function {subscription.topic.name.removesuffix(':$LATEST')}"
     if subscription is not None:
-        return f"{subscription.topic.name} → {subscription.redacted_endpoint}"
+        return f"{subscription.topic.name} → {receiver(subscription.redacted_endpoint)}"
     return f"queue {queue.name}" if queue is not None else "not known any more"
 
 

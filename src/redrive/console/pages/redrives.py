@@ -7,7 +7,7 @@ from redrive.console.commands import redrive_command
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
-from redrive.console.words import moment, why_stopped
+from redrive.console.words import failure_words, many, moment, why_stopped
 from redrive.engine.operations import (
     BATCH_MAX,
     RATE_MAX,
@@ -31,6 +31,8 @@ ROWS_SHOWN: Final = 100
 SUGGESTED_MAX: Final = 50  # names of queues
 START_DELAY_MS: Final = 5000
 _GREW_PERMILLE: Final = 10
+_PACES: Final = {"careful": "carefully", "steady": "at a steady pace", "fast": "as fast as possible"}
+_DONE: Final = {"pause": "Paused", "cancel": "Stopped", "resume": "Resumed"}
 _CONFLICT: Final = 409
 _BAD_REQUEST: Final = 400
 
@@ -68,12 +70,8 @@ async def planned(
         None if choice is None or not choice.failure else await operations.dead_letters.origin(choice.origin)
     )
     running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
-    moves = (
-        await operations.dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
-        if choice is None and what == "all"
-        else []
-    )
-    receivers = await _receivers(visit, queue, origin, moves)
+    moves = await _moves(visit, queue) if choice is None and what == "all" else []
+    receivers = await _receivers(visit, queue, origin, [came_from for _, came_from in moves])
     checks = await checks_of(
         visit,
         queue,
@@ -88,14 +86,7 @@ async def planned(
         "ids": ids,
         "number": number,
         "last_seq": numbers.last_seq,
-        "moves": [
-            (
-                each.cause.failure,
-                each.number,
-                origin_text(*await operations.dead_letters.origin(each.cause.origin)),
-            )
-            for each in moves
-        ],
+        "moves": [(each.cause.failure, each.number, origin_text(*came_from)) for each, came_from in moves],
         "stays": 0,
         "checks": checks,
         "verdict": verdict_of(checks),
@@ -126,17 +117,25 @@ async def planned(
 
 
 async def _receivers(
-    visit: Visit, queue: Queue, origin: LetterOrigin | None, moves: Sequence[CauseCount]
+    visit: Visit, queue: Queue, origin: LetterOrigin | None, origins: Sequence[LetterOrigin]
 ) -> list[Subscription]:
     """The subscriptions that messages of the chosen cause, or of all, go back to."""
     if origin is not None:
         return [] if origin.subscription is None else [origin.subscription]
-    if 0 < len(moves) < CAUSES_SHOWN:
-        numbers = dict.fromkeys(each.cause.origin for each in moves)
-        origins = [await visit.engine.operations.dead_letters.origin(each) for each in numbers]
-        return [each.subscription for each in origins if each.subscription is not None]
+    if 0 < len(origins) < CAUSES_SHOWN:
+        by_key = {
+            each.subscription.key: each.subscription for each in origins if each.subscription is not None
+        }
+        return list(by_key.values())
     sources = await visit.engine.operations.dead_letters.sources(queue)
     return [source for source in sources if isinstance(source, Subscription)]
+
+
+async def _moves(visit: Visit, queue: Queue) -> list[tuple[CauseCount, LetterOrigin]]:
+    """The causes of what moves where everything does, with their numbers and origins."""
+    dead_letters = visit.engine.operations.dead_letters
+    counts = await dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
+    return [(each, await dead_letters.origin(each.cause.origin)) for each in counts]
 
 
 async def _queue_names(visit: Visit) -> list[str]:
@@ -178,8 +177,8 @@ async def start(visit: Visit) -> Page | Redirect:
         task = await operations.redrives.start(queue, destination, rate, wish)
     except TaskActive:
         return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
-    cause = "all" if choice is None else choice.text
-    did = f"redrive {task.id} of {now.number:,} ({cause}), {pace}"
+    cause = "all causes" if choice is None else failure_words(choice.text)
+    did = f"Redrive of {now.number:,} {many(now.number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)
 
 
@@ -236,7 +235,7 @@ async def _afterwards(visit: Visit, queue: Queue, record: MoveTask) -> dict[str,
 
 def _summary(record: MoveTask, left: int) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
-    choice = "all dead letters" if record.choice is None else record.choice.text
+    choice = "all dead letters" if record.choice is None else failure_words(record.choice.text)
     who = f" by {record.by}" if record.by else ""
     why = f" It stopped by itself: {why_stopped(record.stopped_why)}." if record.stopped_why else ""
     return (
@@ -260,7 +259,7 @@ async def change(visit: Visit) -> Redirect:
         await operations.redrives.resume(queue.name, record.id, paces.get(visit.parameter("pace")))
     else:
         raise Unusable("What is to be done with the task is not said.")
-    did = f"{verb} redrive {record.id}, {record.moved:,} of {record.to_move:,} moved"
+    did = f"{_DONE[verb]} when {record.moved:,} of {record.to_move:,} had moved"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", record.id), sentence=did)
 
 

@@ -1,7 +1,7 @@
 """Topics and their subscriptions: the curve of each retry schedule, a filter tester, and publishing."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -313,7 +313,9 @@ async def publish_form(visit: Visit) -> Page:
     return _form(visit, await visit.topic(), "")
 
 
-def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
+def _form(
+    visit: Visit, topic: Topic, notice: str, status: int = 200, fates: Sequence[tuple[Subscription, str]] = ()
+) -> Page:
     fields = {name: visit.parameter(name) for name in ("subject", "group", "deduplication", "format")}
     here = ("topics", topic.name.name, "publish")
     values = {
@@ -324,14 +326,17 @@ def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
         "types": TYPES,
         "topic": topic,
         "notice": notice,
+        "fates": fates,
         "back": visit.link("topics", topic.name.name),
     }
     return Page("publish.html", values, status)
 
 
 async def publish(visit: Visit) -> Page | Redirect:
-    """Publish a message by the service's own rules."""
+    """Publish a message by the service's own rules; or say who would get it."""
     topic = await visit.topic()
+    if visit.parameter("do") == "try":
+        return _form(visit, topic, "", fates=await _fates(visit, topic))
     params: dict[str, Any] = {"TopicArn": _arn(topic)}
     for field, name in (
         ("subject", "Subject"),
@@ -355,6 +360,17 @@ async def publish(visit: Visit) -> Page | Redirect:
         visit.link("messages", answer["MessageId"], topic=topic.name.name),
         sentence=f"Published as {answer['MessageId']}",
     )
+
+
+async def _fates(visit: Visit, topic: Topic) -> list[tuple[Subscription, str]]:
+    """The subscriptions of a topic, the first page of them, with what their filters do to the message of the form."""
+    attributes = {
+        name: Attribute(each["DataType"], each["StringValue"])
+        for name, each in typed_attributes(visit).items()
+        if "StringValue" in each
+    }
+    subscriptions = await visit.engine.resources.subscriptions.of(topic.name, "", PAGE_ROWS)
+    return [(each, fate_of(each, attributes, visit.parameter("body"))) for each in subscriptions]
 
 
 def _arn(topic: Topic) -> str:
