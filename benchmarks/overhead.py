@@ -29,9 +29,12 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Facade
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
-from redrive.aws.sns.notifications.notification import Links
-from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.signing import Signer, UnsubscribeTokens, certificate_path
+from redrive.aws.sns.notifications.notification import Links, UnsubscribeTokens
+from redrive.aws.sns.notifications.notification_renderer import (
+    NotificationRenderer,
+    Signer,
+    certificate_path,
+)
 from redrive.aws.sns.parts import data_protection
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.status_log import StatusLog

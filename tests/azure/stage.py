@@ -19,9 +19,8 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import EVENTS, Subscription, Topic
+from redrive.model.topic import EVENTS, Publication, Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.engine.stage import Memory

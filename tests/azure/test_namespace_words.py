@@ -13,8 +13,7 @@ from redrive.azure.eventgrid.notation import duration_ms
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.azure.namespaces.settling import LockTokens
-from redrive.model.delivery import DeadLetterReason, Delivery
-from redrive.model.entering import as_copy
+from redrive.model.delivery import DeadLetterReason, Delivery, as_copy
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic

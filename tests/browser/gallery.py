@@ -17,16 +17,15 @@ from redrive.app import assembled
 from redrive.engine.ports import NewDelivery
 from redrive.engine.tasks.redrive import TASK
 from redrive.model.circuit import USUAL
-from redrive.model.message import Message
 from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.outage import FAILURES
 from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue
 from redrive.model.task import MoveTask, TaskState
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Message, Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
-from redrive.telemetry.traffic import arrivals_at, arrivals_in, scope_series
+from redrive.telemetry.accumulators import arrivals_at, arrivals_in, scope_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen

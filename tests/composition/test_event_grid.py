@@ -19,9 +19,8 @@ from redrive.composition.event_grid_delivery import event_grid_delivery
 from redrive.composition.event_grid_gateway import azure_gateway
 from redrive.model.delivery import DeadLetterReason
 from redrive.model.http import Request, Response
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import EVENTS, Subscription, Topic
+from redrive.model.topic import EVENTS, Publication, Subscription, Topic
 from redrive.settings import Settings
 from tests.azure.stage import EVENT, TOPIC
 

@@ -11,11 +11,10 @@ import pytest
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
-from redrive.model.message import Publication
 from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.runtime.simulated import SimulatedClock
-from redrive.stores.sqlite import deferral
+from redrive.stores.sqlite import transaction
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 from tests.engine.samples import named
@@ -79,7 +78,7 @@ class Days:
 
 @pytest.fixture
 async def days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Days]:
-    monkeypatch.setattr(deferral, "OPEN_SECONDS", 60)  # a slow machine is no reason for more commits
+    monkeypatch.setattr(transaction, "OPEN_SECONDS", 60)  # a slow machine is no reason for more commits
     days = Days(tmp_path / "redrive.db")
     await days.open()
     yield days

@@ -6,9 +6,9 @@ import pytest
 
 from redrive.console.arrivals import GAP_MS, Burst, latest_burst
 from redrive.model.delivery import DeadLetterReason
-from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, Statistics
 from redrive.model.queue import DAY_MS
+from redrive.model.topic import Message
 from tests.console.test_overview import advance, overview
 from tests.console.world import Visitor, World, make_world, visiting
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import unquote
 
-from redrive.model.message import Message
+from redrive.model.topic import Message
 from redrive.runtime.simulated import DEFAULT_START
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, ROOT, make_world, visiting

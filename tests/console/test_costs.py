@@ -5,9 +5,9 @@ from typing import Final
 import pytest
 
 from redrive.console import navigation
-from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import Queue
+from redrive.model.topic import Message
 from tests.console.store_calls import counting
 from tests.console.world import ROOT, SCOPE, make_world, pages_of, visiting
 

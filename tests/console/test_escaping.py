@@ -13,9 +13,8 @@ from redrive.console.nodes import NODE, Node, Nodes
 from redrive.console.safety import POLICY
 from redrive.engine.operations import RedriveWish
 from redrive.engine.ports import NewDelivery
-from redrive.model.message import Message
 from redrive.model.queue import DeadLetterTarget, Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Message, Subscription, Topic
 from tests.console.services import make_services, service_pages
 from tests.console.test_event_grid import subscribed
 from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, visiting

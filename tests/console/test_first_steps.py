@@ -2,9 +2,8 @@
 
 import re
 
-from redrive.model.message import Message
 from redrive.model.queue import Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Message, Topic
 from tests.console.test_schedules import text
 from tests.console.world import ROOT, SCOPE, URL, Visitor, visiting
 

@@ -4,9 +4,9 @@ import html
 import re
 from typing import Final
 
-from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import DeadLetterTarget, Queue
+from redrive.model.topic import Message
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 _TAG: Final = re.compile(r"<[^>]+>")

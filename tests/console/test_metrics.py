@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.topic import Message
 from redrive.stores.sqlite.store import SqliteStore
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting

@@ -10,7 +10,7 @@ from redrive.aws.lambda_.invocations.metrics import NAMESPACE
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
-from redrive.telemetry.traffic import Loss, Losses
+from redrive.telemetry.accumulators import Loss, Losses
 from tests.console.services import Services, arn, make_function
 from tests.console.test_overview import OTHER, advance, overview
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting

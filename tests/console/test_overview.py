@@ -7,12 +7,11 @@ from pathlib import Path
 from redrive.app import assembled
 from redrive.console.hour import MINUTES as HOUR_MINUTES
 from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveWish
-from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.task import CarefulPace
-from redrive.model.topic import Topic
+from redrive.model.topic import Message, Topic
 from redrive.settings import Settings
 from tests.console.services import make_key
 from tests.console.world import ROOM, ROOT, SCOPE, URL, Visitor, make_world, visiting

@@ -10,7 +10,7 @@ from redrive.console.routes import ROUTES
 from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
 from redrive.model.http import Response
-from redrive.model.message import Message
+from redrive.model.topic import Message
 from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, make_world, pages_of, visiting
 
 #: A time of day, and what stands after it: its zone, or more of it.

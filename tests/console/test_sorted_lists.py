@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from redrive.model.circuit import USUAL
-from redrive.model.message import Message
 from redrive.model.metric import MetricPoint, Series, Statistics
 from redrive.model.outage import FAILURES
 from redrive.model.queue import Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Message, Topic
 from redrive.telemetry.accumulators import topic_series
 from tests.console.services import Services, archive
 from tests.console.test_schedules import text

@@ -3,10 +3,9 @@
 from redrive.console.tail import LEASE_MS, LINES_MAX, Tail
 from redrive.engine.node.memory import Listeners
 from redrive.model.delivery import DeadLetterReason
-from redrive.model.message import Message
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Message, Topic
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, make_world, visiting
 

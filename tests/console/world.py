@@ -11,10 +11,9 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote, MoveTarget, Settlement
 from redrive.model.delivery import Outcome
 from redrive.model.http import Request, Response
-from redrive.model.message import Message
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Message, Subscription, Topic
 from redrive.settings import Settings
 
 URL: Final = "http://127.0.0.1:4566"

@@ -14,8 +14,8 @@ import uvloop
 
 from redrive.access.signing_pair import make_pair
 from redrive.aws.sns.notifications import notification
-from redrive.aws.sns.notifications.published import PublishedMessage
-from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.notification import PublishedMessage
+from redrive.aws.sns.notifications.notification_renderer import Signer
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import PushRequest
 

@@ -6,9 +6,9 @@ from typing import Any
 from redrive.engine.engine import Engine
 from redrive.engine.ports import MoveTarget, Settlement
 from redrive.model.delivery import Outcome
-from redrive.model.message import Message
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
+from redrive.model.topic import Message
 
 
 def named(text: str) -> ResourceName:

@@ -21,11 +21,10 @@ from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listen
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Schedule
 from redrive.model.filtering import FilterVerdict
-from redrive.model.message import Attribute, Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.retry_plans import HTTP_DEFAULT
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Attribute, Publication, Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore

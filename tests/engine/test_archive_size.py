@@ -4,8 +4,7 @@ import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.publish.archive import SAMPLED, archived, size
-from redrive.model.message import Publication
-from redrive.model.topic import Topic
+from redrive.model.topic import Publication, Topic
 from tests.engine.held_store import HeldStore
 from tests.engine.stage import name
 

@@ -12,10 +12,10 @@ from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Outcome
-from redrive.model.message import Publication
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, FUNCTION_BUSY, FUNCTION_ERROR, MANAGED_ENDPOINT
+from redrive.model.topic import Publication
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, OK, Stage, name
 

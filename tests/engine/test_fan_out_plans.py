@@ -10,9 +10,8 @@ import pytest
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Put, Remove, Runtime
 from redrive.model.delivery import Delivery
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.engine.stage import ACCOUNT, PlainProfile, name

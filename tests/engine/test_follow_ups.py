@@ -6,8 +6,7 @@ import random
 import pytest
 
 from redrive.engine.ports import FollowUp
-from redrive.model.message import Publication
-from redrive.model.topic import Topic
+from redrive.model.topic import Publication, Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage, name
 

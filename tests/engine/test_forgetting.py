@@ -10,8 +10,7 @@ import pytest
 from redrive.engine.engine import Engine
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
-from redrive.model.message import Publication
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.samples import make_queue, named, send
 from tests.engine.stage import Stage

@@ -13,11 +13,10 @@ from redrive.engine.publish.archive import archived, read
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import BATCH_MAX, OVERLAP_MS
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import Delivery
-from redrive.model.message import Attribute, Publication
+from redrive.model.delivery import Delivery, is_replayed
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.task import ReplayState, is_replayed
-from redrive.model.topic import Subscription, Topic
+from redrive.model.task import ReplayState
+from redrive.model.topic import Attribute, Publication, Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import Held, HeldStore
 from tests.engine.samples import numbered

@@ -22,10 +22,9 @@ from redrive.engine.ports import Put, Remove, Runtime
 from redrive.engine.resources import Draft
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import SETTLED_MS
-from redrive.model.message import Publication
+from redrive.model.delivery import is_replayed
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.task import is_replayed
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.engine.stage import PlainProfile, name

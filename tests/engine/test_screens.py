@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Outcome
-from redrive.model.message import Publication
-from redrive.model.topic import Subscription
+from redrive.model.topic import Publication, Subscription
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 

@@ -10,13 +10,11 @@ import pytest
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.node.sealed_store import SealedStore
 from redrive.engine.ports import DocumentStore, MessageStore, NewDelivery, Resource, Sealer
-from redrive.engine.ports.sealing import SEAL_MARK
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import SEAL_MARK, Delivery
 from redrive.model.errors import Refused
-from redrive.model.message import Message
 from redrive.model.queue import Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Message, Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 

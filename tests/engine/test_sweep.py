@@ -8,10 +8,9 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Counts, Swept
 from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, DEDUPLICATION_MS, Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.contracts.stores.bench import Bench
 from tests.engine.held_store import HeldStore

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from redrive.engine.engine import Engine
 from redrive.model.filtering import Subject
-from redrive.model.message import Attribute
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Attribute, Subscription, Topic
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
 

@@ -12,9 +12,8 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.filtering import Subject
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named

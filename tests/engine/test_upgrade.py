@@ -24,8 +24,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, DocumentSealing, Resource
 from redrive.engine.ports.sealing import NO_SEALING
 from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade
-from redrive.model.message import Publication
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import bodies, make_queue, named, send

@@ -18,8 +18,17 @@ from redrive.model.claiming import (
     plan_ordered,
     stamp,
 )
-from redrive.model.delivery import DeadLetterReason, Delivery, Limits, LinePosition, Outcome
-from redrive.model.entering import as_dead_letter, as_handed_over, as_sent_letter, enter
+from redrive.model.delivery import (
+    DeadLetterReason,
+    Delivery,
+    Limits,
+    LinePosition,
+    Outcome,
+    as_dead_letter,
+    as_handed_over,
+    as_sent_letter,
+    enter,
+)
 
 NOON = 1_000_000
 LEASE_MS = 30_000

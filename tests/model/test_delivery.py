@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 
 from redrive.model.attempt import AttemptResult
 from redrive.model.claiming import offer
-from redrive.model.delivery import Delivery, Limits, Outcome, Transition, decide
-from redrive.model.entering import as_dead_letter, as_handed_over, as_redriven, as_sent_letter
+from redrive.model.delivery import (
+    Delivery,
+    Limits,
+    Outcome,
+    Transition,
+    as_dead_letter,
+    as_handed_over,
+    as_redriven,
+    as_sent_letter,
+    decide,
+)
 from redrive.model.names import id_text
 
 NOON = 1_000_000

@@ -22,7 +22,7 @@ from redrive.model.filtering import (
 )
 from redrive.model.filtering.condition import NumberRange
 from redrive.model.filtering.postings import RangeTable
-from redrive.model.message import Attribute
+from redrive.model.topic import Attribute
 
 Document = Any
 

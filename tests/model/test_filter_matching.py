@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from redrive.model.filtering import FilterPolicy, FilterVerdict, Scope, Subject, read_policy
-from redrive.model.message import Attribute
+from redrive.model.topic import Attribute
 
 Document = Any
 

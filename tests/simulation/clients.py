@@ -11,9 +11,8 @@ from redrive.engine.ports import Settled
 from redrive.engine.receive.notifier import Cancellation
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists, NotFound, Refused, StoreUnavailable
-from redrive.model.message import Attribute, Message, Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Attribute, Message, Publication, Subscription, Topic
 from tests.simulation.ledger import Ledger, Subscribed
 from tests.simulation.node import Life, Unanswered
 from tests.simulation.options import DILIGENT, Manners, QueuePlan

@@ -7,9 +7,8 @@ from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContex
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, LETTERED, PLAIN, RESTS, SubscriptionPlan
 
 _MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)

@@ -23,9 +23,9 @@ from redrive.engine.configuration.kinds import (
     QueueRecord,
     due_of,
     grave_key,
-    number_key,
 )
 from redrive.engine.ports import Change, DocumentKind, Put, Remove, Resource
+from redrive.model.names import number_key
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

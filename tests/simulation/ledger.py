@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from redrive.engine.ports import Enqueued, Settled
 from redrive.model.delivery import Delivery
-from redrive.model.message import Message
 from redrive.model.queue import Queue
+from redrive.model.topic import Message
 from tests.simulation.books import Books
 from tests.simulation.rules import Rule, require
 from tests.simulation.subscribers import SubscriptionPlan

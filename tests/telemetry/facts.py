@@ -1,7 +1,7 @@
 """Facts as the engine tells them, with everything that a test does not care about filled in."""
 
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered
-from redrive.model import task
+from redrive.model import delivery as deliveries
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.names import ResourceName
@@ -48,7 +48,7 @@ def attempted(
     replayed: bool = False,
 ) -> Attempted:
     whose = subscription(protocol, confirmed=confirmed)
-    headers = task.replayed(b"{}") if replayed else None
+    headers = deliveries.replayed(b"{}") if replayed else None
     return Attempted(TOPIC, whose, delivery(at, headers), attempt, Transition(outcome), at)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.aws.sns.devices.log import DeviceLog
 from redrive.aws.sns.devices.platform import Application, ApplicationName
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.direct_log import DeviceLog
+from redrive.aws.sns.notifications.notification import PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason

@@ -10,9 +10,8 @@ from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import MINUTE_MS, SPANS_MS, MetricPoint, Series, SeriesGroup, Statistics
 from redrive.telemetry import metrics as metrics_module
-from redrive.telemetry.accumulators import NAMESPACE, Answer
+from redrive.telemetry.accumulators import NAMESPACE, Answer, arrivals_at, arrivals_in
 from redrive.telemetry.metrics import Metrics
-from redrive.telemetry.traffic import arrivals_at, arrivals_in
 from tests.telemetry.facts import (
     ACCEPTED,
     DEAD_LETTERS,

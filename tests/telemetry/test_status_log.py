@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage
+from redrive.aws.sns.notifications.notification import Confirmation, PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, AttemptResult, Reason

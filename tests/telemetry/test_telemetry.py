@@ -17,11 +17,10 @@ from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
-from redrive.telemetry.accumulators import queue_series
+from redrive.telemetry.accumulators import queue_series, scope_series
 from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS, Level
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
-from redrive.telemetry.traffic import scope_series
 from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue, subscription
 
 GROUP = HERE._replace(name="sns/us-east-1/000000000000/orders")

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
-from redrive.aws.sns.notifications.published import PublishedMessage
-from redrive.aws.sns.sms.log import TextMessageLog
+from redrive.aws.sns.direct_log import TextMessageLog
+from redrive.aws.sns.notifications.notification import PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from redrive.model.metric import MINUTE_MS, MetricPoint
+from redrive.telemetry.accumulators import SCOPE
 from redrive.telemetry.metrics import Metrics
-from redrive.telemetry.traffic import SCOPE
 from tests.telemetry.facts import FAILED, HERE, TOPIC, accepted, attempted, queue
 
 T0 = 1000 * MINUTE_MS

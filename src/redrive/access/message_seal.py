@@ -20,7 +20,7 @@ import orjson
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from redrive.engine.ports import SEAL_MARK
+from redrive.model.delivery import SEAL_MARK
 
 DATA_KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12

@@ -27,8 +27,7 @@ from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, M
 from redrive.aws.lambda_.service import RUNTIMES_PATH
 from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles
-from redrive.aws.sqs.readers import Readers
-from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
+from redrive.aws.sqs.receiving import ATTRIBUTES, Readers, Showing
 from redrive.aws.wire.shapes import Structure
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle, Presenter

@@ -10,19 +10,26 @@ from urllib.parse import unquote
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.sns import parts
 from redrive.aws.sns.confirmations import latest_token
-from redrive.aws.sns.devices.log import DeviceLog
 from redrive.aws.sns.devices.push import DeviceEndpoint
 from redrive.aws.sns.dialect import SnsDeliveryProfile
+from redrive.aws.sns.direct_log import DeviceLog, TextMessageLog
 from redrive.aws.sns.facade import Sns
-from redrive.aws.sns.notifications.notification import Links
-from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.published import CONFIRMATION_ENVELOPE, ENVELOPE
-from redrive.aws.sns.notifications.signing import PATH_BEGINNING, Signer, UnsubscribeTokens, certificate_path
+from redrive.aws.sns.notifications.notification import (
+    CONFIRMATION_ENVELOPE,
+    ENVELOPE,
+    Links,
+    UnsubscribeTokens,
+)
+from redrive.aws.sns.notifications.notification_renderer import (
+    PATH_BEGINNING,
+    NotificationRenderer,
+    Signer,
+    certificate_path,
+)
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.service import SERVICE
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
-from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.sms.telephones import Telephones
 from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.wire.errors import AwsError

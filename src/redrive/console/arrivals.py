@@ -8,7 +8,7 @@ from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
-from redrive.telemetry.traffic import arrivals_at, arrivals_in
+from redrive.telemetry.accumulators import arrivals_at, arrivals_in
 
 #: A burst is over once nothing has come for so long.
 GAP_MS: Final = 15 * MINUTE_MS

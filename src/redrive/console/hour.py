@@ -9,7 +9,7 @@ from redrive.console.words import rate
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 from redrive.model.names import ResourceName
-from redrive.telemetry.traffic import COUNTED, scope_series
+from redrive.telemetry.accumulators import COUNTED, scope_series
 
 MINUTES: Final = 60
 #: What one point of a list gathers: fifty lines of three series are 2,000 rows.

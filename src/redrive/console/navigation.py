@@ -17,7 +17,7 @@ from redrive.console.words import scope_text
 from redrive.model.metric import SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
-from redrive.telemetry.traffic import LOST, Loss
+from redrive.telemetry.accumulators import LOST, Loss
 
 _NOBODYS: Final = "000000000000"  # the account of who sends no key
 _REGION: Final = "us-east-1"

@@ -8,7 +8,7 @@ import orjson
 
 from redrive.console import json_text
 from redrive.console.visit import Unusable, Visit
-from redrive.model.message import Attribute
+from redrive.model.topic import Attribute
 
 ATTRIBUTE_ROWS: Final = 4
 TYPES: Final = ("String", "Number", "Binary")

@@ -14,7 +14,7 @@ from redrive.engine.ports import CauseCount
 from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
-from redrive.telemetry.traffic import LOST, Loss
+from redrive.telemetry.accumulators import LOST, Loss
 
 NEEDS_MAX: Final = 50  # of each kind
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms

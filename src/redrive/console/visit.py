@@ -11,8 +11,7 @@ from redrive.access.principals import account_root
 from redrive.console.installation import Installation
 from redrive.console.session import ConsoleSession
 from redrive.engine.engine import Engine
-from redrive.engine.ports import is_sealed
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import Predicate, read_search

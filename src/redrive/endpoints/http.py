@@ -1,26 +1,26 @@
-"""Webhooks: requests pushed to http and https URLs."""
+"""Webhooks: requests pushed to http and https URLs, by a task or, over a connection that had rested, without one."""
 
 import asyncio
 import logging
 import random
 import ssl
 import string
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from typing_extensions import override
 
 from redrive.endpoints.addresses import Destination, Network, is_private, is_within, read_url
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
-from redrive.endpoints.http_connection import UnansweredError, WebAnswer
-from redrive.endpoints.http_pool import ForbiddenAddressError, HttpConnections, WebOrigin
-from redrive.endpoints.http_push import (
-    DirectPush,
+from redrive.endpoints.http_connection import (
+    HttpConnection,
+    UnansweredError,
+    WebAnswer,
     WebhookAnswer,
     answer_of,
     text_of,
@@ -28,6 +28,7 @@ from redrive.endpoints.http_push import (
     verdict_of,
     verdict_of_failure,
 )
+from redrive.endpoints.http_pool import ForbiddenAddressError, HttpConnections, WebOrigin
 from redrive.endpoints.verdicts import FORBIDDEN, TimedEndpoint, Verdict
 from redrive.engine.ports import DirectEndpoint, PushRequest
 from redrive.model.attempt import Attempt
@@ -295,3 +296,83 @@ def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], 
         raise ValueError("A method and the name of a header are tokens")
     lowered = [name.lower() for name in names]
     return [name for name, low in zip(names, lowered, strict=True) if low in _OURS], "host" in lowered
+
+
+class DirectPush:
+    """A push over a connection that had rested, without a task.
+
+    Where the other end had closed the connection meanwhile, the request is sent again in the usual way, as it is by
+    `HttpEndpoint.push`.
+    """
+
+    __slots__ = (
+        "_again",
+        "_began",
+        "_connection",
+        "_connections",
+        "_now",
+        "_origin",
+        "_push",
+        "_push_request",
+        "_take",
+    )
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        push: Callable[[PushRequest], Coroutine[Any, Any, Attempt]],
+        connections: HttpConnections,
+        origin: WebOrigin,
+        connection: HttpConnection,
+        push_request: PushRequest,
+        take: Callable[[Attempt], None],
+    ) -> None:
+        self._now = now
+        self._push = push
+        self._connections = connections
+        self._origin = origin
+        self._connection = connection
+        self._push_request = push_request
+        self._take = take
+        self._began = now()
+        self._again: asyncio.Task[Attempt] | None = None
+
+    def begin(self, head: bytes) -> Callable[[], None] | None:
+        """Send the request; a function that gives it up, or None: the connection has ended."""
+        of = self._push_request
+        try:
+            self._connection.begin(
+                of.method, head, of.body, of.answer_bytes_max, of.timeout_ms / 1000, self._end
+            )
+        except UnansweredError:
+            self._connections.give_back(self._origin, self._connection)
+            return None
+        return self._give_up
+
+    def _end(self, outcome: WebAnswer | Exception) -> None:
+        self._connections.give_back(self._origin, self._connection)
+        if isinstance(outcome, UnansweredError):
+            self._again = asyncio.get_running_loop().create_task(self._push(self._with_time_left()))
+            self._again.add_done_callback(self._end_again)
+            return
+        if isinstance(outcome, WebAnswer):
+            verdict = verdict_of(answer_of(outcome, self._push_request))
+        else:
+            verdict = verdict_of_failure(outcome)
+        self._take(verdict.after(self._now() - self._began))
+
+    def _with_time_left(self) -> PushRequest:
+        gone_ms = self._now() - self._began
+        return replace(self._push_request, timeout_ms=max(0, self._push_request.timeout_ms - gone_ms))
+
+    def _end_again(self, again: asyncio.Task[Attempt]) -> None:
+        if not again.cancelled():
+            self._take(replace(again.result(), duration_ms=self._now() - self._began))
+
+    def _give_up(self) -> None:
+        if self._again is not None:
+            self._again.remove_done_callback(self._end_again)
+            self._again.cancel()
+            return
+        self._connection.cancel()
+        self._connections.give_back(self._origin, self._connection)

@@ -1,6 +1,7 @@
-"""One connection to a webhook: HTTP/1.1, one request under way at a time, and its answer as far as it is wanted."""
+"""One connection to a webhook: HTTP/1.1, one request under way at a time, and its answer as far as a push asks for it."""
 
 import asyncio
+import zlib
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
@@ -8,7 +9,10 @@ from typing import Final, NamedTuple, TypeAlias
 import httptools
 from typing_extensions import override
 
+from redrive.endpoints import verdicts
 from redrive.endpoints.kept_connection import KeptConnection
+from redrive.endpoints.verdicts import FORBIDDEN, Verdict
+from redrive.engine.ports import PushRequest
 
 # Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
 # push that meets the very moment is repeated on a fresh connection.
@@ -259,3 +263,65 @@ class HttpConnection(KeptConnection):
     def _fail(self, why: Exception) -> None:
         unanswered = UnansweredError(str(why))
         self._lose(ConnectionError(f"The answer is not whole: {why}") if self._head_ended else unanswered)
+
+
+# ---- answers, as far as a push asks for them, and their verdicts ---------------------------------------------
+
+_INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+class WebhookAnswer(NamedTuple):
+    """An endpoint's answer."""
+
+    status: int
+    text: str  # The beginning of its body, or the reason phrase
+    challenges: list[str]  # WWW-Authenticate headers
+    kept: tuple[tuple[str, str], ...]  # Requested response headers
+
+
+def answer_of(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer:
+    """An answer as far as a push asks for it."""
+    body = web_answer.body
+    if body:
+        encoding = ",".join(values_of(web_answer, b"content-encoding"))
+        body = _inflated(body, encoding, push_request.answer_bytes_max)
+    text = body.decode("utf-8", "replace") or text_of(web_answer.phrase)
+    unauthorized = web_answer.status == HTTPStatus.UNAUTHORIZED
+    challenges = values_of(web_answer, b"www-authenticate") if unauthorized else []
+    headers_kept = tuple(
+        (name, values[0])
+        for name in push_request.headers_kept
+        if (values := values_of(web_answer, name.lower().encode()))
+    )
+    return WebhookAnswer(web_answer.status, text, challenges, headers_kept)
+
+
+def values_of(web_answer: WebAnswer, name: bytes) -> list[str]:
+    """The values of a header, whose name is in lower case."""
+    return [text_of(value).strip() for other, value in web_answer.headers if other == name]
+
+
+def text_of(raw: bytes) -> str:
+    """A phrase, or what stands in a header, whatever bytes it has."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
+    """The beginning of a compressed body, inflated; a body that cannot be inflated stays as it is."""
+    window_bits = _INFLATED.get(encoding.strip().lower())
+    if window_bits is None:
+        return body
+    try:
+        return zlib.decompressobj(window_bits).decompress(body, bytes_max)
+    except zlib.error:
+        return body
+
+
+def verdict_of(answer: WebhookAnswer) -> Verdict:
+    """The verdict that an answer is for a delivery."""
+    return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
+
+
+def verdict_of_failure(error: Exception) -> Verdict:
+    """The same of an exception that ended a push; what is forbidden cannot be made."""
+    return verdicts.of_failure(error, unusable=FORBIDDEN)

@@ -116,7 +116,7 @@ class Engine:
     @property
     def attempts(self) -> int:
         """The number of deliveries that this node has tried to push since its start."""
-        return self.parts.dispatcher.attempts
+        return self.parts.counters.attempts
 
     async def connect(self) -> None:
         """Open the store: what is in it can be read, and nothing is taken up yet."""

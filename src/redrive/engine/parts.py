@@ -114,6 +114,7 @@ class EngineParts:
             queues=self.queues,
             notifier=self.notifier,
             contexts=self.contexts,
+            counters=self.counters,
             endpoints=self.endpoints,
             faults=self.faults,
             listeners=self.listeners,

@@ -23,12 +23,12 @@ from redrive.engine.configuration.kinds import (
     due_of,
     end_of,
     grave_key,
-    number_key,
 )
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.node.sealed_store import SealedStore
 from redrive.engine.ports import DocumentKind
+from redrive.model.names import number_key
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

@@ -14,6 +14,11 @@ def id_text(message_id: bytes) -> str:
     return f"{message_id[:4].hex()}-{message_id[4:10].hex('-', 2)}-{message_id[10:].hex()}"
 
 
+def number_key(queue_id: int) -> str:
+    """The key of the record of a queue's id, or of a backlog's."""
+    return f"{queue_id:020d}"
+
+
 def content_deduplication_id(body: str) -> str:
     """The id a body stands for: SHA-256 of the body alone, never of its attributes (SQS FIFO document)."""
     return hashlib.sha256(body.encode()).hexdigest()

@@ -6,7 +6,7 @@ A careful redrive moves a few messages first, and more only while those that wen
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
@@ -212,8 +212,6 @@ class MoveTask(Document):
 
 # A replay: one subscriber gets again what its topic's archive holds of some span of time.
 
-_REPLAYED: Final = b'{"replayed":true,'
-
 
 class ReplayState(enum.StrEnum):
     """The state of a replay."""
@@ -260,13 +258,3 @@ class Replay(Document):
     def covers(self, at: int) -> bool:
         """True if it is about what was published at that moment (ms)."""
         return self.starts_at <= at and (self.ends_at is None or at <= self.ends_at)
-
-
-def replayed(headers: bytes) -> bytes:
-    """The headers of a delivery, made those of a replayed one."""
-    return _REPLAYED + headers[1:]
-
-
-def is_replayed(headers: bytes | None) -> bool:
-    """True if these are the headers of a replayed delivery."""
-    return headers is not None and headers.startswith(_REPLAYED)

@@ -5,7 +5,8 @@ from typing import Any, Final
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import CauseDetails, DeadLetter, DeadLetterQueue, TracedDelivery
-from redrive.engine.ports import LookRequest, is_sealed
+from redrive.engine.ports import LookRequest
+from redrive.model.delivery import is_sealed
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName, id_text
 from redrive.model.queue import Queue

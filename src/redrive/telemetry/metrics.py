@@ -42,12 +42,15 @@ from redrive.telemetry.accumulators import (
     WEB,
     Answer,
     Answers,
+    Arrivals,
     Labels,
+    Loss,
+    Losses,
     MetricAccumulator,
     QueueAccumulators,
     TopicAccumulators,
+    TrafficByPlace,
 )
-from redrive.telemetry.traffic import Arrivals, Loss, Losses, TrafficByPlace
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,8 @@ from typing import Final
 from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.aws.sns.dialect import SnsDeliveryProfile
-from redrive.aws.sns.notifications.notification import Links
-from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.signing import Signer, UnsubscribeTokens, certificate_path
+from redrive.aws.sns.notifications.notification import Links, UnsubscribeTokens
+from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer, Signer, certificate_path
 from redrive.aws.sns.parts import SnsPart, data_protection, mobile_push, text_messages
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.engine.engine import Engine

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.aws.sns.dialect import SnsDeliveryProfile, with_platforms
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.notification import PublishedMessage
 from redrive.aws.wire.service import Service
 from redrive.model.attempt import Reason
 from redrive.model.names import ResourceName

@@ -6,9 +6,12 @@ import pytest
 from redrive.access.secret import InstallationSecret
 from redrive.aws.kit.messages import sequence_number
 from redrive.aws.sns.notifications import notification
-from redrive.aws.sns.notifications.notification import Links
-from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage
-from redrive.aws.sns.notifications.signing import UnsubscribeTokens
+from redrive.aws.sns.notifications.notification import (
+    Confirmation,
+    Links,
+    PublishedMessage,
+    UnsubscribeTokens,
+)
 
 _TOPIC = "arn:aws:sns:us-east-1:123456789012:Rental-Orders"
 _SUBSCRIPTION = f"{_TOPIC}:44019880-ffa0-4067-9cb4-b974443bcc2a"

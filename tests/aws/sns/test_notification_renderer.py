@@ -10,10 +10,8 @@ from cryptography.exceptions import InvalidSignature
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.aws.kit.messages import sequence_number
 from redrive.aws.sns.notifications import notification
-from redrive.aws.sns.notifications.notification import Links
-from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage, address
-from redrive.aws.sns.notifications.signing import Signer, certificate_path
+from redrive.aws.sns.notifications.notification import Confirmation, Links, PublishedMessage, address
+from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer, Signer, certificate_path
 from redrive.aws.sns.sms.text_messages import TextMessages
 from redrive.aws.sqs import message as sqs_message
 from redrive.endpoints.http import HttpEndpoint

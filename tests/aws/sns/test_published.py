@@ -2,7 +2,12 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage, address, is_confirmation
+from redrive.aws.sns.notifications.notification import (
+    Confirmation,
+    PublishedMessage,
+    address,
+    is_confirmation,
+)
 
 _TOPIC = "arn:aws:sns:eu-central-1:000000000000:rentals"
 _SUBSCRIPTION = f"{_TOPIC}:44019880-ffa0-4067-9cb4-b974443bcc2a"

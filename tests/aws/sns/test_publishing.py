@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from redrive.aws.kit.messages import sequence_number
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.notification import PublishedMessage
 from tests.aws.sns.stage import ACCOUNT, REGION, Stage, invalid, queue_arn, refused, topic_arn
 
 FULL = 256 * 1024

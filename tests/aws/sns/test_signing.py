@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 
 from redrive.access.signing_pair import SigningPair, make_pair
-from redrive.aws.sns.notifications import signing
-from redrive.aws.sns.notifications.signing import Signer, certificate_path
+from redrive.aws.sns.notifications import notification_renderer
+from redrive.aws.sns.notifications.notification_renderer import Signer, certificate_path
 
 _NOW = 1_767_225_600_000
 
@@ -80,7 +80,7 @@ async def test_a_cancelled_caller_does_not_cancel_the_signature_for_others(pair:
 def test_the_signature_asked_for_least_lately_is_forgotten(
     pair: SigningPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signing, "_REMEMBERED_MAX", 2)
+    monkeypatch.setattr(notification_renderer, "_REMEMBERED_MAX", 2)
     signer = _Counting(pair)
     for text in ("one", "two", "one", "three", "one"):
         signer.sign_now(text, "1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.query.xml_output import escaped, structure_writer
+from redrive.aws.wire.query.query import escaped, structure_writer
 from redrive.aws.wire.service import Service
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.endpoints import http_push as reading
+from redrive.endpoints import http_connection as reading
 from redrive.endpoints.http import Fetched, HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_push

@@ -27,8 +27,7 @@ from redrive.engine.ports import (
     Settlement,
 )
 from redrive.model.claiming import end_of, offer
-from redrive.model.delivery import Delivery, Outcome
-from redrive.model.entering import as_dead_letter, as_redriven
+from redrive.model.delivery import Delivery, Outcome, as_dead_letter, as_redriven
 
 Rows = dict[int, Delivery]
 

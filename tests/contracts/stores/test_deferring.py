@@ -11,7 +11,7 @@ import pytest
 
 from redrive.engine.ports import Put, Store
 from redrive.model.errors import Conflict, StoreUnavailable
-from redrive.stores.sqlite import deferral
+from redrive.stores.sqlite import transaction
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import Bench
 
@@ -67,7 +67,7 @@ async def disk(tmp_path: Path) -> AsyncIterator[Disk]:
 @pytest.fixture(params=[60.0, 0.0])
 def open_seconds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
     seconds: float = request.param
-    monkeypatch.setattr(deferral, "OPEN_SECONDS", seconds)
+    monkeypatch.setattr(transaction, "OPEN_SECONDS", seconds)
     return seconds
 
 
@@ -103,8 +103,8 @@ async def test_a_deferred_call_that_is_refused_changes_nothing(store: Store, pla
 async def test_many_deferred_calls_are_few_commits_and_one_sync(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deferral, "OPEN_SECONDS", 60)
-    monkeypatch.setattr(deferral, "CALLS_MAX", 100)
+    monkeypatch.setattr(transaction, "OPEN_SECONDS", 60)
+    monkeypatch.setattr(transaction, "CALLS_MAX", 100)
     queue = await disk.open()
     async with disk.store.deferring():
         for number in range(250):

@@ -22,8 +22,8 @@ from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSe
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
-from redrive.engine.ports import OpenedDelivery, Runtime, is_sealed
-from redrive.model.delivery import Delivery
+from redrive.engine.ports import OpenedDelivery, Runtime
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.errors import KeyUnusable, RedriveError
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic

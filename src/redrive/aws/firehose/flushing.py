@@ -18,8 +18,7 @@ from redrive.aws.firehose.records import DeliveryStream, WaitingRecord, unpacked
 from redrive.aws.firehose.transforming import Transformation, Transformed
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
-from redrive.engine.ports import is_sealed
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.names import id_text
 from redrive.model.queue import Queue
 

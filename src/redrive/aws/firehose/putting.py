@@ -22,8 +22,8 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import StoreUnavailable
-from redrive.model.message import Message
 from redrive.model.queue import Queue
+from redrive.model.topic import Message
 
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 _BUSY: Final = "ServiceUnavailableException"

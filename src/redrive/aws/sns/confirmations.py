@@ -11,9 +11,9 @@ from typing import ClassVar, Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents import names, replays, subscription_state
-from redrive.aws.sns.documents.access import is_unsigned
 from redrive.aws.sns.documents.errors import error, invalid
-from redrive.aws.sns.notifications.published import Confirmation
+from redrive.aws.sns.documents.topic_policy import is_unsigned
+from redrive.aws.sns.notifications.notification import Confirmation
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -28,8 +28,8 @@ from redrive.aws.sns.documents.delivery_policy import (
     SubscriptionDeliveryPolicy,
 )
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
+from redrive.aws.sns.notifications.notification import PublishedMessage, is_confirmation, opening
 from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
-from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation, opening
 from redrive.engine.ports import Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import (

@@ -15,7 +15,7 @@ from redrive.aws.sns.confirmations import Confirmations
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.limits import FILTERS_MAX
 from redrive.aws.sns.documents.subscription_attributes import ROLE
-from redrive.aws.sns.notifications.signing import UnsubscribeTokens
+from redrive.aws.sns.notifications.notification import UnsubscribeTokens
 from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.publishing import PublishOperations
 from redrive.aws.sns.service import SERVICE

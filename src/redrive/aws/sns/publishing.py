@@ -21,11 +21,11 @@ from redrive.aws.sns import dialect
 from redrive.aws.sns.devices import payloads
 from redrive.aws.sns.devices.platform import endpoint_subscription
 from redrive.aws.sns.documents import destinations, message, names
-from redrive.aws.sns.documents.access import topic_at
 from redrive.aws.sns.documents.direct import topic_of, unmade
 from redrive.aws.sns.documents.errors import error, invalid, key_refused
-from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
-from redrive.aws.sns.notifications.published import envelope
+from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
+from redrive.aws.sns.documents.topic_policy import topic_at
+from redrive.aws.sns.notifications.notification import envelope
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms import text_messages
 from redrive.aws.sns.sms.telephones import DirectTexts
@@ -35,9 +35,8 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
 from redrive.model.errors import KeyUnusable
-from redrive.model.message import Publication
 from redrive.model.names import bytes_of, id_text
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 _ENTRY_ID: Final = "The Id of a batch entry in the batch request"
 _TRACE: Final = "x-amzn-trace-id"
@@ -68,7 +67,7 @@ class PublishOperations:
         _check_alone(params)
         texts = _checked(topic, params, _platform_of(target))
         publication = await self._publication(call, topic, params, texts)
-        if publication.bytes_published > bytes_max(topic):
+        if publication.bytes_published > message.bytes_max(topic):
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
             topic = await topic_of(self._engine.resources, target)
@@ -103,7 +102,7 @@ class PublishOperations:
     async def publish_batch(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
         entries: Sequence[Entry] = params["PublishBatchRequestEntries"]
-        _check_entries(entries, bytes_max(topic))
+        _check_entries(entries, message.bytes_max(topic))
         accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
         for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
@@ -128,7 +127,7 @@ class PublishOperations:
         """The publication of an entry; a topic without a policy is not screened."""
         if DATA_PROTECTION_POLICY not in topic.attributes:
             return _publication(call, topic, entry, texts, self._engine.runtime.message_id())
-        if _bytes_of(entry) > bytes_max(topic):
+        if _bytes_of(entry) > message.bytes_max(topic):
             raise invalid("Message too long")  # not looked at, nor written down
 
         def make(admitted_entry: Entry, message_id: bytes) -> Publication:

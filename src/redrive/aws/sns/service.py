@@ -13,7 +13,7 @@ from redrive.aws.wire.profiles import MIB, QUERY, Profile
 from redrive.aws.wire.shapes import Raw, Structure
 from redrive.engine.engine import Engine
 
-#: Parameters that lead to a topic, about which `access` asks, its policy and the caller's own.
+#: Parameters that lead to a topic, about which `topic_policy` asks, its policy and the caller's own.
 _OF_TOPIC: Final = frozenset({"TopicArn", "ResourceArn", "TargetArn"})
 
 

@@ -2,7 +2,8 @@
 
 A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`, `SQSFailureFeedbackRoleArn`,
 `SQSSuccessFeedbackSampleRate`): with a role for failures every failed attempt is written down, with one for successes
-that many percent of the deliveries (`delivery_log`).
+that many percent of the deliveries (`DeliveryLog`, which devices and telephones share). The roles themselves are not
+asked for permission.
 
 The members and their order are those of the entries in the AWS blog's article on dead-letter queues and of recorded
 ones; a dead letter has its own entry, which counts its time from when it was handed over.
@@ -11,8 +12,9 @@ ones; a dead letter has its own entry, which counts its time from when it was ha
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import md5
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid5
 
 import orjson
@@ -22,15 +24,7 @@ from redrive.aws.sns.devices.push import PUSHED_TO
 from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.names import arn_of
 from redrive.aws.sns.documents.subscription_attributes import REDRIVE_POLICY
-from redrive.aws.sns.notifications.delivery_log import (
-    DeliveryLog,
-    Feedback,
-    dwell_ms,
-    feedback,
-    log_group,
-    log_timestamp,
-)
-from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation
+from redrive.aws.sns.notifications.notification import PublishedMessage, is_confirmation
 from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, Reason
@@ -38,6 +32,85 @@ from redrive.model.delivery import Delivery
 from redrive.model.http import PHRASES
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
+
+FAILURES: Final = "/Failure"  # after the name of the group, for attempts that failed
+
+
+class Feedback(NamedTuple):
+    """The names of the three attributes; without a role, or without a rate for successes, nothing is asked for."""
+
+    success_role: str
+    failure_role: str
+    sample_rate: str
+
+
+def feedback(beginning: str = "") -> Feedback:
+    """The attributes as SNS calls them, for topics behind the name of a protocol."""
+    kinds = ("SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate")
+    return Feedback(*(f"{beginning}{kind}" for kind in kinds))
+
+
+class DeliveryLog:
+    """Writes attempts to log groups."""
+
+    def __init__(self, sink: LogSink, rng: random.Random, stream: str) -> None:
+        """Log sampled deliveries to a sink.
+
+        Args:
+            sink: Takes the lines.
+            rng: Chooses the samples.
+            stream: The stream of this node in every group.
+        """
+        self._sink = sink
+        self._rng = rng
+        self._stream = stream
+
+    def wants(self, names: Feedback, attributes: Mapping[str, str], attempt: Attempt) -> bool:
+        """Decide by the owner's sampling attributes, and a random draw, if an attempt is logged."""
+        if not attempt.delivered:
+            return bool(attributes.get(names.failure_role))
+        if not attributes.get(names.success_role):
+            return False
+        return self._rng.random() * 100 < float(attributes.get(names.sample_rate) or 0)
+
+    def write(
+        self,
+        group: ResourceName,
+        attempt: Attempt,
+        at: int,
+        notification: Mapping[str, Any],
+        delivery: Mapping[str, Any],
+    ) -> None:
+        """Write an entry to a group, or to the group beside it for failures.
+
+        Args:
+            group: Account, region and the group's name.
+            attempt: The attempt, which says whether it is a success.
+            at: When it ended (ms).
+            notification: What the entry says of the message.
+            delivery: What the entry says of the attempt.
+        """
+        status = "SUCCESS" if attempt.delivered else "FAILURE"
+        name = group.name if attempt.delivered else f"{group.name}{FAILURES}"
+        entry = {"notification": notification, "delivery": delivery, "status": status}
+        self._sink.write(group._replace(name=name), self._stream, at, orjson.dumps(entry).decode())
+
+
+def dwell_ms(fact: Attempted) -> int:
+    """From the publication to just before the hand-over ("Amazon SNS message delivery status")."""
+    return max(0, fact.at - fact.attempt.duration_ms - fact.delivery.sent_at)
+
+
+def log_group(topic: ResourceName) -> ResourceName:
+    """The log group of a topic's deliveries; that of those that failed has `FAILURES` behind its name."""
+    return topic._replace(name=f"sns/{topic.region}/{topic.account}/{topic.name}")
+
+
+def log_timestamp(at: int) -> str:
+    """A time (ms) as SNS writes it in its logs: `2026-01-02 03:04:05.006`."""
+    seconds, milliseconds = divmod(at, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
+
 
 #: A topic's attributes, by protocol; the other protocols are not logged.
 _FEEDBACK: Final[Mapping[str, Feedback]] = {

@@ -17,7 +17,6 @@ from redrive.aws.sns.documents import (
     subscription_state,
     topic_attributes,
 )
-from redrive.aws.sns.documents.access import check_owner, is_unsigned, topic_at
 from redrive.aws.sns.documents.errors import (
     PAGES,
     AttributeRefused,
@@ -28,8 +27,8 @@ from redrive.aws.sns.documents.errors import (
     refused_alone,
     refused_at_creation,
 )
-from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE
-from redrive.aws.sns.notifications.signing import UnsubscribeTokens
+from redrive.aws.sns.documents.topic_policy import check_owner, is_unsigned, topic_at
+from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE, UnsubscribeTokens
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Operations

@@ -7,7 +7,6 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.sns.documents import limits, names, subscription_state, topic_attributes, topic_policy
-from redrive.aws.sns.documents.access import check, topic_at
 from redrive.aws.sns.documents.errors import (
     PAGES,
     AttributeRefused,
@@ -16,7 +15,8 @@ from redrive.aws.sns.documents.errors import (
     refused_alone,
     refused_at_creation,
 )
-from redrive.aws.sns.documents.message import BYTES_MAX
+from redrive.aws.sns.documents.message import BYTES_MAX, MAXIMUM_SIZE, bytes_max
+from redrive.aws.sns.documents.topic_policy import check_access, topic_at
 from redrive.aws.sns.protection import operations as data_protection
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -88,7 +88,7 @@ class TopicOperations:
         topic = await self._engine.resources.topics.get_stored(names.topic_in(call, params["TopicArn"]))
         if topic is None:
             return {}
-        check(call, topic, "DeleteTopic")
+        check_access(call, topic, "DeleteTopic")
         if topic.archive_ms:
             raise error("InvalidState", "Cannot delete a topic with an active archive policy")  # chosen
         await self._engine.resources.topics.delete(topic)
@@ -122,7 +122,7 @@ class TopicOperations:
             return topic_attributes.changed(current, name, value, call.now)
 
         try:
-            if name == topic_attributes.MAXIMUM_SIZE:
+            if name == MAXIMUM_SIZE:
                 await self._check_size(topic, value, call.now)
             after = await self._engine.resources.topics.update(topic.name, changed)
         except AttributeRefused as refusal:
@@ -133,8 +133,8 @@ class TopicOperations:
 
     async def _check_size(self, topic: Topic, value: str, now: int) -> None:
         """Refuse a size that what the topic's subscriptions are does not allow."""
-        changed_topic = topic_attributes.changed(topic, topic_attributes.MAXIMUM_SIZE, value, now)
-        if topic_attributes.bytes_max(changed_topic) > BYTES_MAX:
+        changed_topic = topic_attributes.changed(topic, MAXIMUM_SIZE, value, now)
+        if bytes_max(changed_topic) > BYTES_MAX:
             subscriptions = self._engine.resources.subscriptions
             page = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
             limits.check_large((each.protocol for each in page), len(page))

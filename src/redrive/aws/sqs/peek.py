@@ -27,8 +27,7 @@ from redrive.aws.wire.query.query import QUERY, QueryCodec
 from redrive.aws.wire.service import Codec, Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.engine.ports import is_sealed
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.http import Request, Response
 from redrive.model.names import id_text
 from redrive.model.queue import Queue

@@ -23,9 +23,9 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Message
 from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import Queue
+from redrive.model.topic import Message
 
 DELAY_SECONDS_MAX = 900
 BATCH_BYTES_MAX = 1_048_576

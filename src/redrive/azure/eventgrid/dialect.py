@@ -21,10 +21,9 @@ from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, Subsc
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
-from redrive.model.message import Publication
 from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 _TIMEOUT_MS: Final = 30_000
 _BLOB_TYPE: Final = "application/json"

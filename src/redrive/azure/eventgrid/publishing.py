@@ -35,9 +35,8 @@ from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Topics
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.http import Request, Response
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName, bytes_of, id_text
-from redrive.model.topic import Topic
+from redrive.model.topic import Publication, Topic
 
 # The documented megabyte, as the service was measured to count it (2025).
 REQUEST_BYTES_MAX: Final = 1_536_000

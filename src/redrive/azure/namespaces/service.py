@@ -50,10 +50,9 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.routes import RouteMatch, RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName, bytes_of
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 _TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
 _EVENT_SUBSCRIPTION: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"

@@ -13,10 +13,10 @@ from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
-from redrive.model.message import Attribute
 from redrive.model.names import id_text
 from redrive.model.queue import Queue
 from redrive.model.search import published_id
+from redrive.model.topic import Attribute
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 _DIFFED_LINES_MAX: Final = 2000

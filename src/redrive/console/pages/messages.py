@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from redrive.aws.sns.notifications.delivery_log import FAILURES, log_group
+from redrive.aws.sns.status_log import FAILURES, log_group
 from redrive.console import json_text
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.pages.letters import attributes_of

@@ -20,8 +20,8 @@ from redrive.console.words import scope_text
 from redrive.engine.operations import SCOPES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
+from redrive.telemetry.accumulators import scope_series
 from redrive.telemetry.gauges import Level
-from redrive.telemetry.traffic import scope_series
 
 
 async def page(visit: Visit) -> Page:

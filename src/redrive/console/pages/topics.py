@@ -49,10 +49,9 @@ from redrive.model.filtering import (
     Subject,
     read_policy,
 )
-from redrive.model.message import Attribute
 from redrive.model.names import ResourceName
 from redrive.model.retry import RetrySchedule
-from redrive.model.topic import POLICY, Subscription, Topic
+from redrive.model.topic import POLICY, Attribute, Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
 SUBSCRIPTIONS_MAX: Final = 1_000  # that a page of topics looks at: 5 ms

@@ -22,7 +22,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.http import HttpEndpoint
-from redrive.endpoints.http_push import WebhookAnswer
+from redrive.endpoints.http_connection import WebhookAnswer
 from redrive.endpoints.verdicts import (
     ACCEPTED,
     DISABLED,

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from redrive.endpoints.http import HttpEndpoint
-from redrive.endpoints.http_push import WebhookAnswer
+from redrive.endpoints.http_connection import WebhookAnswer
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.verdicts import CredentialsUnusable

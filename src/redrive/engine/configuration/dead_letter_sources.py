@@ -19,11 +19,10 @@ from redrive.engine.configuration.kinds import (
     TOPIC,
     QueueRecord,
     grave_key,
-    number_key,
     of_account,
 )
 from redrive.engine.configuration.subscriptions import Subscriptions
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, number_key
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
 

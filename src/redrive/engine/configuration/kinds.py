@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, number_key
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -86,11 +86,6 @@ def due_of(tombstone: QueueRecord) -> Due:
 def end_of(subscription: Subscription, at: int) -> Due:
     """The moment of the sweep's look at a subscription that ends then (ms)."""
     return Due(at, SUBSCRIPTION.name, subscription.key)
-
-
-def number_key(queue_id: int) -> str:
-    """The key of the record of a queue's id, or of a backlog's."""
-    return f"{queue_id:020d}"
 
 
 def grave_key(tombstone: QueueRecord) -> str:

@@ -15,11 +15,10 @@ from redrive.engine.configuration.kinds import (
     QueueRecord,
     due_of,
     grave_key,
-    number_key,
 )
 from redrive.engine.ports import Clock, DocumentStore, MoveTarget, Removal
 from redrive.model.errors import AlreadyExists, Refused
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, number_key
 from redrive.model.queue import Queue
 
 _PER_TURN: Final = 1_000  # of the queues that are looked through

@@ -17,7 +17,6 @@ from redrive.engine.configuration.kinds import (
     TOPIC,
     Due,
     end_of,
-    number_key,
     of_account,
 )
 from redrive.engine.configuration.matching import Matches, SubscriptionMatchers
@@ -25,7 +24,7 @@ from redrive.engine.configuration.queues import Queues
 from redrive.engine.ports import Clock, DocumentStore
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.filtering import Subject
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, number_key
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

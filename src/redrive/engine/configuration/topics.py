@@ -12,14 +12,13 @@ from redrive.engine.configuration.kinds import (
     SERVING,
     SUBSCRIPTION,
     TOPIC,
-    number_key,
     of_account,
 )
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.ports import Clock, DocumentStore
 from redrive.model.errors import AlreadyExists, NotFound
-from redrive.model.names import ResourceName
+from redrive.model.names import ResourceName, number_key
 from redrive.model.topic import Topic
 
 # Subscriptions removed in one transaction, 4 changes each: 20 ms of SQLite's, in which nobody else has a turn.

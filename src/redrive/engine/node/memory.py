@@ -101,9 +101,13 @@ class NodeCounters:
     """The counts of every queue in which something happened on this node.
 
     They know the queue's name: to look up 100,000 names for each scrape took minutes.
+
+    Attributes:
+        attempts: The number of attempts begun since this node started.
     """
 
     def __init__(self) -> None:
+        self.attempts = 0
         self._queues: dict[int, QueueCounters] = {}
 
     def queue(self, queue: Queue) -> QueueCounters:

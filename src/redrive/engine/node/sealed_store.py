@@ -34,11 +34,10 @@ from redrive.engine.ports import (
     Settlement,
     Store,
     SubscriptionContext,
-    is_sealed,
 )
-from redrive.engine.ports.sealing import NO_SEALING, SEAL_MARK
+from redrive.engine.ports.sealing import NO_SEALING
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import SEAL_MARK, Delivery, is_sealed
 from redrive.model.errors import Conflict, Refused
 from redrive.model.log import LogEvent
 from redrive.model.queue import Queue

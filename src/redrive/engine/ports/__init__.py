@@ -64,14 +64,7 @@ from redrive.engine.ports.requests import (
     Swept,
     merge_occupied,
 )
-from redrive.engine.ports.sealing import (
-    SEAL_MARK,
-    DocumentSealing,
-    MessageSealing,
-    OpenedDelivery,
-    Sealer,
-    is_sealed,
-)
+from redrive.engine.ports.sealing import DocumentSealing, MessageSealing, OpenedDelivery, Sealer
 from redrive.engine.ports.store import (
     BACK_AMONG,
     COUNTED_AT_ONCE,
@@ -103,7 +96,6 @@ __all__ = [
     "OLDEST_AMONG",
     "ONE_EACH",
     "REMOVALS_MAX",
-    "SEAL_MARK",
     "UNMEASURED",
     "AttemptNote",
     "Batch",
@@ -160,7 +152,6 @@ __all__ = [
     "Timer",
     "Unremembered",
     "fair_share",
-    "is_sealed",
     "merge_occupied",
     "refuse_repeated",
     "whole_envelope",

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition, own_id
+from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition, is_replayed, own_id
 from redrive.model.filtering.subject import FilterVerdict
 from redrive.model.queue import Queue
-from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription, Topic
 
 

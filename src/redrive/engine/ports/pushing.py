@@ -10,10 +10,9 @@ from redrive.engine.ports.requests import AttemptNote
 from redrive.model.attempt import USUAL, AnswerProfile, Attempt, Reason
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Delivery, Schedule, own_id
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and each push makes one

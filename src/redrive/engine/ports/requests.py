@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from redrive.engine.ports.sealing import Sealer
-from redrive.model.delivery import DeadLetterReason, Delivery, Limits, Outcome
-from redrive.model.entering import as_redriven, as_set_aside
+from redrive.model.delivery import DeadLetterReason, Delivery, Limits, Outcome, as_redriven, as_set_aside
 from redrive.model.queue import CopyTarget
 
 
@@ -124,7 +123,7 @@ class MoveTarget:
 
     queue_id: int  # Queue to claim from
     ordered: bool  # Whether it keeps the order of groups
-    # For dead letters: where a copy of each goes as well, see `redrive.model.entering.as_copy`. For ends that
+    # For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`. For ends that
     # the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
     copies: CopyTarget | None = None
 

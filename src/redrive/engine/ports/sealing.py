@@ -16,14 +16,6 @@ from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 
-SEAL_MARK: Final = "\x02"  # neither XML nor JSON may hold it as it is
-_SEALED: Final = b'"sealed":{'
-
-
-def is_sealed(delivery: Delivery) -> bool:
-    """True if nobody has opened the delivery yet."""
-    return delivery.body[:1] == SEAL_MARK and _SEALED in (delivery.headers or b"")
-
 
 @dataclass(slots=True)
 class OpenedDelivery(Delivery):

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from redrive.engine.ports import Clock, NewDelivery, QueueStore
-from redrive.engine.publish.routing import deduplication_id
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import Delivery
-from redrive.model.message import Attribute, Publication
+from redrive.model.delivery import Delivery, replayed
 from redrive.model.queue import DAY_MS
-from redrive.model.task import replayed
-from redrive.model.topic import Topic
+from redrive.model.topic import Attribute, Publication, Topic, deduplication_id
 
 # A batch cut short is recognised when it is repeated, however long nodes were down.
 REPEATED_MS: Final = DAY_MS

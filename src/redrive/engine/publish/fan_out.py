@@ -26,15 +26,13 @@ from redrive.engine.ports import (
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Undelivered
 from redrive.engine.publish.archive import Archived, archived, mark
 from redrive.engine.publish.plan import FanOutPlan
-from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed, deduplication_id
+from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import Delivery
-from redrive.model.message import Publication
+from redrive.model.delivery import Delivery, replayed
 from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
-from redrive.model.task import replayed
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic, deduplication_id
 
 logger = logging.getLogger(__name__)
 

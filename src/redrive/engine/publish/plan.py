@@ -18,9 +18,8 @@ from typing import Final
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.node.memory import FaultInjection
 from redrive.engine.ports import NewDelivery, Sealer, SubscriptionContext
-from redrive.model.message import Publication
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 ANY_BYTES: Final = 2**63
 # Routes, and plans; some 300 bytes each. Forgetting them all costs each topic one publication the long way.

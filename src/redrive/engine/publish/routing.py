@@ -18,10 +18,9 @@ from redrive.engine.publish.plan import ANY_BYTES, FanOutPlan, FanOutPlans, Plan
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
 from redrive.model.filtering import FilterVerdict, Subject
-from redrive.model.message import Publication
-from redrive.model.names import bytes_of, content_deduplication_id
+from redrive.model.names import bytes_of
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic, deduplication_id
 
 _MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
 
@@ -332,11 +331,3 @@ def _publishing(topic: Topic, publication: Publication, now: int) -> _PublishCon
 
 def _body_bytes(publication: Publication) -> int:
     return ANY_BYTES if publication.bodies else bytes_of(publication.body)
-
-
-def deduplication_id(topic: Topic, publication: Publication) -> str:
-    """The text by which a repetition on an ordered topic is recognised."""
-    chosen_id = publication.deduplication_id
-    if chosen_id is None and topic.deduplicates_content:
-        return content_deduplication_id(publication.body)
-    return chosen_id or ""

@@ -6,9 +6,9 @@ from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery
 from redrive.engine.receive.notifier import QueueNotifier
-from redrive.model.message import Message
 from redrive.model.names import bytes_of, content_deduplication_id
 from redrive.model.queue import DEDUPLICATION_MS, Queue
+from redrive.model.topic import Message
 
 
 class Publisher:

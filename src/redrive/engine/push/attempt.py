@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext, is_sealed
+from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.engine.push.settlement import (
     OVERDUE,
@@ -31,6 +31,7 @@ from redrive.model.delivery import (
     Schedule,
     Transition,
     decide,
+    is_sealed,
 )
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue

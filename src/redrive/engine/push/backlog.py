@@ -46,7 +46,6 @@ class BacklogConsumer:
         topics: Topics,
         queue_id: int,
         forget: Callable[[int], object],
-        count: Callable[[], None],
     ) -> None:
         """Consume a backlog.
 
@@ -55,13 +54,11 @@ class BacklogConsumer:
             topics: Where the subscription is found.
             queue_id: The backlog.
             forget: Called when its subscription is gone.
-            count: Called for each attempt.
         """
         self._parts = parts
         self._topics = topics
         self._queue_id = queue_id
         self._forget = forget
-        self._count = count
         self._consuming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
         self._settlements = JointSettlements(parts, self._claim_early)
@@ -304,7 +301,7 @@ class BacklogConsumer:
     # ---- attempts -----------------------------------------------------------------------------------------
 
     def _try(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:
-        self._count()
+        self._parts.counters.attempts += 1
         if not self._direct.begin(context, deliveries):
             self._start(DeliveryAttempt(self._parts, self._settlements, context, deliveries).run())
 

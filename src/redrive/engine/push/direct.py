@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
-from redrive.engine.ports import DirectEndpoint, SubscriptionContext, is_sealed
+from redrive.engine.ports import DirectEndpoint, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.engine.push.attempt import DeliveryAttempt
 from redrive.engine.push.settlement import JointSettlements, PushParts, SettleItem
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import DELIVERED, Delivery
+from redrive.model.delivery import DELIVERED, Delivery, is_sealed
 
 # A push under a soft time-out, which is half a minute, gets a task after this.
 PATIENT_SECONDS: Final = 1

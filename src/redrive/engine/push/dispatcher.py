@@ -27,13 +27,11 @@ class Dispatcher:
 
     Attributes:
         parts: The parts of the engine that attempts go through.
-        attempts: The number of attempts begun since this node started.
     """
 
     def __init__(self, parts: PushParts, topics: Topics) -> None:
         self.parts = parts
         self.topics = topics
-        self.attempts = 0
         self._consumers: dict[int, BacklogConsumer] = {}
         self._looked_after = ""
         self._unseen: set[int] = set()
@@ -119,15 +117,10 @@ class Dispatcher:
             return
         consumer = self._consumers.get(subscription.queue_id)
         if consumer is None:
-            consumer = BacklogConsumer(
-                self.parts, self.topics, subscription.queue_id, self.forget, self._count
-            )
+            consumer = BacklogConsumer(self.parts, self.topics, subscription.queue_id, self.forget)
             self._consumers[subscription.queue_id] = consumer
             self.parts.notifier.watch(subscription.queue_id, consumer.wake)
         consumer.wake()
-
-    def _count(self) -> None:
-        self.attempts += 1
 
     def _unwatch(self, queue_id: int) -> None:
         consumer = self.forget(queue_id)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.node.memory import FaultInjection, Listeners, SubscriptionContexts
+from redrive.engine.node.memory import FaultInjection, Listeners, NodeCounters, SubscriptionContexts
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import (
     AttemptNote,
@@ -27,7 +27,6 @@ from redrive.engine.ports import (
     Settled,
     Settlement,
     SubscriptionContext,
-    is_sealed,
 )
 from redrive.engine.ports.facts import Attempted, DeadLettered, Undelivered
 from redrive.engine.publish.fan_out import RoutedFollowUps, TopicPublisher
@@ -36,7 +35,7 @@ from redrive.engine.push.late_pushes import LatePushes, SoftTimeout
 from redrive.engine.push.retrier import SettleRetrier
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import DROPPED, EXPIRED, DeadLetterReason, Delivery, Outcome
+from redrive.model.delivery import DROPPED, EXPIRED, DeadLetterReason, Delivery, Outcome, is_sealed
 from redrive.model.errors import StoreUnavailable
 from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import Queue
@@ -54,6 +53,7 @@ class PushParts:
     queues: Queues
     notifier: QueueNotifier
     contexts: SubscriptionContexts
+    counters: NodeCounters
     endpoints: Mapping[str, Endpoint]
     faults: FaultInjection
     listeners: Listeners

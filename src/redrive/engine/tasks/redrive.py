@@ -15,16 +15,17 @@ from redrive.engine.node.memory import NodeCounters
 from redrive.engine.ports import DocumentKind, Moved, MoveRequest, MoveTarget, Runtime, Store
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
-from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.dead_letters import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.redrive_plan import (
     CAUSES_MAX,
     EVERYTHING,
+    Canary,
     RedrivePlanner,
     RedriveTargets,
     RedriveWish,
     cause_of,
+    sample_of,
 )
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName

@@ -23,7 +23,7 @@ from typing import Final
 
 from redrive.engine.configuration.matching import Turns, wanting
 from redrive.engine.node.sealed_store import MessageSeals
-from redrive.engine.ports import DocumentKind, Runtime, Store, Timer, is_sealed
+from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
 from redrive.engine.publish import archive
 from redrive.engine.publish.archive import Archived
 from redrive.engine.publish.fan_out import TopicPublisher
@@ -31,7 +31,7 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.errors import KeyUnusable, NotFound
 from redrive.model.filtering import MessageBudget, Subject
 from redrive.model.task import Replay, ReplayState

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from redrive.model.budget import weight
 from redrive.model.filtering.condition import Scalar
-from redrive.model.message import Attribute
+from redrive.model.topic import Attribute
 
 
 class FilterVerdict(enum.StrEnum):

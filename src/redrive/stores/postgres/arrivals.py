@@ -7,8 +7,7 @@ from asyncpg import Connection
 
 from redrive.engine.ports import ClaimRequest, Enqueued, MoveTarget, NewDelivery, OrderedPublication
 from redrive.model.claiming import end_of
-from redrive.model.delivery import DeadLetterReason, Delivery
-from redrive.model.entering import as_copy, as_dead_letter
+from redrive.model.delivery import DeadLetterReason, Delivery, as_copy, as_dead_letter
 from redrive.stores.postgres import inserting, notes, rows
 from redrive.stores.postgres.access_paths import key_of
 

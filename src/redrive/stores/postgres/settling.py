@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Claim, MoveTarget, Settled, Settlement
-from redrive.model.delivery import DeadLetterReason, Delivery, LinePosition, Outcome
-from redrive.model.entering import enter
+from redrive.model.delivery import DeadLetterReason, Delivery, LinePosition, Outcome, enter
 from redrive.stores.postgres import arrivals, notes, rows
 from redrive.stores.postgres.access_paths import key_of, of
 from redrive.stores.postgres.call_lanes import CallLanes

@@ -48,11 +48,10 @@ from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
-from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
 from redrive.stores.postgres.settling import ClaimSettler, Ends, Extensions
-from redrive.stores.postgres.telemetry import PostgresTelemetry
+from redrive.stores.postgres.telemetry import PostgresTelemetry, add_log_events
 from redrive.stores.seal import UNSEALED, Seal
 
 _IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for

@@ -17,8 +17,7 @@ from redrive.engine.ports import (
     OrderedPublication,
 )
 from redrive.model.claiming import Placed, line_of_due
-from redrive.model.delivery import DeadLetterReason, Delivery, Outcome
-from redrive.model.entering import as_copy, enter
+from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, as_copy, enter
 from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.transaction import Transaction
 

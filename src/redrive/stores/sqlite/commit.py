@@ -10,7 +10,7 @@ so the cost of the disk per call falls as load grows.
          ▲                                                                    │
          └────────────── calls that arrived meanwhile ◄───────────────────────┘
 
-A group of nothing but deferred calls is answered at once, and committed later: see `deferral`.
+A group of nothing but deferred calls is answered at once, and committed later: see `transaction.Deferral`.
 """
 
 import asyncio
@@ -27,9 +27,8 @@ import apsw
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.sqlite.claiming import fill_orders
-from redrive.stores.sqlite.deferral import Deferral
 from redrive.stores.sqlite.room import NO_ROOM, DiskReserve
-from redrive.stores.sqlite.transaction import Transaction
+from redrive.stores.sqlite.transaction import Deferral, Transaction
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -59,9 +59,8 @@ from redrive.stores.sqlite.file_hold import (
     tighten,
 )
 from redrive.stores.sqlite.inspection import ReadingThread
-from redrive.stores.sqlite.log_events import add as add_log_events
 from redrive.stores.sqlite.room import DiskReserve, grows
-from redrive.stores.sqlite.telemetry import SqliteTelemetry
+from redrive.stores.sqlite.telemetry import SqliteTelemetry, add_log_events
 from redrive.stores.sqlite.transaction import IdSequences, Transaction
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -11,7 +12,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.ports import TelemetryStore
-from redrive.model.log import LogEvent, LogQuery, LogSpan
+from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
 from redrive.model.metric import (
     MetricPoint,
     PeriodStatistics,
@@ -21,8 +22,97 @@ from redrive.model.metric import (
     Statistics,
     ValueCount,
 )
-from redrive.stores.sqlite import log_events
+from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.commit import GroupCommit
+from redrive.stores.sqlite.transaction import Transaction
+
+# ---- log events: a group in order of time, and by an index each of its streams ---------------------------------
+
+_INSERT_EVENTS: Final = (
+    "INSERT INTO log_events (group_id, at, seq, stream_id, ingested_at, message) VALUES (?,?,?,?,?,?)"
+)
+_WEIGH: Final = "INSERT INTO log_sizes VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes"
+_SELECT: Final = (
+    "SELECT group_id, stream_id, at, ingested_at, message, seq FROM log_events WHERE group_id = :group"
+)
+_OF_STREAM: Final = " AND stream_id = :stream"
+# The plus keeps the index of streams out: several of them are read in the group's order, not sorted.
+_OF_STREAMS: Final = " AND +stream_id IN (SELECT value FROM json_each(:streams))"
+_LAST: Final = "WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at DESC, seq DESC LIMIT 1"
+_FIRST_AT: Final = "SELECT at FROM log_events WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at LIMIT 1"
+_SPAN: Final = f"SELECT ({_FIRST_AT}), at, ingested_at FROM log_events {_LAST}"
+_DROP_EVENTS: Final = (
+    "DELETE FROM log_events WHERE (group_id, at, seq) IN (SELECT group_id, at, seq FROM log_events"
+    " WHERE group_id = :group AND at < :before{of_stream} ORDER BY at, seq LIMIT :limit)"
+    " RETURNING octet_length(message)"
+)
+
+
+def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None:
+    """See `TelemetryStore.add_events`."""
+    cursor, next_seq = transaction.cursor, transaction.next_seq
+    written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
+    cursor.executemany(_INSERT_EVENTS, written)
+    weights: Counter[int] = Counter()
+    for event in events:
+        weights[event.group_id] += len(event.message.encode()) + EVENT_BYTES
+    cursor.executemany(_WEIGH, list(weights.items()))
+
+
+def find_log_events(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
+    """See `TelemetryStore.find_events`."""
+    # The plus keeps the order of time out where that of arrival is asked for.
+    at = "at" if query.arrived_after is None else "+at"
+    statement = f"{_SELECT} AND {at} >= :since AND {at} < :until"
+    streams = query.stream_ids
+    if streams is not None:
+        statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
+    order = "DESC" if query.backwards else "ASC"
+    by = f"at {order}, seq {order}"
+    if query.arrived_after is not None:
+        statement, by = f"{statement} AND seq > :arrived_after", f"seq {order}"
+    elif query.after is not None:
+        statement += f" AND (at, seq) {'<' if query.backwards else '>'} (:after_at, :after_seq)"
+    after_at, after_seq = query.after or (0, 0)
+    arguments = {
+        "group": query.group_id,
+        "since": query.since,
+        "until": query.until,
+        "stream": streams[0] if streams else 0,
+        "streams": orjson.dumps(streams).decode(),
+        "after_at": after_at,
+        "after_seq": after_seq,
+        "arrived_after": query.arrived_after,
+        "limit": query.limit,
+    }
+    records: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
+    return [LogEvent(*row) for row in records]
+
+
+def log_spans(group_id: int, stream_ids: Sequence[int], cursor: apsw.Cursor) -> Mapping[int, LogSpan]:
+    """See `TelemetryStore.log_spans`."""
+    records = {stream_id: rows.one(cursor, _SPAN, (group_id, stream_id)) for stream_id in stream_ids}
+    return {stream_id: LogSpan(*row) for stream_id, row in records.items() if row}
+
+
+def log_bytes(cursor: apsw.Cursor) -> Mapping[int, int]:
+    """See `TelemetryStore.log_bytes`."""
+    records: list[Any] = cursor.execute("SELECT group_id, bytes FROM log_sizes").fetchall()
+    return dict(records)
+
+
+def drop_log_events(
+    cursor: apsw.Cursor, group_id: int, stream_id: int | None, before: int, limit: int
+) -> int:
+    """See `TelemetryStore.drop_events`."""
+    statement = _DROP_EVENTS.format(of_stream="" if stream_id is None else _OF_STREAM)
+    oldest = {"group": group_id, "before": before, "stream": stream_id, "limit": limit}
+    removed: list[Any] = cursor.execute(statement, oldest).fetchall()
+    weight = sum(message_bytes + EVENT_BYTES for (message_bytes,) in removed)
+    cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (weight, group_id))
+    cursor.execute("DELETE FROM log_sizes WHERE group_id = ? AND bytes <= 0", (group_id,))
+    return len(removed)
+
 
 T = TypeVar("T")
 
@@ -65,24 +155,24 @@ class SqliteTelemetry(TelemetryStore, ABC):
 
     @override
     def add_events(self, events: Sequence[LogEvent]) -> asyncio.Future[None]:
-        return self._commit.submit(lambda transaction: log_events.add(events, transaction), grows=True)
+        return self._commit.submit(lambda transaction: add_log_events(events, transaction), grows=True)
 
     @override
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
-        return await self._look(functools.partial(log_events.find, query))
+        return await self._look(functools.partial(find_log_events, query))
 
     @override
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
-        return await self._look(functools.partial(log_events.spans, group_id, stream_ids))
+        return await self._look(functools.partial(log_spans, group_id, stream_ids))
 
     @override
     async def log_bytes(self) -> Mapping[int, int]:
-        return await self._look(log_events.sizes)
+        return await self._look(log_bytes)
 
     @override
     async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
         return await self._commit.submit(
-            lambda transaction: log_events.drop(transaction.cursor, group_id, stream_id, before, limit)
+            lambda transaction: drop_log_events(transaction.cursor, group_id, stream_id, before, limit)
         )
 
 

@@ -15,8 +15,8 @@ from redrive.aws.lambda_.documents.backlogs import BacklogTarget
 from redrive.engine.ports import AttemptNote
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.message import Publication
 from redrive.model.names import id_text
+from redrive.model.topic import Publication
 
 #: Identifiers of an attempt.
 VERSION: Final = "executed_version"

@@ -21,8 +21,7 @@ from redrive.aws.lambda_.mappings.batches import Item, MappingFilter
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
-from redrive.engine.ports import is_sealed
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.errors import StoreUnavailable
 from redrive.model.function import InvocationResult, Throttled
 from redrive.model.names import id_text

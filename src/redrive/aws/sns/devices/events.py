@@ -15,16 +15,15 @@ import orjson
 from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
 from redrive.aws.sns.documents.names import FIFO_SUFFIX, arn_of
-from redrive.aws.sns.notifications.notification import timestamp
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.notification import PublishedMessage, timestamp
 from redrive.aws.wire.arn import parse_arn
 from redrive.engine.engine import Engine
 from redrive.engine.ports import FollowUp
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName, id_text
+from redrive.model.topic import Publication
 
 logger = logging.getLogger(__name__)
 

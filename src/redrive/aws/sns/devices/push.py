@@ -18,9 +18,8 @@ from redrive.aws.sns.devices import payloads, platform
 from redrive.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
 from redrive.aws.sns.devices.payloads import Notification, Unsendable, Wish
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
-from redrive.aws.sns.notifications.notification import CONTENT_TYPE
+from redrive.aws.sns.notifications.notification import CONTENT_TYPE, PublishedMessage
 from redrive.aws.sns.notifications.notification_renderer import TIMEOUT_MS
-from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.engine.resources import Draft

@@ -10,8 +10,7 @@ from typing import Final
 
 from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.errors import error, invalid
-from redrive.aws.sns.documents.message import BYTES_MAX
-from redrive.aws.sns.documents.topic_attributes import bytes_max
+from redrive.aws.sns.documents.message import BYTES_MAX, bytes_max
 from redrive.engine.resources import Subscriptions, Topics
 from redrive.model.topic import Subscription, Topic
 

@@ -10,9 +10,10 @@ from redrive.aws.kit import messages
 from redrive.aws.kit.messages import Attributes
 from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
-from redrive.model.message import Attribute
+from redrive.model.topic import Attribute, Topic
 
 BYTES_MAX: Final = 256 * 1024
+MAXIMUM_SIZE: Final = "MaximumMessageSize"
 SMS_CHARS_MAX: Final = 1600
 # "less than 100", says the reference; CloudWatch cuts its own at 100, and they arrive.
 SUBJECT_CHARS_MAX: Final = 100
@@ -20,6 +21,11 @@ SUBJECT_CHARS_MAX: Final = 100
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x1f\x7f]")
 _STRUCTURE: Final = "Invalid parameter: Message Structure - "
+
+
+def bytes_max(topic: Topic) -> int:
+    """The largest message of a topic, with its attributes (bytes)."""
+    return int(topic.attributes.get(MAXIMUM_SIZE, BYTES_MAX))
 
 
 def check_text(text: str) -> None:

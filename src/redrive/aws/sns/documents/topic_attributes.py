@@ -26,7 +26,7 @@ from redrive.aws.sns.documents.delivery_policy import TopicDeliveryPolicy
 from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
 from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.errors import AttributeRefused
-from redrive.aws.sns.documents.message import BYTES_MAX
+from redrive.aws.sns.documents.message import MAXIMUM_SIZE
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
@@ -40,7 +40,6 @@ DELIVERY_POLICY: Final = "DeliveryPolicy"
 DATA_PROTECTION_POLICY: Final = "DataProtectionPolicy"  # has its own operations and is not shown
 DELETED: Final = "SubscriptionsDeleted"  # counted here, and shown
 _ARCHIVED_SINCE: Final = "BeginningArchiveTime"  # kept as milliseconds
-MAXIMUM_SIZE: Final = "MaximumMessageSize"
 _SIZES: Final = whole_number(1024, 1_048_576)
 _FIFO: Final = "FifoTopic"
 _ARCHIVE_POLICY: Final = "ArchivePolicy"
@@ -179,11 +178,6 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
 )
 
 # ---- writing ---------------------------------------------------------------------------------------------------
-
-
-def bytes_max(topic: Topic) -> int:
-    """The largest message of a topic, with its attributes (bytes)."""
-    return int(topic.attributes.get(MAXIMUM_SIZE, BYTES_MAX))
 
 
 def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:

@@ -1,19 +1,22 @@
-"""A topic's access policy: the default one, what a policy may say, and one statement more or fewer."""
+"""A topic's access policy: the default one, what a policy may say, and one statement more or fewer; access by it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import orjson
 
 from redrive.access.keys import is_account
-from redrive.access.patterns import PolicyInvalid
+from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import new_policy
+from redrive.access.principals import ANONYMOUS
+from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents import names
-from redrive.aws.sns.documents.errors import AttributeRefused, invalid
+from redrive.aws.sns.documents.errors import AttributeRefused, denied, invalid, no_such
+from redrive.engine.resources import Topics
 from redrive.model.names import ResourceName
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 
 POLICY: Final = "Policy"
 _OUT_OF_SCOPE: Final = "Policy statement action out of service scope!"
@@ -139,3 +142,71 @@ def _account(name: str) -> str:
 
 def _one_or_all(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
+
+
+_NO_KEYS: Final[Mapping[str, Values]] = {}
+
+
+# ---- the topic that a call names, and the permission of its caller -------------------------------------------
+
+
+async def topic_at(
+    call: Call,
+    topics: Topics,
+    arn: str,
+    action: str,
+    parameter: str = "TopicArn",
+    *,
+    keys: Mapping[str, Values] = _NO_KEYS,
+) -> Topic:
+    """The topic of an ARN, for an action the caller may do there.
+
+    Args:
+        call: The call.
+        topics: The topics that there are.
+        arn: The topic's.
+        action: The action, without the service.
+        parameter: The parameter that has the ARN.
+        keys: The condition keys that the operation has of its own.
+
+    Raises:
+        AwsError: The ARN is not one of a topic here, there is no such topic, or the caller may not.
+    """
+    name = names.topic_in(call, arn, parameter)
+    topic = topics.known(name) or await topics.get(name)
+    if topic is None:
+        raise no_such("Topic")
+    check_access(call, topic, action, keys)
+    return topic
+
+
+def check_access(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _NO_KEYS) -> None:
+    """Refuse an action on a topic that the caller has no permission for.
+
+    Raises:
+        AwsError: `AuthorizationError`.
+    """
+    owner = topic.name.account
+    # The default policy lets the owner's calls in and nobody else's: so does a topic without a policy.
+    policy = topic.attributes.get(POLICY)
+    if call.is_open(owner, policy):
+        return
+    arn = names.arn_of(topic.name)
+    decision = call.decide(f"sns:{action}", arn, owner, policy, keys)
+    if not decision.allowed:
+        raise denied(call.principal.name, action, arn, decision)
+
+
+def is_unsigned(call: Call) -> bool:
+    """Returns whether the call is unsigned: a link in a message was followed."""
+    return call.principal is ANONYMOUS
+
+
+def check_owner(call: Call, subscription: Subscription, action: str) -> None:
+    """Refuse an action that is for the owners of a subscription and of its topic alone.
+
+    Raises:
+        AwsError: `AuthorizationError`.
+    """
+    if call.account not in (subscription.owner, subscription.topic.account):
+        raise denied(call.principal.name, action, names.subscription_arn(subscription))

@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns.documents.access import topic_at
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
+from redrive.aws.sns.documents.topic_policy import topic_at
 from redrive.aws.sns.protection.policy import ProtectionPolicy
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

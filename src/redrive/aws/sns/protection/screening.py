@@ -33,10 +33,9 @@ from redrive.aws.sns.protection.policy import (
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.message import Publication
 from redrive.model.names import id_text
 from redrive.model.protection import Cut, Finder, Found, Text
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Publication, Subscription, Topic
 
 # Characters times identifiers: 0.4 ms as a rule. What takes longer is looked at beside the loop, which goes on; so is all
 # that a custom identifier is looked for in, since its expression may take seconds for a text of any length.

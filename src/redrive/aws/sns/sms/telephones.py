@@ -20,7 +20,7 @@ from redrive.aws.sns.documents import destinations, names
 from redrive.aws.sns.documents.direct import only_subscription, topic_of
 from redrive.aws.sns.documents.errors import PAGES, invalid
 from redrive.aws.sns.documents.message import SMS_CHARS_MAX
-from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.notification import PublishedMessage
 from redrive.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
 from redrive.aws.sns.sms.text_messages import SMS_TYPE, TRANSACTIONAL, price_max
 from redrive.aws.wire.shapes import Structure
@@ -29,10 +29,9 @@ from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
 from redrive.engine.resources import Documents
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.errors import Conflict, RedriveError
-from redrive.model.message import Publication
 from redrive.model.names import ResourceName, id_text
 from redrive.model.text_parts import parts_of
-from redrive.model.topic import Subscription
+from redrive.model.topic import Publication, Subscription
 
 logger = logging.getLogger(__name__)
 

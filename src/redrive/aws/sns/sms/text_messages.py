@@ -11,9 +11,8 @@ from typing import Final
 from redrive.aws.kit.messages import Attributes
 from redrive.aws.sns.documents import destinations
 from redrive.aws.sns.documents.errors import invalid
-from redrive.aws.sns.notifications.notification import CONTENT_TYPE
+from redrive.aws.sns.notifications.notification import CONTENT_TYPE, PublishedMessage
 from redrive.aws.sns.notifications.notification_renderer import TIMEOUT_MS
-from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import DEFAULT_SENDER, DEFAULT_TYPE, SENDER, SMS_ATTRIBUTES, TYPES
 from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Documents

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.query.xml_output import escaped, structure_writer
+from redrive.aws.wire.query.query import escaped, structure_writer
 from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
