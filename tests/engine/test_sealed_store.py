@@ -47,8 +47,8 @@ class SealedQueues:
     def of_topic(self, topic: Topic) -> Sealer | None:
         return None
 
-    async def opened(self, delivery: Delivery) -> Delivery:
-        return delivery
+    async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        return list(deliveries)
 
 
 class ClearDocuments:

@@ -75,12 +75,17 @@ class DataKeys:
         self._root = root
         self._open: dict[str, tuple[DataKey, int]] = {}
 
+    def known(self, seal: MessageSeal, now: int) -> DataKey | None:
+        """The data key that a message was sealed by, if it is remembered."""
+        known = self._open.get(seal.data)
+        return known[0] if known is not None and now < known[1] else None
+
     async def opened(self, seal: MessageSeal) -> DataKey:
         """The data key that a message was sealed by."""
         now = self.clock.now()
-        known = self._open.get(seal.data)
-        if known is not None and now < known[1]:
-            return known[0]
+        known = self.known(seal, now)
+        if known is not None:
+            return known
         if seal.key:
             region = seal.key.split(":")[3]
             plaintext = await self.inside.opened(region, b64decode(seal.data), seal.context)

@@ -86,11 +86,17 @@ class Encryption:
             )
         return known
 
-    async def opened(self, delivery: Delivery) -> Delivery:
-        """See `MessageSealing.opened`."""
-        seal = seal_of(delivery.headers or b"{}")
+    async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """See `MessageSealing.opened`; without waiting where the data keys are remembered, as they are nearly always."""
+        now = self._clock.now()
+        return [
+            await self._opened(delivery, now) if is_sealed(delivery) else delivery for delivery in deliveries
+        ]
+
+    async def _opened(self, delivery: Delivery, now: int) -> Delivery:
         try:
-            data_key = await self.keys.opened(seal)
+            seal = seal_of(delivery.headers or b"{}")
+            data_key = self.keys.known(seal, now) or await self.keys.opened(seal)
             body, headers = data_key.opened(seal, delivery.body)
         except (AwsError, RedriveError, ValueError):
             return delivery
@@ -131,20 +137,25 @@ class Encryption:
         Raises:
             KeyUnusable: KMS refuses.
         """
+        checked = b""
         for delivery in deliveries:
             if isinstance(delivery, OpenedDelivery):
-                if delivery.key:
-                    await self._check_reader(principal, region, delivery.key, delivery.seal, reuse_ms)
+                key, seal = delivery.key, delivery.seal
             elif is_sealed(delivery):
-                seal = seal_of(delivery.headers or b"{}")
-                await self._check_reader(principal, region, seal.key, seal.raw, reuse_ms)
+                member = seal_of(delivery.headers or b"{}")
+                key, seal = member.key, member.raw
+            else:
+                continue
+            about = seal.partition(b',"data":')[0]  # the key and the encryption context
+            if key and about != checked:
+                await self._check_reader(principal, region, key, seal, about, reuse_ms)
+                checked = about
 
     async def _check_reader(
-        self, principal: Principal, region: str, key: str, seal: bytes, reuse_ms: int
+        self, principal: Principal, region: str, key: str, seal: bytes, about: bytes, reuse_ms: int
     ) -> None:
         now = self._clock.now()
-        about = seal.partition(b',"data":')[0]  # the key and the encryption context
-        if not key or self._rights.has(principal, about, now):
+        if self._rights.has(principal, about, now):
             return
         version = self._rights.version
         await self.keys.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
@@ -152,7 +163,7 @@ class Encryption:
 
     async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:
         """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
-        opened = await self.opened(delivery)
+        (opened,) = await self.opened([delivery])
         try:
             await self.check_reader(principal, region, [opened], OPEN_MS)
         except KeyUnusable:

@@ -62,8 +62,8 @@ class MessageSeals(MessageSealing):
         return self.sealing.of_topic(topic)
 
     @override
-    async def opened(self, delivery: Delivery) -> Delivery:
-        return await self.sealing.opened(delivery) if is_sealed(delivery) else delivery
+    async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        return await self.sealing.opened(deliveries)
 
     async def refusal(
         self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
@@ -202,8 +202,7 @@ class SealedStore(MessageStore, DocumentStore):
         claimed = await self._store.claim(request)
         for delivery in claimed.deliveries:
             if delivery.body[:1] == SEAL_MARK:
-                deliveries = [await self._seals.opened(each) for each in claimed.deliveries]
-                return replace(claimed, deliveries=deliveries)
+                return replace(claimed, deliveries=await self._seals.opened(claimed.deliveries))
         return claimed
 
     # ---- documents ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ headers, a JSON object, have a member `"sealed"` that says how to open it. Membe
 stay readable beside it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -85,8 +86,8 @@ class MessageSealing(Protocol):
         """The sealer of a topic's backlogs and archive; None: they are stored as they are."""
         ...
 
-    async def opened(self, delivery: Delivery) -> Delivery:
-        """A sealed delivery, opened; as it is where its key cannot be used."""
+    async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Deliveries, the sealed ones opened; as they are where their key cannot be used."""
         ...
 
 
@@ -102,8 +103,8 @@ class _NoSealing(MessageSealing):
         return None
 
     @override
-    async def opened(self, delivery: Delivery) -> Delivery:
-        return delivery
+    async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        return list(deliveries)
 
 
 NO_SEALING: Final[MessageSealing] = _NoSealing()

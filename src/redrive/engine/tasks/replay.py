@@ -242,7 +242,7 @@ class Replayer:
         return None
 
     async def _opened(self, row: Delivery) -> Delivery:
-        opened = await self._seals.opened(row)
+        (opened,) = await self._seals.opened([row])
         if is_sealed(opened):
             raise KeyUnusable("an archive cannot be read: the key that it is encrypted with cannot be used")
         return opened
