@@ -68,23 +68,26 @@ class Readers:
         Raises:
             AwsError: One of `Kms…`: it may read none.
         """
+        why = await self._refusal(call, queue, deliveries)
         readable: list[Delivery] = []
         refused: list[Delivery] = []
-        why = KeyUnusable("The key of a message cannot be used.")
         for delivery in deliveries:
-            try:
-                await self._encryption.check_reader(call.principal, call.region, [delivery], reuse_ms(queue))
-            except KeyUnusable as refusal:
-                why = refusal
-                refused.append(delivery)
-                continue
-            (refused if is_sealed(delivery) else readable).append(delivery)
+            refusal = None if why is None else await self._refusal(call, queue, [delivery])
+            (refused if refusal is not None or is_sealed(delivery) else readable).append(delivery)
+            why = refusal or why
         if refused:
             claims = [(delivery.seq, delivery.token or 0, 0) for delivery in refused]
             await self._engine.messages.extend(queue, claims)
         if not readable:
-            raise key_refused(why, call.id)
+            raise key_refused(why or KeyUnusable("The key of a message cannot be used."), call.id)
         return readable
+
+    async def _refusal(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> KeyUnusable | None:
+        try:
+            await self._encryption.check_reader(call.principal, call.region, deliveries, reuse_ms(queue))
+        except KeyUnusable as refusal:
+            return refusal
+        return None
 
 
 MESSAGES_MAX = 10
