@@ -89,6 +89,22 @@ def test_blobs_go_to_a_folder_or_to_s3(store: str) -> None:
     assert Settings(blob_store="s3://bucket/prefix").blob_store == "s3://bucket/prefix"
 
 
+@pytest.mark.parametrize(
+    ("store", "folder"),
+    [
+        ("sqlite:///data/x.db", "data/redrive-blobs"),
+        ("sqlite://data/x.db", "data/redrive-blobs"),
+        ("sqlite:////var/lib/x.db", "/var/lib/redrive-blobs"),
+        ("sqlite:///x.db", "redrive-blobs"),
+        ("sqlite://:memory:", "redrive-blobs"),
+        ("postgresql://host/sqlite:///x", "redrive-blobs"),
+    ],
+)
+def test_blobs_lie_beside_the_file_of_the_store(store: str, folder: str) -> None:
+    assert Settings(store=store).blobs_at == folder
+    assert Settings(store=store, blob_store="elsewhere").blobs_at == "elsewhere"
+
+
 def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
     assert set(PUSH_SERVICES) == set(URLS)
     file = tmp_path / "redrive.toml"

@@ -50,7 +50,7 @@ def console_pages(
         telemetry=core.store,
         settle=core.telemetry.flush,
         keyring=core.keyring,
-        containers=BlobContainers(core.blob_store),
+        containers=BlobContainers(core.settings.blobs_at),
         tail=tail,
         hands=hands,
         nodes=nodes,

@@ -65,15 +65,6 @@ class Core:
         return self.settings.public_url.rstrip("/") or None
 
     @property
-    def blob_store(self) -> str:
-        """The blob store: of the settings, or a folder beside the SQLite file, or else where the server was started.
-
-        What is backed up together lies together.
-        """
-        _, _, file = self.settings.store.partition("sqlite:///")
-        return self.settings.blob_store or str(Path(file).parent / "redrive-blobs")
-
-    @property
     def ca_file(self) -> Path | None:
         """Certificates that endpoints may show besides the system's."""
         return trusted(self.settings)

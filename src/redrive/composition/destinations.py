@@ -45,7 +45,7 @@ def extension(core: Core) -> Extension:
 def _blobs(core: Core, address: Callable[[str], str | None]) -> Endpoint:
     from redrive.endpoints.blob import BlobEndpoint  # noqa: PLC0415 - whose library takes 4 MB of memory
 
-    return BlobEndpoint(SystemClock().now, address, core.blob_store, core.ca_file)
+    return BlobEndpoint(SystemClock().now, address, core.settings.blobs_at, core.ca_file)
 
 
 def _mail(core: Core) -> dict[str, Endpoint]:

@@ -40,7 +40,7 @@ def azure_gateway(core: Core, delivery: EventGridDelivery) -> AzureGateway:
     resolve = partial(address_of, read_addresses(core.settings.azure_endpoints))
     sources = EventSources(engine, Subscribers(engine))
     insights = Insights(core.store, core.telemetry.flush, sources.resource)
-    containers, keys = BlobContainers(core.blob_store), StorageKeys(core.secret)
+    containers, keys = BlobContainers(core.settings.blobs_at), StorageKeys(core.secret)
     accounts = StorageAccounts(engine)
     storage = StorageOperations(accounts, containers, keys, resolve)
     access = BlobAccess(accounts, keys, bearer, clock, core.refusals)
@@ -56,7 +56,10 @@ def azure_gateway(core: Core, delivery: EventGridDelivery) -> AzureGateway:
             Arm(core.runtime.clock, bearer, operations, core.public_url, engine.resources.documents),
             handshakes,
             BlobService(
-                containers, BlobStore(core.blob_store, core.ca_file), access if required else None, clock
+                containers,
+                BlobStore(core.settings.blobs_at, core.ca_file),
+                access if required else None,
+                clock,
             ),
             Entra(clock, bearer, core.public_url, tokens),
         ],

@@ -335,6 +335,15 @@ class Settings:
         return Path(self.store.removeprefix("sqlite:///").removeprefix("sqlite://"))
 
     @property
+    def blobs_at(self) -> str:
+        """Where blobs lie: in `blob_store`, or a folder beside the SQLite file, or else where the server was started.
+
+        What is backed up together lies together.
+        """
+        folder = Path() if self.store_file is None else self.store_file.parent
+        return self.blob_store or str(folder / "redrive-blobs")
+
+    @property
     def forbids_private(self) -> bool:
         """True if private addresses are refused as endpoints: any client could subscribe them."""
         return self.forbid_private_endpoints or self._is_reached
