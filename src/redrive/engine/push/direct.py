@@ -2,7 +2,7 @@
 
 What can be rendered at once and be sent over a connection that stands is sent while the consumer goes through what it
 claimed, and the answer joins those that are settled together. Whatever is more than a success (a failure, results that
-differ, a circuit breaker to close, no answer for a second where there is a soft time-out) goes on as an attempt of the
+differ, a circuit breaker to close, no answer for seconds where there is a soft time-out) goes on as an attempt of the
 usual kind.
 """
 
@@ -17,8 +17,9 @@ from redrive.engine.push.settlement import JointSettlements, PushParts, SettleIt
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import DELIVERED, Delivery, is_sealed
 
-# A push under a soft time-out, which is half a minute, gets a task after this.
-PATIENT_SECONDS: Final = 1
+# The interval of looks at pushes under a soft time-out, which is half a minute. One without an answer at two of them gets
+# a task: after one to two seconds.
+LOOK_SECONDS: Final = 1
 
 
 class _Push:
@@ -189,7 +190,7 @@ class DirectPushes:
     # ---- soft time-outs ----------------------------------------------------------------------------------
 
     def _look_later(self) -> None:
-        self._patience = asyncio.get_running_loop().call_later(PATIENT_SECONDS, self._look)
+        self._patience = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         """Let those without an answer since the last look go on as attempts, which know what a soft time-out means."""
