@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import apsw
 import httptools
 import uvloop
-from typing_extensions import override
+
+from benchmarks.connection import Connection
 
 CONNECTIONS: Final = 32
 
@@ -63,21 +64,13 @@ class Backlog:
         return len(together)
 
 
-class Poster(asyncio.Protocol):
+class Poster(Connection):
     """One kept connection, with one post under way."""
 
     def __init__(self, loop: "Loop") -> None:
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
         self._seq = 0
-
-    @override
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed_data(data)
 
     def post(self, seq: int, body: str) -> None:
         """Post a body."""

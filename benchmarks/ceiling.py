@@ -22,7 +22,8 @@ import apsw
 import httptools
 import orjson
 import uvloop
-from typing_extensions import override
+
+from benchmarks.connection import Connection
 
 LEASE_MS: Final = 120_000
 FAN_OUT: Final = 4  # deliveries of one publication
@@ -124,20 +125,12 @@ class Table:
             client.answer(answer)
 
 
-class Client(asyncio.Protocol):
+class Client(Connection):
     """One connection."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._parser = httptools.HttpRequestParser(self)
-
-    @override
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed_data(data)
 
     def on_message_begin(self) -> None:
         self._target = b""

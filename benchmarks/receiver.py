@@ -11,12 +11,13 @@ text begins with the moment it was published, a reading of the machine's monoton
 
 import asyncio
 import time
-from typing import Any, Final
+from typing import Final
 
 import httptools
 import orjson
 import uvloop
-from typing_extensions import override
+
+from benchmarks.connection import Connection
 
 _OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b"
 _ASKS: Final = b"SubscriptionConfirmation"
@@ -68,20 +69,12 @@ class Inbox:
             client.answer(orjson.dumps(report))
 
 
-class Client(asyncio.Protocol):
+class Client(Connection):
     """One connection."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
         self._parser = httptools.HttpRequestParser(self)
-
-    @override
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed_data(data)
 
     def on_message_begin(self) -> None:
         self._path = ""
