@@ -26,6 +26,10 @@ def test_the_certificate_signs_itself_and_is_valid_for_years(pair: SigningPair) 
     assert pair.key.key_size == 2048
 
 
+def test_a_pair_tells_when_it_was_made(pair: SigningPair) -> None:
+    assert pair.made_at == _NOW
+
+
 def test_a_pair_is_read_as_it_was_written(pair: SigningPair) -> None:
     read = SigningPair.from_document(pair.to_document())
     assert read.key.private_numbers() == pair.key.private_numbers()

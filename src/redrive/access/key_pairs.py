@@ -37,6 +37,12 @@ def make_key_and_certificate(now: int) -> tuple[bytes, bytes]:
     return text, certificate.public_bytes(encoding)
 
 
+def made_at(certificate: bytes) -> int:
+    """The moment (ms, to the second) at which `make_key_and_certificate` made a certificate."""
+    began = x509.load_pem_x509_certificate(certificate).not_valid_before_utc
+    return round((began + _BACKDATED).timestamp()) * 1000
+
+
 def read_key(text: bytes) -> rsa.RSAPrivateKey:
     """The key in a PEM.
 

@@ -39,6 +39,13 @@ class SigningPair:
 
         return read_key(self.key_pem)
 
+    @cached_property
+    def made_at(self) -> int:
+        """When it was made (ms, to the second), which is when the installation's store was first opened."""
+        from redrive.access.key_pairs import made_at  # noqa: PLC0415 - as above
+
+        return made_at(self.pem)
+
     def sign(self, digest: bytes, algorithm: str) -> bytes:
         """The signature of a digest, by PKCS #1 1.5; `algorithm` is what hashlib calls that which made the digest."""
         from redrive.access.key_pairs import sign  # noqa: PLC0415 - as above

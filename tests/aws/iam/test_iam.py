@@ -359,6 +359,15 @@ def test_amazons_policies_say_what_amazons_say() -> None:
         assert parse_policy(each.text, Form.IDENTITY).statements
 
 
+def test_an_accounts_root_is_as_old_as_the_store() -> None:
+    async def play(stage: Stage) -> None:
+        root = (await iam(stage, "GetUser"))["User"]
+        assert root["Arn"] == f"arn:aws:iam::{ACCOUNT}:root"
+        assert root["CreateDate"].timestamp() * 1000 == stage.server.core.pair.made_at
+
+    on_stage(play)
+
+
 def test_renamed_users_and_groups_keep_what_is_theirs() -> None:
     async def play(stage: Stage) -> None:
         ann = await stage.user("ann", allow("iam:GetUser", "iam:ListGroupsForUser"))

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from redrive.access.keys import Keyring
+from redrive.access.signing_pair import SigningPair
 from redrive.aws.gateway.identities import Sessions
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
@@ -24,6 +25,11 @@ class Host(Protocol):
     @property
     def keyring(self) -> Keyring:
         """The access keys."""
+        ...
+
+    @property
+    def pair(self) -> SigningPair:
+        """The installation's key."""
         ...
 
     @property

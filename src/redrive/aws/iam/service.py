@@ -33,7 +33,7 @@ def _operations(host: Host) -> Mapping[str, Verb]:
     resources, runtime = host.engine.resources, host.engine.runtime
     operations: dict[str, Verb] = operations_of(
         "iam",
-        UserOperations(resources, runtime),
+        UserOperations(resources, runtime, host.pair),
         GroupOperations(resources, runtime),
         RoleOperations(resources, runtime),
         ServiceLinkedRoles(resources, runtime),

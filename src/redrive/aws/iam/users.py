@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 from redrive.access.identities import USER_KEY, USER_KEYS_MAX, Group, User
 from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.secret import lasting_key_id
+from redrive.access.signing_pair import SigningPair
 from redrive.aws.iam.entities import GROUPS, USERS, Entity, name_in, shown_group, shown_user
 from redrive.aws.iam.entity_operations import EntityOperations
 from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
@@ -24,6 +25,10 @@ class UserOperations(EntityOperations[User]):
 
     entity: ClassVar[Entity[User]] = USERS
 
+    def __init__(self, resources: Resources, runtime: Runtime, pair: SigningPair) -> None:
+        super().__init__(resources, runtime)
+        self._pair = pair  # as old as the accounts: they are there from when the store is
+
     async def create_user(self, call: Call, params: Structure) -> Structure:
         boundary = params.get("PermissionsBoundary") or ""
         user = User(*self._first_fields(call, params), boundary=boundary)
@@ -32,7 +37,7 @@ class UserOperations(EntityOperations[User]):
 
     async def get_user(self, call: Call, params: Structure) -> Structure:
         if not params.get("UserName") and call.principal.keys.get("aws:principaltype") == "Account":
-            root = User(call.account, "/", "root", call.account, 0)
+            root = User(call.account, "/", "root", call.account, self._pair.made_at)
             return {"User": {**shown_user(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
         user = await USERS.get(self._resources.documents, call.account, name_in(call, params))
         return {"User": shown_user(user)}
