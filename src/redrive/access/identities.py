@@ -189,5 +189,5 @@ def _policy(policy_path: str, row: Mapping[str, Any]) -> ManagedPolicy:
 def aws_managed() -> Mapping[str, ManagedPolicy]:
     """The policies by ARN, in the order of their names; read when one is first looked for (20 ms)."""
     rows = orjson.loads(POLICIES_FILE.read_bytes())
-    policies = (_policy(place, row) for place, row in rows.items())
+    policies = (_policy(path, row) for path, row in rows.items())
     return {policy.arn: policy for policy in sorted(policies, key=lambda policy: policy.name.lower())}

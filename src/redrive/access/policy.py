@@ -207,7 +207,7 @@ def _needed(principal: Principal, statements: Sequence[Statement]) -> frozenset[
     """
     needed = frozenset(Source)
     for statement in statements:
-        names = statement.principals.named(principal.identities)
+        names = statement.principals.names_among(principal.identities)
         if names is None:
             return _NONE
         others = names - {Identity("AWS", principal.account)}

@@ -70,7 +70,7 @@ class Presence:
     """`Null`: whether a key is there at all."""
 
     key: str  # In lower case
-    wanted: frozenset[bool]  # Results that satisfy it; True means that the key is missing
+    accepted: frozenset[bool]  # Results that satisfy it; True means that the key is missing
 
     @property
     def keys(self) -> frozenset[str]:
@@ -79,7 +79,7 @@ class Presence:
 
     def holds(self, lookup: Lookup) -> bool:
         """Look."""
-        return (not lookup(self.key)) in self.wanted
+        return (not lookup(self.key)) in self.accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Principals:
         )
         return is_listed is not self.is_exclusion
 
-    def named(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
+    def names_among(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
         """The names among these that stand in the element; None if it reaches whoever it reaches by none of them."""
         if (
             self.everyone

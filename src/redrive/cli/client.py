@@ -95,7 +95,7 @@ class Client:
     url: str  # The server's, without a slash at its end
     region: str  # Region that requests are signed for
     # The Azure subscription and resource group that are meant, if any.
-    place: Mapping[str, str] = field(default_factory=dict)
+    scope: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> Self:
@@ -121,7 +121,7 @@ class Client:
         return self._ask("POST", self._addressed(path, {}), json.dumps(document).encode())
 
     def _addressed(self, path: str, parameters: Mapping[str, Any]) -> str:
-        query = urllib.parse.urlencode({**self.place, **parameters})
+        query = urllib.parse.urlencode({**self.scope, **parameters})
         return f"{path}?{query}" if query else path
 
     def _ask(self, method: str, path: str, body: bytes | None) -> ControlAnswer:

@@ -31,7 +31,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 def _run(client: Client, parsed: argparse.Namespace) -> int:
     trace = client.get("/_redrive/trace", message=parsed.message)
-    entries = [] if client.place else list(_log_entries(client, parsed.message))
+    entries = [] if client.scope else list(_log_entries(client, parsed.message))
     if parsed.json:
         print_json({**trace, "logged": entries})
         return 0

@@ -276,7 +276,7 @@ class WebhookAnswer(NamedTuple):
     status: int
     text: str  # The beginning of its body, or the reason phrase
     challenges: list[str]  # WWW-Authenticate headers
-    kept: tuple[tuple[str, str], ...]  # Requested response headers
+    headers: tuple[tuple[str, str], ...]  # Requested response headers
 
 
 def answer_of(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer:
@@ -319,7 +319,7 @@ def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
 
 def verdict_of(answer: WebhookAnswer) -> Verdict:
     """The verdict that an answer is for a delivery."""
-    return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
+    return verdicts.of_status(answer.status, answer.text, identifiers=answer.headers)
 
 
 def verdict_of_failure(error: Exception) -> Verdict:

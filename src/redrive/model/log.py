@@ -64,7 +64,7 @@ class LogEvent(NamedTuple):
     rounds: int = 0
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """The position in its group."""
         return self.at, self.seq
 

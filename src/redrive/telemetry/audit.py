@@ -133,4 +133,4 @@ def _group(owner: ResourceName) -> ResourceName:
 def _read(event: LogEvent) -> KeptEntry:
     document: dict[str, Any] = orjson.loads(event.message)
     digest = hashlib.sha256(event.message.encode()).hexdigest()
-    return KeptEntry(AuditEntry(**document), event.place, digest)
+    return KeptEntry(AuditEntry(**document), event.position, digest)

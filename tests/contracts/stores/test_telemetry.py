@@ -197,7 +197,7 @@ async def test_events_are_read_page_by_page_both_ways(
     await store.add_events([event(str(at), at // 3) for at in range(8)])
     ahead = await read_on(store, streams)
     assert messages(ahead) == [str(at) for at in range(8)]
-    back = await read_on(store, streams, after=ahead[-1].place, backwards=True)
+    back = await read_on(store, streams, after=ahead[-1].position, backwards=True)
     assert back == ahead[-2::-1]
 
 
@@ -216,7 +216,7 @@ async def read_on(
         if not page:
             return seen
         seen += page
-        after = page[-1].place
+        after = page[-1].position
 
 
 async def test_events_are_read_in_order_of_arrival(store: NodeStore) -> None:

@@ -56,7 +56,7 @@ class Tagging:
     add: str = "TagResource"  # The operation that sets some, and leaves the others
     remove: str = "UntagResource"  # The operation that takes some away
     list: str = "ListTagsForResource"  # The operation that answers with a resource's tags
-    given: str = "Tags"  # The parameter of `add` that has the tags
+    tags_parameter: str = "Tags"  # The parameter of `add` that has the tags
     keys: str = "TagKeys"  # The parameter of `remove` that has their keys
     listed: str = "Tags"  # The member of the answer of `list` that has the tags
     omitted: bool = False  # Whether `listed` is left out where a resource has none
@@ -113,7 +113,7 @@ class Tagging:
 
         async def add(call: Call, params: Structure) -> Structure:
             def added(before: Tags) -> dict[str, str]:
-                return self.added(before, self.read(params.get(self.given), of_stack=call.of_stack))
+                return self.added(before, self.read(params.get(self.tags_parameter), of_stack=call.of_stack))
 
             await resources.retag(TagRequest(call, params, self.add), added)
             return {}

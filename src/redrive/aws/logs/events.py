@@ -111,12 +111,12 @@ class LogReader:
             backwards=not forward,
         )
         events, _ = await read_events(self._store, query, lambda _: True)
-        events.sort(key=lambda event: event.place)
+        events.sort(key=lambda event: event.position)
         nowhere = after or (0, 0)
         return {
             "events": [_as_structure(event) for event in events],
-            "nextForwardToken": _token("f", events[-1].place if events else nowhere),
-            "nextBackwardToken": _token("b", events[0].place if events else nowhere),
+            "nextForwardToken": _token("f", events[-1].position if events else nowhere),
+            "nextBackwardToken": _token("b", events[0].position if events else nowhere),
         }
 
     async def filter_log_events(self, call: Call, params: Structure) -> Structure:
@@ -189,7 +189,7 @@ async def read_events(
                 if room < 0 and events:
                     return events, cursor
                 events.append(event)
-            cursor, looked_at = event.place, looked_at + 1
+            cursor, looked_at = event.position, looked_at + 1
             if len(events) == query.limit or looked_at == looked_at_max:
                 return events, cursor
         if len(page) < _EVENTS_PER_PAGE:

@@ -23,7 +23,7 @@ from redrive.model.names import ResourceName
 _TAGS: Final = Tagging(
     too_many=lambda: error("TooManyTagsException", "A resource can have at most 50 tags."),
     pair=(),
-    given="tags",
+    tags_parameter="tags",
     keys="tagKeys",
     listed="tags",
 )

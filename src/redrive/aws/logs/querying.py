@@ -149,7 +149,7 @@ class Querying:
                 scanned += len(page)
                 size += sum(len(event.message) + EVENT_BYTES for event in page)
                 await offload(call.account, functools.partial(scan.take, group, streams, page))
-                log_query = replace(log_query, after=page[-1].place)
+                log_query = replace(log_query, after=page[-1].position)
         scan.budget.left = STEPS_MAX
         return scan.rows, {
             "recordsScanned": float(scanned),

@@ -212,8 +212,8 @@ class Checks:
 def _text(path: _Path) -> str:
     steps: list[str] = []
     while not isinstance(path, str):
-        path, step, *place = path
-        steps.append(step(*place) if place else step)
+        path, step, *arguments = path
+        steps.append(step(*arguments) if arguments else step)
     return ".".join([path, *reversed(steps)] if path else reversed(steps))
 
 

@@ -315,7 +315,7 @@ def _signed(
 
 def _read(answer: WebhookAnswer) -> AwsAnswer:
     """An answer, with its error by name: of a header or of the body, in any of the spellings that there are."""
-    headers = dict(answer.kept)
+    headers = dict(answer.headers)
     document = _document(answer.text) if answer.status // 100 != 2 else {}  # noqa: PLR2004 - not an error
     code = headers.get(_ERROR) or str(document.get("__type") or document.get("code") or "")
     message = document.get("message") or document.get("Message") or answer.text

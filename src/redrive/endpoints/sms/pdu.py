@@ -104,17 +104,17 @@ class Submission:
     coding: int  # `data_coding`: 0, the message centre's default alphabet, or 8, UCS-2
     priority: int  # 0 to 3
     # For a part: the reference of its text, how many parts that has, and which it is, from 1.
-    place: tuple[int, int, int] | None = None
+    position: tuple[int, int, int] | None = None
     header: bool = True  # A part begins with a user data header; else optional parameters say its place
 
     def body(self) -> bytes:
         """The body of its unit."""
         esm_class, text, beside = 0, self.octets, b""
-        if self.place is not None and self.header:
-            reference, total, number = self.place
+        if self.position is not None and self.header:
+            reference, total, number = self.position
             esm_class, text = UDH, bytes([5, 0, 3, reference & 0xFF, total, number]) + text
-        elif self.place is not None:
-            reference, total, number = self.place
+        elif self.position is not None:
+            reference, total, number = self.position
             beside = _parameter(_SAR_REFERENCE, struct.pack(">H", reference))
             beside += _parameter(_SAR_TOTAL, bytes([total])) + _parameter(_SAR_NUMBER, bytes([number]))
         return b"".join(

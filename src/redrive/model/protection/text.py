@@ -58,7 +58,7 @@ class Text:
             for name, spans in spans_by_name.items()
         }
 
-    def place(self, index: int) -> int:
+    def source_index(self, index: int) -> int:
         """The position in the source of a position in the text that is seen."""
         return self._places[index]
 

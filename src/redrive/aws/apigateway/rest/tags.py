@@ -28,7 +28,7 @@ TAGS: Final = Tagging(
     too_many=lambda: bad_request("A resource has at most 50 tags"),
     pair=(),
     list="GetTags",
-    given="tags",
+    tags_parameter="tags",
     keys="tagKeys",
     listed="tags",
 )

@@ -43,7 +43,7 @@ class RetryPolicy:
     min_delay_retries: int = 0  # numMinDelayRetries: the pre-backoff
     curve: RetryCurve = _DEFAULT.curve  # backoffFunction
     # The attributes that the policy named itself, by their names on the wire.
-    given: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
 
     @property
     def backoff_retries(self) -> int:
@@ -67,7 +67,7 @@ class RetryPolicy:
 
     def given_document(self) -> dict[str, Any]:
         """Only the attributes that the policy named itself."""
-        return {name: value for name, value in self.to_document().items() if name in self.given}
+        return {name: value for name, value in self.to_document().items() if name in self.members}
 
 
 @dataclass(frozen=True, slots=True)

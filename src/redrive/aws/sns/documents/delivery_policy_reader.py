@@ -169,7 +169,7 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
         **{count: members.integer(count, 0) for count in _COUNTS},
     }
     values = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
-    policy = RetryPolicy(**values, curve=_curve(members), given=frozenset(members.members))
+    policy = RetryPolicy(**values, curve=_curve(members), members=frozenset(members.members))
     _check_together(members, policy)
     return policy
 

@@ -89,7 +89,7 @@ def _point(sample: Sample, name: str) -> MetricPoint:
 
 def _as_structure(name: str, inspected: Inspected) -> dict[str, Any]:
     detections = [
-        {"start": text.place(start), "end": text.place(end)}
+        {"start": text.source_index(start), "end": text.source_index(end)}
         for text, matches in inspected
         for start, end in matches.get(name, ())
     ]
