@@ -41,7 +41,7 @@ class SigningPair:
 
     @cached_property
     def made_at(self) -> int:
-        """When it was made (ms, to the second), which is when the installation's store was first opened."""
+        """The moment it was made (ms, to the second), when the installation's store was first opened."""
         from redrive.access.key_pairs import made_at  # noqa: PLC0415 - as above
 
         return made_at(self.pem)

@@ -336,7 +336,7 @@ class Settings:
 
     @property
     def blobs_at(self) -> str:
-        """Where blobs lie: in `blob_store`, or a folder beside the SQLite file, or else where the server was started.
+        """The place of blobs: `blob_store`, or a folder beside the SQLite file, or else where the server was started.
 
         What is backed up together lies together.
         """
