@@ -23,16 +23,19 @@ def redrive_command(visit: Visit, *words: str) -> str:
 
 
 def aws_command(visit: Visit, *words: str) -> str:
-    """A command of the AWS CLI, for the account and region of the page, if it is of one."""
+    """A command of the AWS CLI, for the account and region of the page, if it is of one.
+
+    Without credentials the AWS CLI asks nobody, so that it always has some.
+    """
     region = ["--region", visit.args["region"]] if "region" in visit.args else []
-    return _as(visit, ["aws", "--endpoint-url", visit.host, *region, *words])
+    return _as(visit, ["aws", "--endpoint-url", visit.host, *region, *words], needs_key=True)
 
 
-def _as(visit: Visit, words: list[str]) -> str:
+def _as(visit: Visit, words: list[str], *, needs_key: bool = False) -> str:
     command = " ".join(shlex.quote(word) for word in words)
     account = visit.args.get("account", _NOBODYS)
     if visit.session.key_id:
         return f"{command}  # with an access key of account {account}"
-    if is_account(account) and account != _NOBODYS:
+    if is_account(account) and (needs_key or account != _NOBODYS):
         return f"AWS_ACCESS_KEY_ID={account} AWS_SECRET_ACCESS_KEY=any {command}"
     return command

@@ -28,7 +28,11 @@ async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page
         cookie = await sessions.by_secret(visit.parameter("key"), visit.parameter("secret"))
     if cookie is None:
         sessions.failed(address)
-        notice = "That link is over." if token else "No such access key, or another secret."
+        notice = (
+            "That link is over."
+            if token
+            else "That key ID and secret do not match an access key of this server."
+        )
         return Page("login.html", {"notice": notice, "key": visit.parameter("key")}, _DENIED)
     return Redirect(f"{visit.base}/", cookie)
 
