@@ -31,7 +31,7 @@ def test_the_good_orders_go_back_in_four_clicks(
     screen.wait_for("Completed", "#state", reload=not with_scripts)
     assert came(webhook, GOOD) == good_orders()
     assert re.search(
-        rf"audit\.did \S+ \S+ by=anybody what='redrive \S+ of {GOOD} \(server_error 503\), fast'",
+        rf"audit\.did \S+ \S+ by=anybody what='Redrive \S+ of {GOOD} messages \(Server error 503\), as fast as possible'",
         server.log.read_text(),
     )
     screen.press("Back to the dead letters")

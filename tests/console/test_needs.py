@@ -7,10 +7,14 @@ import pytest
 
 from redrive.aws.cloudformation.documents.records import STACK, Stack, StackSettings
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE
+from redrive.console.needs import long_waiting
+from redrive.engine.operations import SET_ASIDE
+from redrive.engine.ports import Counts
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
 from redrive.telemetry.accumulators import Loss, Losses
+from redrive.telemetry.gauges import Level
 from tests.console.services import Services, arn, make_function
 from tests.console.test_overview import OTHER, advance, overview
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
@@ -136,7 +140,7 @@ async def test_stacks_that_were_rolled_back_and_functions_with_errors_are_named(
             "No such role",
         )
         documents = core.engine.resources.documents
-        await documents.create(STACK, stack.key, stack)
+        await documents.create(STACK, stack.key, replace(stack, deleted_at=now))  # with its resources
         series = Series(*SCOPE[:2], NAMESPACE, "Errors", (("FunctionName", "bill"),))
         await core.store.add_points([MetricPoint(series, now - MINUTE_MS, "Count", Statistics.of(4))])
         page = await overview(visitor)
@@ -158,3 +162,8 @@ async def test_the_action_of_dead_letters_is_the_plan_of_their_main_cause() -> N
         (plan,) = re.findall(r'<a class="button do primary" href="([^"]+/plan[^"]+)"[^>]*>Redrive 3…', page)
         planned = await visitor.get(plan.replace("&amp;", "&"))
         assert "Redrive 3 messages" in planned.body.decode()
+
+
+def test_a_queue_of_set_aside_messages_needs_no_receiver() -> None:
+    levels = [Level(SCOPE._replace(name=name), Counts(2, 0, 0), 3600) for name in ("orders", SET_ASIDE)]
+    assert [level.name.name for level in long_waiting(levels, [SCOPE], ())] == ["orders"]

@@ -145,5 +145,5 @@ class Installation:
 
 
 def stack_in_trouble(stack: Stack) -> bool:
-    """True for a stack that failed or was rolled back."""
-    return stack.deleted_at is None and stack.status.endswith(_STACK_TROUBLE)
+    """True for a stack that failed or was rolled back; its resources may be deleted, as CloudFormation says of it too."""
+    return stack.status.endswith(_STACK_TROUBLE)

@@ -23,7 +23,7 @@ from redrive.console.undelivered import (
 )
 from redrive.console.visit import Visit
 from redrive.console.words import failure_words, many, number, scope_text, why_failed, why_stopped
-from redrive.engine.operations import DeadLetterQueue
+from redrive.engine.operations import SET_ASIDE, DeadLetterQueue
 from redrive.model.circuit import OpenCircuit
 from redrive.model.durations import show_duration
 from redrive.model.metric import MINUTE_MS, Series
@@ -279,7 +279,7 @@ def long_waiting(
     Args:
         levels: The queues that this node looked at last.
         scopes: Of these accounts and regions.
-        dead_letter_queues: Left out: nobody is expected to receive from them.
+        dead_letter_queues: Left out, as what was set aside: nobody is expected to receive from them.
     """
     waiting = [
         level
@@ -288,6 +288,7 @@ def long_waiting(
         and level.age_seconds * 1000 >= WAITED_MINUTES * MINUTE_MS
         and level.name._replace(name="") in scopes
         and level.name not in dead_letter_queues
+        and level.name.name != SET_ASIDE
     ]
     return sorted(waiting, key=lambda level: -level.age_seconds)[:_LOOKED_AT_MAX]
 

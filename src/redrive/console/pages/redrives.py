@@ -178,7 +178,7 @@ async def start(visit: Visit) -> Page | Redirect:
     except TaskActive:
         return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all causes" if choice is None else failure_words(choice.text)
-    did = f"Redrive of {now.number:,} {many(now.number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
+    did = f"Redrive {task.id[:8]} of {now.number:,} {many(now.number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)
 
 
