@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redrive.console import routes
 from redrive.console.nodes import NODE, Node, Nodes
 from redrive.console.safety import POLICY
-from redrive.engine.operations import RedriveWish
+from redrive.engine.operations import RedriveOptions
 from redrive.engine.ports import NewDelivery
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Message, Subscription, Topic
@@ -100,7 +100,7 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
     (waiting,) = await engine.messages.peek(orders, 1)
     aside, *_ = await world.die("aside", note=note)
     await engine.operations.moves.set_aside(dead, [aside])
-    task = await engine.operations.redrives.start(dead, None, None, RedriveWish(delay_ms=9_000, by=evil))
+    task = await engine.operations.redrives.start(dead, None, None, RedriveOptions(delay_ms=9_000, by=evil))
     at_dead = _path(ROOM, "dead-letters", dead.name.name)
     at_queue, at_topic = _path(ROOM, "queues", orders.name.name), _path(ROOM, "topics", topic.name.name)
     return [

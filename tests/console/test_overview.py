@@ -6,7 +6,7 @@ from pathlib import Path
 
 from redrive.app import assembled
 from redrive.console.hour import MINUTES as HOUR_MINUTES
-from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveWish
+from redrive.engine.operations import LEASE_MS, SCOPES_MAX, RedriveOptions
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -205,7 +205,7 @@ async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -
         world = await make_world(visitor)
         operations = world.engine.operations
         await world.die(*(f"order {number}" for number in range(20)))
-        task = await operations.redrives.start(world.dead, None, None, RedriveWish(careful=CarefulPace()))
+        task = await operations.redrives.start(world.dead, None, None, RedriveOptions(careful=CarefulPace()))
         await advance(visitor, 1_000)
         await world.fail()
         await advance(visitor, 48 * 60 * MINUTE_MS)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.operations import RedriveWish
+from redrive.engine.operations import RedriveOptions
 from redrive.engine.ports import AttemptNote, MoveTarget, NewDelivery, Settlement
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Refused, TaskActive
@@ -17,7 +17,7 @@ from tests.engine.samples import bodies, make_queue, numbered, send
 BUSY = AttemptNote(1, 0, 20, "server_error", 503, "busy")
 DENIED = AttemptNote(1, 0, 20, "client_error", 400, "no")
 SECOND = 1_000
-CAREFUL = RedriveWish(careful=CarefulPace())
+CAREFUL = RedriveOptions(careful=CarefulPace())
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_one_cause_goes_back_but_for_a_few(
     choice = MoveChoice(origin.id, "server_error 503", [spared])
     plan = await engine.operations.redrives.plan(dead, choice)
     assert plan.number == 2
-    task = await engine.operations.redrives.start(dead, None, None, RedriveWish(choice, plan.last_seq))
+    task = await engine.operations.redrives.start(dead, None, None, RedriveOptions(choice, plan.last_seq))
     assert task.to_move == 2
     await die(engine, origin, dead, BUSY, "later")
     await passes(clock, SECOND)
@@ -105,14 +105,14 @@ async def test_a_task_that_waits_to_begin_can_be_undone(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await die(engine, origin, dead, BUSY, "a")
-    task = await engine.operations.redrives.start(dead, None, None, RedriveWish(delay_ms=5 * SECOND))
+    task = await engine.operations.redrives.start(dead, None, None, RedriveOptions(delay_ms=5 * SECOND))
     assert task.state is TaskState.WAITING
     await passes(clock, 4 * SECOND)
     await engine.operations.redrives.cancel(dead.name, task.id)
     await passes(clock, 10 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.CANCELLED
     assert await bodies(engine, dead) == ["a"]
-    await engine.operations.redrives.start(dead, None, None, RedriveWish(delay_ms=5 * SECOND))
+    await engine.operations.redrives.start(dead, None, None, RedriveOptions(delay_ms=5 * SECOND))
     await passes(clock, 6 * SECOND)
     assert await bodies(engine, origin) == ["a"]
 
@@ -288,7 +288,7 @@ async def test_the_finds_of_a_search_go_back_slice_by_slice_and_the_rest_stays(
     assert (plan.number, plan.looked_at) == (6, 0)
     of_cause = MoveChoice(origin.id, "server_error 503", (), "body.currency:USD", engine.clock.now())
     assert (await engine.operations.redrives.plan(dead, of_cause)).number == 5
-    await engine.operations.redrives.start(dead, None, None, RedriveWish(found, plan.last_seq))
+    await engine.operations.redrives.start(dead, None, None, RedriveOptions(found, plan.last_seq))
     await passes(clock, SECOND)
     task = await the_task(engine, dead)
     assert (task.state, task.moved, task.to_move) == (TaskState.COMPLETED, 6, 6)
@@ -305,6 +305,6 @@ async def test_a_search_that_was_stopped_moves_nothing_older_than_it_came_to(
     ]
     choice = MoveChoice(0, "", (), "x", engine.clock.now(), second)
     assert (await engine.operations.redrives.plan(dead, choice)).number == 2
-    await engine.operations.redrives.start(dead, None, None, RedriveWish(choice))
+    await engine.operations.redrives.start(dead, None, None, RedriveOptions(choice))
     await passes(clock, SECOND)
     assert [each.delivery.seq for each in await engine.operations.dead_letters.letters(dead, 0, 9)] == [first]

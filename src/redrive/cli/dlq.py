@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.cli import redriving
 from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
-from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_wished, origin
+from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_members, origin
 from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
@@ -173,7 +173,7 @@ def _moment(at: int | None) -> str:
 
 
 def _plan(client: Client, parsed: argparse.Namespace) -> int:
-    answer = client.get(_PLANS, queue=parsed.queue, **cause_wished(parsed))
+    answer = client.get(_PLANS, queue=parsed.queue, **cause_members(parsed))
     if parsed.json:
         print_json(answer)
         return 0

@@ -99,14 +99,14 @@ def origin(source: Entry) -> str:
 def _redrive(client: Client, parsed: argparse.Namespace) -> int:
     if parsed.dry_run:
         return _rehearse(client, parsed)
-    wish: dict[str, Any] = {"queue": parsed.queue}
+    members: dict[str, Any] = {"queue": parsed.queue}
     if parsed.to:
-        wish["to"] = parsed.to
+        members["to"] = parsed.to
     if parsed.id:
-        wish["ids"] = parsed.id
+        members["ids"] = parsed.id
     if parsed.delay:
-        wish["delay_seconds"] = parsed.delay
-    answer = client.post(LETTERS, {**wish, **cause_wished(parsed), **_pace_wished(parsed)})
+        members["delay_seconds"] = parsed.delay
+    answer = client.post(LETTERS, {**members, **cause_members(parsed), **_pace_members(parsed)})
     if "moved" in answer:
         print(f"{answer['moved']} of {len(parsed.id)} moved")
         return 0 if answer["moved"] == len(parsed.id) else 1
@@ -133,16 +133,16 @@ async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
     return 0 if task["state"] == "completed" else 1
 
 
-def cause_wished(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The members of a wish that say of which cause, and which are spared."""
-    wish: dict[str, Any] = {"cause": parsed.cause} if parsed.cause else {}
-    wish |= {"search": parsed.search} if parsed.search else {}
-    return wish | ({"except": parsed.excepted} if parsed.excepted else {})
+def cause_members(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The members of a request that say of which cause, and which are spared."""
+    members: dict[str, Any] = {"cause": parsed.cause} if parsed.cause else {}
+    members |= {"search": parsed.search} if parsed.search else {}
+    return members | ({"except": parsed.excepted} if parsed.excepted else {})
 
 
-def _pace_wished(parsed: argparse.Namespace) -> dict[str, Any]:
-    wish: dict[str, Any] = {"pace": parsed.pace} if parsed.pace else {}
-    return wish | ({"rate": parsed.rate} if parsed.rate else {})
+def _pace_members(parsed: argparse.Namespace) -> dict[str, Any]:
+    members: dict[str, Any] = {"pace": parsed.pace} if parsed.pace else {}
+    return members | ({"rate": parsed.rate} if parsed.rate else {})
 
 
 def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
@@ -168,7 +168,7 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _count_found(client: Client, parsed: argparse.Namespace) -> int:
-    plan = client.get(_PLANS, queue=parsed.queue, **cause_wished(parsed))
+    plan = client.get(_PLANS, queue=parsed.queue, **cause_members(parsed))
     looked = f", of the oldest {plan['looked_at']} that were looked at" if plan["looked_at"] else ""
     print(f"{plan['to_move']} {many(plan['to_move'], 'message')} found{looked}")
     return 0
@@ -200,8 +200,8 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _change(client: Client, parsed: argparse.Namespace) -> int:
-    wish = {"queue": parsed.queue, parsed.verb: True, **({"task": parsed.task} if parsed.task else {})}
-    task = client.post(_TASKS, wish | _pace_wished(parsed))["task"]
+    members = {"queue": parsed.queue, parsed.verb: True, **({"task": parsed.task} if parsed.task else {})}
+    task = client.post(_TASKS, members | _pace_members(parsed))["task"]
     does = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]
     print(f"task {task['task']} {does}; {task['moved']} of {task['to_move']} moved so far")
     return 0

@@ -11,7 +11,7 @@ from redrive.engine.push.conditions import EndpointCondition, EndpointState
 from redrive.engine.tasks.dead_letters import BATCH_MAX, SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import TASK
-from redrive.engine.tasks.redrive_plan import RATE_MAX, RedrivePlan, RedriveWish
+from redrive.engine.tasks.redrive_plan import RATE_MAX, RedriveOptions, RedrivePlan
 from redrive.engine.tracing import Trace, TracedDelivery
 from redrive.model.attempt import Attempt
 from redrive.model.circuit import OpenCircuit
@@ -34,8 +34,8 @@ __all__ = [
     "LeasedTasks",
     "LetterOrigin",
     "Operations",
+    "RedriveOptions",
     "RedrivePlan",
-    "RedriveWish",
     "Trace",
     "TracedDelivery",
 ]

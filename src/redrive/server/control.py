@@ -127,10 +127,10 @@ class Control:
 
     async def _set_fault(self, request: Request) -> Response:
         """`{"endpoint", "status"}`: attempts there end like this; without a status they are made again."""
-        wish = _fault(request.body)
-        if wish is None:
+        fault = _fault(request.body)
+        if fault is None:
             return json_answer(400, {"message": 'expected {"endpoint": "…", "status": 400 to 599 or null}'})
-        endpoint, status = wish
+        endpoint, status = fault
         if status is None:
             self._engine.operations.clear_fault(endpoint)
         else:
@@ -155,8 +155,8 @@ class Control:
 
 def _fault(body: bytes) -> tuple[str, int | None] | None:
     try:
-        wish = orjson.loads(body)
-        endpoint, status = wish["endpoint"], wish.get("status")
+        members = orjson.loads(body)
+        endpoint, status = members["endpoint"], members.get("status")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     if not isinstance(endpoint, str) or isinstance(status, bool):

@@ -62,9 +62,9 @@ class EndpointRoutes:
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
         """`{"topic", "id", "close"?: true, "circuit_breaker"?: bool, "client_errors_delivered"?: bool}`."""
-        wish = {_FORMER.get(name, name): value for name, value in document_of(request.body).items()}
-        subscription = await self._subscription(where, wish)
-        options = _options(wish)
+        members = {_FORMER.get(name, name): value for name, value in document_of(request.body).items()}
+        subscription = await self._subscription(where, members)
+        options = _options(members)
 
         def opted(current: Subscription) -> Subscription:
             return replace(
@@ -77,13 +77,13 @@ class EndpointRoutes:
 
         if options:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
-        closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
+        closed = members.get("close") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.conditions.of(subscription)
         document = _row(subscription, condition, self._engine.clock.now())
         return json_answer(200, {"endpoint": document, "closed": closed, "lifted": closed})
 
-    async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
-        topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
+    async def _subscription(self, where: ResourceName, members: Mapping[str, Any]) -> Subscription:
+        topic, name = subscription_named(where, members.get("topic"), members.get("id"))
         subscription = await self._engine.resources.subscriptions.get(topic, name)
         if subscription is None:
             raise ControlRefusal(
@@ -92,8 +92,8 @@ class EndpointRoutes:
         return subscription
 
 
-def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
-    options = {name: wish[name] for name in _OPTIONS if name in wish}
+def _options(members: Mapping[str, Any]) -> dict[str, bool]:
+    options = {name: members[name] for name in _OPTIONS if name in members}
     for name, value in options.items():
         if not isinstance(value, bool):
             raise ControlRefusal(f"{name} is true or false")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.operations import BATCH_MAX, RATE_MAX, RedriveWish
+from redrive.engine.operations import BATCH_MAX, RATE_MAX, RedriveOptions
 from redrive.engine.ports import Cause
 from redrive.model.errors import NotFound
 from redrive.model.http import Request, Response
@@ -53,17 +53,19 @@ class RedriveRoutes:
 
         `{"queue", "to"?, "ids"?, "rate"?, "pace"?, "cause"?, "except"?, "search"?, "delay_seconds"?}`.
         """
-        wish = document_of(request.body)
-        source = await existing(self._engine, where, wish.get("queue"))
-        destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
-        if wish.get("ids") is not None:
-            moved = await self._engine.operations.moves.move(source, _ids(wish["ids"]), destination)
+        members = document_of(request.body)
+        source = await existing(self._engine, where, members.get("queue"))
+        destination = (
+            None if members.get("to") is None else await existing(self._engine, where, members["to"])
+        )
+        if members.get("ids") is not None:
+            moved = await self._engine.operations.moves.move(source, _ids(members["ids"]), destination)
             return json_answer(200, {"moved": moved.total})
-        pace = pace_of(wish)
-        redrive = RedriveWish(
-            choice=choice_of(wish, self._engine.clock.now()),
+        pace = pace_of(members)
+        redrive = RedriveOptions(
+            choice=choice_of(members, self._engine.clock.now()),
             careful=pace if isinstance(pace, CarefulPace) else None,
-            delay_ms=1000 * number("delay_seconds", wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
+            delay_ms=1000 * number("delay_seconds", members.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
         )
         rate = pace if isinstance(pace, int) and pace else None
         task = await self._engine.operations.redrives.start(source, destination, rate, redrive)
@@ -93,12 +95,12 @@ class RedriveRoutes:
 
     async def _change_task(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "cancel" | "pause" | "resume": true, "task"?, "pace"?, "rate"?}`; without a task, the active one."""
-        wish = document_of(request.body)
-        verbs = [verb for verb in ("cancel", "pause", "resume") if wish.get(verb) is True]
+        members = document_of(request.body)
+        verbs = [verb for verb in ("cancel", "pause", "resume") if members.get(verb) is True]
         if len(verbs) != 1:
             raise ControlRefusal('expected {"queue": "…", "cancel": true}, or pause, or resume')
-        queue = await existing(self._engine, where, wish.get("queue"))
-        name = str(wish["task"]) if wish.get("task") else await self._active(queue)
+        queue = await existing(self._engine, where, members.get("queue"))
+        name = str(members["task"]) if members.get("task") else await self._active(queue)
         operations = self._engine.operations
         try:
             if verbs == ["cancel"]:
@@ -106,7 +108,7 @@ class RedriveRoutes:
             elif verbs == ["pause"]:
                 task = await operations.redrives.pause(queue.name, name)
             else:
-                task = await operations.redrives.resume(queue.name, name, pace_of(wish))
+                task = await operations.redrives.resume(queue.name, name, pace_of(members))
         except NotFound:
             raise ControlRefusal(f"there is no task {name} of {queue.name.name}") from None
         return json_answer(200, {"task": shown_task(task)})
@@ -120,10 +122,12 @@ class RedriveRoutes:
 
     async def _edit(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "id", "body", "to"?}`: send one back with another body, in place of the old one."""
-        wish = document_of(request.body)
-        source = await existing(self._engine, where, wish.get("queue"))
-        destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
-        seq, body = number("id", wish.get("id"), 1), wish.get("body")
+        members = document_of(request.body)
+        source = await existing(self._engine, where, members.get("queue"))
+        destination = (
+            None if members.get("to") is None else await existing(self._engine, where, members["to"])
+        )
+        seq, body = number("id", members.get("id"), 1), members.get("body")
         if not isinstance(body, str) or not body:
             raise ControlRefusal("body is the new text of the message")
         moved = await self._engine.operations.moves.move(source, [seq], destination, {seq: body})
@@ -131,9 +135,9 @@ class RedriveRoutes:
 
     async def _set_aside(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "ids"}`: put them into the queue for such, as they are."""
-        wish = document_of(request.body)
-        source = await existing(self._engine, where, wish.get("queue"))
-        moved = await self._engine.operations.moves.set_aside(source, _ids(wish.get("ids")))
+        members = document_of(request.body)
+        source = await existing(self._engine, where, members.get("queue"))
+        moved = await self._engine.operations.moves.set_aside(source, _ids(members.get("ids")))
         aside = await self._engine.operations.moves.aside_of(source.name)
         return json_answer(200, {"moved": moved.total, "to": aside.name.name})
 
@@ -172,15 +176,15 @@ def cause_of(text: object) -> Cause | None:
     return Cause(number("origin", origin, 1), failure)
 
 
-def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
+def choice_of(members: Mapping[str, Any], now: int) -> MoveChoice | None:
     """The cause, or the finds of a search, that are to be redriven, but for some.
 
     Raises:
         ControlRefusal: It is not one, there are exceptions without one, or the search cannot be read.
     """
-    cause = cause_of(wish.get("cause"))
-    excepted = wish.get("except") or []
-    query = str(wish.get("search") or "").strip()
+    cause = cause_of(members.get("cause"))
+    excepted = members.get("except") or []
+    query = str(members.get("search") or "").strip()
     if query:
         return _found_by(query, cause, excepted, now)
     if cause is None:
@@ -200,13 +204,13 @@ def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> Mo
     return MoveChoice(cause.origin if cause else 0, cause.failure if cause else "", (), query, now)
 
 
-def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
+def pace_of(members: Mapping[str, Any]) -> CarefulPace | int | None:
     """The pace that is wished for: careful, or so many a second, 0 for as fast as it goes; None: nothing is said.
 
     Raises:
         ControlRefusal: Neither, or both.
     """
-    pace, rate = wish.get("pace"), wish.get("rate")
+    pace, rate = members.get("pace"), members.get("rate")
     if pace is not None and (pace not in PACES or rate is not None):
         raise ControlRefusal(
             '"pace" must be "careful" or "fast", and excludes "rate", which is a steady pace'

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.aws.sns.devices import payloads
-from redrive.aws.sns.devices.payloads import Notification, Unsendable, Wish
+from redrive.aws.sns.devices.payloads import DeviceMessage, Notification, Unsendable
 from redrive.model.attempt import Reason
 
 SENT_AT = 1_767_225_600_000
@@ -39,11 +39,13 @@ _JSON = st.recursive(
 )
 
 
-def wish(text: Any, platform: str, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Wish:
+def device_message(
+    text: Any, platform: str, after_ms: int = 0, *, own: bool = True, **attributes: str
+) -> DeviceMessage:
     """A message; attributes by what follows the platform's prefix, `APNS__TTL` for `AWS.SNS.MOBILE.APNS.TTL`."""
     given = {f"AWS.SNS.MOBILE.{name.replace('__', '.')}": value for name, value in attributes.items()}
     written = text if isinstance(text, str) else orjson.dumps(text).decode()
-    return Wish(platform, written, own, given, SENT_AT, SENT_AT + after_ms)
+    return DeviceMessage(platform, written, own, given, SENT_AT, SENT_AT + after_ms)
 
 
 def nested(levels: int) -> str:
@@ -51,21 +53,23 @@ def nested(levels: int) -> str:
 
 
 def apple(text: Any, platform: str = "APNS", after_ms: int = 0, **attributes: str) -> Notification:
-    return payloads.for_apple(wish(text, platform, after_ms, **attributes), BUNDLE)
+    return payloads.for_apple(device_message(text, platform, after_ms, **attributes), BUNDLE)
 
 
 def google(text: Any, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Any:
-    made = wish(text, "GCM", after_ms, own=own, **attributes)
+    made = device_message(text, "GCM", after_ms, own=own, **attributes)
     return orjson.loads(payloads.for_google(made, "the token").body)
 
 
 def amazon(text: Any, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Any:
-    return orjson.loads(payloads.for_amazon(wish(text, "ADM", after_ms, own=own, **attributes)).body)
+    return orjson.loads(
+        payloads.for_amazon(device_message(text, "ADM", after_ms, own=own, **attributes)).body
+    )
 
 
 class TestText:
     def test_plain_text_is_wrapped(self) -> None:
-        plain = payloads.for_apple(wish("hello", "APNS", own=False), BUNDLE)
+        plain = payloads.for_apple(device_message("hello", "APNS", own=False), BUNDLE)
         assert orjson.loads(plain.body) == {"aps": {"alert": "hello"}}
         assert google("hello", own=False)["message"] == {
             "token": "the token",
@@ -93,7 +97,7 @@ class TestText:
 
     @given(text=st.text(st.characters(codec="utf-8")))
     def test_any_plain_text_can_be_wrapped(self, text: str) -> None:
-        plain = payloads.for_apple(wish(text, "APNS", own=False), BUNDLE)
+        plain = payloads.for_apple(device_message(text, "APNS", own=False), BUNDLE)
         assert orjson.loads(plain.body) == {"aps": {"alert": text}}
         assert google(text, own=False)["message"]["data"] == {"default": text}
 
@@ -153,7 +157,7 @@ class TestApple:
         assert (headers["apns-topic"], headers["apns-push-type"]) == (f"{BUNDLE}.voip", "voip")
 
     def test_a_certificate_says_whose_it_is(self) -> None:
-        assert "apns-topic" not in payloads.for_apple(wish("{}", "APNS_VOIP"), "").headers
+        assert "apns-topic" not in payloads.for_apple(device_message("{}", "APNS_VOIP"), "").headers
 
     @pytest.mark.parametrize("name", ["TOPIC", "PUSH_TYPE", "PRIORITY", "COLLAPSE_ID"])
     @pytest.mark.parametrize("value", ["a\nb", "a\x00", "é"])

@@ -14,8 +14,8 @@ from redrive.engine.operations import (
     SET_ASIDE,
     TASK,
     LetterOrigin,
+    RedriveOptions,
     RedrivePlan,
-    RedriveWish,
 )
 from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.errors import TaskActive
@@ -163,7 +163,7 @@ async def start(visit: Visit) -> Page | Redirect:
         sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
         return await planned(visit, queue, sentence, _CONFLICT)
     pace = visit.parameter("pace", "careful")
-    wish = RedriveWish(
+    options = RedriveOptions(
         choice=choice,
         last_seq=visit.number("last_seq") or None,
         careful=CarefulPace() if pace == "careful" else None,
@@ -174,7 +174,7 @@ async def start(visit: Visit) -> Page | Redirect:
     if rate is not None and not 1 <= rate <= RATE_MAX:
         return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
     try:
-        task = await operations.redrives.start(queue, destination, rate, wish)
+        task = await operations.redrives.start(queue, destination, rate, options)
     except TaskActive:
         return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all causes" if choice is None else failure_words(choice.text)

@@ -89,7 +89,7 @@ class Plan:
     # are remembered (`Store.notes`). None: `schedule`.
     throttled_schedule: Schedule | None = None
     # The reasons of attempts that do not count in `schedule`: they go by `throttled_schedule`, as an
-    # endpoint's wish for a slower pace does. Empty: those wishes go by it, and every attempt counts in
+    # endpoint's request for a slower pace does. Empty: such requests go by it, and every attempt counts in
     # `schedule`.
     uncounted: frozenset[Reason] = frozenset()
     # How old a delivery may be when a further attempt falls due; one that would be older ends at once. None:

@@ -21,9 +21,9 @@ from redrive.engine.tasks.redrive_plan import (
     CAUSES_MAX,
     EVERYTHING,
     Canary,
+    RedriveOptions,
     RedrivePlanner,
     RedriveTargets,
-    RedriveWish,
     cause_of,
     sample_of,
 )
@@ -86,7 +86,7 @@ class Redriver:
         source: Queue,
         destination: Queue | None,
         rate_max: int | None,
-        wish: RedriveWish = EVERYTHING,
+        options: RedriveOptions = EVERYTHING,
     ) -> MoveTask:
         """Begin to move what waits in `source` now.
 
@@ -94,13 +94,13 @@ class Redriver:
             source: A dead-letter queue, or any other.
             destination: Where everything goes; None: each message where it came from.
             rate_max: Messages a second; None: as fast as the store takes them.
-            wish: Which of them, and how carefully.
+            options: Which of them, and how carefully.
 
         Raises:
             TaskActive: A task for this source is running, or paused.
         """
         now = self._runtime.clock.now()
-        plan = await self._planner.count(source, wish.choice)
+        plan = await self._planner.count(source, options.choice)
         task = MoveTask(
             id=self._runtime.message_id().hex(),
             source=source.name,
@@ -108,13 +108,13 @@ class Redriver:
             rate_max=rate_max,
             to_move=plan.number,
             started_at=now,
-            last_seq=plan.last_seq if wish.last_seq is None else min(plan.last_seq, wish.last_seq),
-            state=TaskState.WAITING if wish.delay_ms else TaskState.RUNNING,
-            choice=wish.choice,
-            keeps_origin=wish.keeps_origin,
-            careful=wish.careful,
-            starts_at=now + wish.delay_ms,
-            by=wish.by,
+            last_seq=plan.last_seq if options.last_seq is None else min(plan.last_seq, options.last_seq),
+            state=TaskState.WAITING if options.delay_ms else TaskState.RUNNING,
+            choice=options.choice,
+            keeps_origin=options.keeps_origin,
+            careful=options.careful,
+            starts_at=now + options.delay_ms,
+            by=options.by,
         )
         task = self._tasks.leased(task)
         await self._documents.transact(lambda draft: self._start_in(draft, task))

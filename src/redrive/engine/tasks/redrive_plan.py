@@ -90,8 +90,8 @@ def cause_of(choice: MoveChoice) -> Cause | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RedriveWish:
-    """A request for a redrive of some messages, or at a limited pace."""
+class RedriveOptions:
+    """The options of a redrive: some messages alone, or a limited pace."""
 
     choice: MoveChoice | None = None  # The cause of the dead letters that go; None: all of them
     last_seq: int | None = None  # Only deliveries up to this sequence number; None: up to the current one
@@ -101,7 +101,7 @@ class RedriveWish:
     by: str = ""  # Caller that started it
 
 
-EVERYTHING = RedriveWish()
+EVERYTHING = RedriveOptions()
 
 
 class RedrivePlan(NamedTuple):

@@ -70,7 +70,7 @@ class Unsendable(Exception):  # noqa: N818 - an answer, named as a caller says i
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DeviceMessage:
     """A message to a device."""
 
     platform: str  # The device's
@@ -89,47 +89,52 @@ class Notification:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def for_apple(wish: Wish, bundle: str) -> Notification:
+def for_apple(device_message: DeviceMessage, bundle: str) -> Notification:
     """A notification for Apple's service.
 
     Args:
-        wish: The message.
+        device_message: The message.
         bundle: The application's bundle id; empty if its certificate says whose it is.
 
     Raises:
         Unsendable: It is malformed, or its time is over.
     """
-    document = _document(wish) if wish.own else {"aps": {"alert": wish.text}}
-    kind = wish.attributes.get(f"{_APNS}PUSH_TYPE") or _push_type(wish.platform, document)
-    bundle = f"{bundle}.voip" if bundle and "VOIP" in wish.platform else bundle
-    left = _seconds_left(wish)
-    expires_at = wish.sent_at // 1000 + _TTL_SECONDS if left is None else wish.now // 1000 + left
+    document = _document(device_message) if device_message.own else {"aps": {"alert": device_message.text}}
+    kind = device_message.attributes.get(f"{_APNS}PUSH_TYPE") or _push_type(device_message.platform, document)
+    bundle = f"{bundle}.voip" if bundle and "VOIP" in device_message.platform else bundle
+    left = _seconds_left(device_message)
+    expires_at = (
+        device_message.sent_at // 1000 + _TTL_SECONDS if left is None else device_message.now // 1000 + left
+    )
     headers = {
-        "apns-topic": wish.attributes.get(f"{_APNS}TOPIC") or bundle,
+        "apns-topic": device_message.attributes.get(f"{_APNS}TOPIC") or bundle,
         "apns-push-type": kind,
         "apns-expiration": "0" if left == 0 else str(expires_at),
         # Apple refuses the other priority for silent notifications.
-        "apns-priority": wish.attributes.get(f"{_APNS}PRIORITY") or ("5" if kind == "background" else "10"),
-        "apns-collapse-id": wish.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
+        "apns-priority": device_message.attributes.get(f"{_APNS}PRIORITY")
+        or ("5" if kind == "background" else "10"),
+        "apns-collapse-id": device_message.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
     }
     if not all(value.isascii() and value.isprintable() for value in headers.values()):
         raise Unsendable(Reason.CLIENT_ERROR, "An attribute cannot be said in a header")
-    body = wish.text.encode() if wish.own else _encode(document)
+    body = device_message.text.encode() if device_message.own else _encode(document)
     return Notification(body, {name: value for name, value in headers.items() if value})
 
 
-def for_google(wish: Wish, token: str) -> Notification:
+def for_google(device_message: DeviceMessage, token: str) -> Notification:
     """A message for Firebase Cloud Messaging, to the device of a token.
 
     Raises:
         Unsendable: It is malformed, or its time is over.
     """
-    document: dict[str, Any] = _document(wish) if wish.own else {"data": {"default": wish.text}}
+    document: dict[str, Any] = (
+        _document(device_message) if device_message.own else {"data": {"default": device_message.text}}
+    )
     request = document.get("fcmV1Message") if "fcmV1Message" in document else _from_legacy(document)
     message = request.get("message") if isinstance(request, dict) else None
     if not isinstance(request, dict) or not isinstance(message, dict):
         raise _malformed()
-    left = _seconds_left(wish)
+    left = _seconds_left(device_message)
     if left is not None:
         android = message.setdefault("android", {})
         if not isinstance(android, dict):
@@ -139,14 +144,16 @@ def for_google(wish: Wish, token: str) -> Notification:
     return Notification(_encode(request))
 
 
-def for_amazon(wish: Wish) -> Notification:
+def for_amazon(device_message: DeviceMessage) -> Notification:
     """A message for Amazon Device Messaging.
 
     Raises:
         Unsendable: It is malformed, or its time is over; a TTL of 0 means nothing there.
     """
-    document: dict[str, Any] = _document(wish) if wish.own else {"data": {"default": wish.text}}
-    left = _seconds_left(wish)
+    document: dict[str, Any] = (
+        _document(device_message) if device_message.own else {"data": {"default": device_message.text}}
+    )
+    left = _seconds_left(device_message)
     if left == 0:
         raise _expired()
     if left is not None:
@@ -181,8 +188,8 @@ def _read(text: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _document(wish: Wish) -> dict[str, Any]:
-    document = _read(wish.text)
+def _document(device_message: DeviceMessage) -> dict[str, Any]:
+    document = _read(device_message.text)
     if document is None:
         raise _malformed()
     return document
@@ -204,15 +211,15 @@ def _expired() -> Unsendable:
     return Unsendable(Reason.EXPIRED, "The notification's time to live is over")
 
 
-def _seconds_left(wish: Wish) -> int | None:
+def _seconds_left(device_message: DeviceMessage) -> int | None:
     """The seconds that the service may try: the rest of the publisher's TTL, if there was one."""
-    names = _TTL_NAMES.get(wish.platform, (wish.platform,))
-    values = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
+    names = _TTL_NAMES.get(device_message.platform, (device_message.platform,))
+    values = [value for name in names if (value := device_message.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
     if not values:
         return None
     if not _SECONDS.fullmatch(values[0]):
         raise Unsendable(Reason.CLIENT_ERROR, "The TTL is not a number of seconds")
-    left = int(values[0]) - (wish.now - wish.sent_at) // 1000
+    left = int(values[0]) - (device_message.now - device_message.sent_at) // 1000
     if left < 0:
         raise _expired()
     return left

@@ -16,7 +16,7 @@ import orjson
 
 from redrive.aws.sns.devices import payloads, platform
 from redrive.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
-from redrive.aws.sns.devices.payloads import Notification, Unsendable, Wish
+from redrive.aws.sns.devices.payloads import DeviceMessage, Notification, Unsendable
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
 from redrive.aws.sns.notifications.notification import CONTENT_TYPE, PublishedMessage
 from redrive.aws.sns.notifications.notification_renderer import TIMEOUT_MS
@@ -154,7 +154,7 @@ class DeviceEndpoint:
     def _notification(
         self, application: Application, device: Device, push_request: PushRequest
     ) -> Notification:
-        wish = Wish(
+        device_message = DeviceMessage(
             platform=application.name.platform,
             text=push_request.body.decode(),
             own=push_request.content_type == _JSON,
@@ -162,14 +162,14 @@ class DeviceEndpoint:
             sent_at=int(push_request.headers[payloads.SENT_AT]),
             now=self._clock.now(),
         )
-        match _SERVICES[wish.platform]:
+        match _SERVICES[device_message.platform]:
             case "fcm":
-                return payloads.for_google(wish, device.attributes[TOKEN])
+                return payloads.for_google(device_message, device.attributes[TOKEN])
             case "adm":
-                return payloads.for_amazon(wish)
+                return payloads.for_amazon(device_message)
             case _:
                 bundle = application.attributes.get("ApplePlatformBundleID", "")
-                return payloads.for_apple(wish, bundle)
+                return payloads.for_apple(device_message, bundle)
 
     # ---- what services say of devices ------------------------------------------------------------------------
 
