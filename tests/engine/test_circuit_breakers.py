@@ -51,6 +51,25 @@ async def test_an_open_circuit_is_deleted_with_its_subscription(
     await stage.engine.close()
 
 
+async def test_a_circuit_that_was_closed_by_mistake_is_opened_as_it_was(
+    clock: VirtualClock, rng: random.Random
+) -> None:
+    stage = Stage(clock, rng)
+    topic, subscription = await resting(stage)
+    operations = stage.engine.operations
+    before = await operations.circuit(subscription)
+    assert before is not None
+    await operations.close_circuit(subscription)
+    await operations.reopen_circuit(subscription, before)
+    assert await operations.circuit(subscription) == before
+    await stage.publish(topic, "b")
+    await clock.sleep_until(before.until + MINUTE_MS)
+    await stage.engine.quiet()
+    (at,) = [at for at, body in stage.endpoint.pushed if body == "b"]
+    assert at >= before.until
+    await stage.engine.close()
+
+
 async def test_a_reset_closes_every_circuit(clock: VirtualClock, rng: random.Random) -> None:
     stage = Stage(clock, rng)
     await resting(stage)

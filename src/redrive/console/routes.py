@@ -142,6 +142,7 @@ ROUTES: Final = (
     _get(f"{_P}/messages/{{message}}", traces.one),
     _list(f"{_P}/endpoints", endpoints.listed),
     _post(f"{_P}/endpoints", endpoints.change, "resume"),
+    _turn(f"{_P}/endpoints/hold", endpoints.hold, "hold"),
     _list(f"{_P}/event-grid", event_grid.listed),
     _get(f"{_P}/event-grid/{{topic}}/{{subscription}}", event_grid.one),
     _list(f"{_P}/apis", apis.listed),

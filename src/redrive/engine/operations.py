@@ -56,6 +56,7 @@ class Operations:
         self._counters = parts.counters
         self._sweeper = parts.sweeper
         self.close_circuit: Final = parts.dispatcher.close_circuit
+        self.reopen_circuit: Final = parts.circuits.reopen
         self.next_attempt_at: Final = parts.dispatcher.next_at
 
     async def drop_archive(self, topic: Topic) -> None:

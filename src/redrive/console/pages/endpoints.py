@@ -4,14 +4,26 @@ from typing import Any, Final
 
 from redrive.console.health import answer_series, health
 from redrive.console.hour import LISTED_MS, last_hour
-from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.words import clock_time
 from redrive.engine.operations import EndpointCondition, EndpointState
+from redrive.model.attempt import Reason
+from redrive.model.circuit import OpenCircuit
+from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription
 
 SHOWN_MAX: Final = 50
 LOOKED_AT: Final = 1000
 COUNTED_MAX: Final = 10_000  # of each backlog
+HOLD_MS_MAX: Final = DAY_MS
 _STATES: Final = ("trouble", "all")
+_NUMBERS: Final = (
+    "status",
+    "since",
+    "until",
+    "failures",
+    "rests",
+)  # of a circuit breaker, in the form that opens it again
 
 
 async def listed(visit: Visit) -> Page:
@@ -79,11 +91,44 @@ def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition)
 
 async def change(visit: Visit) -> Redirect:
     """Resume a receiver that is on hold: what waited is tried at once."""
+    subscription = await _subscription(visit)
+    before = await visit.engine.operations.circuit(subscription)
+    await visit.engine.operations.close_circuit(subscription)
+    address = subscription.redacted_endpoint
+    if before is None:
+        return Redirect(visit.link("endpoints"), sentence=f"{address} was not on hold")
+    fields = {name: [str(getattr(before, name))] for name in ("reason", *_NUMBERS)}
+    undo = (
+        visit.link("endpoints", "hold").removeprefix(visit.base),
+        {"topic": [subscription.topic.name], "id": [subscription.id], **fields},
+    )
+    sentence = f"{address} is resumed: what waited is tried now"
+    return Redirect(visit.link("endpoints"), sentence=sentence, undo=undo)
+
+
+async def hold(visit: Visit) -> Redirect:
+    """Take back that a receiver was resumed: it is on hold again, for as long as it was to be."""
+    subscription = await _subscription(visit)
+    address = subscription.redacted_endpoint
+    try:
+        reason = Reason(visit.parameter("reason"))
+    except ValueError:
+        raise Unusable(f"There is no reason {visit.parameter('reason')[:40]}.") from None
+    circuit = OpenCircuit(reason, **{name: visit.number(name) for name in _NUMBERS})
+    if circuit.until <= visit.now:
+        return Redirect(visit.link("endpoints"), sentence=f"{address} would be tried again by now anyway")
+    if circuit.until > visit.now + HOLD_MS_MAX:
+        raise Unusable("A receiver is on hold for a day at most.")
+    await visit.engine.operations.reopen_circuit(subscription, circuit)
+    sentence = (
+        f"{address} is on hold again until {clock_time(circuit.until)}; what was tried meanwhile stays tried"
+    )
+    return Redirect(visit.link("endpoints"), sentence=sentence)
+
+
+async def _subscription(visit: Visit) -> Subscription:
     topic = visit.scope._replace(name=visit.parameter("topic"))
     subscription = await visit.engine.resources.subscriptions.get(topic, visit.parameter("id"))
     if subscription is None:
         raise Missing(f"There is no subscription {visit.parameter('id')[:80]} of {topic.name[:80]}.")
-    lifted = await visit.engine.operations.close_circuit(subscription)
-    address = subscription.redacted_endpoint
-    sentence = f"{address} is resumed: what waited is tried now" if lifted else f"{address} was not on hold"
-    return Redirect(visit.link("endpoints"), sentence=sentence)
+    return subscription

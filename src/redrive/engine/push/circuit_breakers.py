@@ -171,6 +171,10 @@ class CircuitBreakers:
         self._failing.pop(subscription.key, None)
         return await self.forget(subscription.key)
 
+    async def reopen(self, subscription: Subscription, state: OpenCircuit) -> None:
+        """Open a subscription's breaker again as it was before somebody closed it."""
+        await self._write(subscription.key, replace(state, endpoint=subscription.endpoint))
+
     async def forget(self, key: str) -> bool:
         """Remove the state of a subscription, which may be gone itself; whether there was a state."""
         self._states.pop(key, None)
