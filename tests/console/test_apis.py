@@ -1,12 +1,12 @@
 """API Gateway: routes by what they answered, one with its mappings, and the test of a method."""
 
 import re
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 
 import pytest
 
 from redrive.aws.apigateway.control.exchange import StagePlace
-from redrive.aws.apigateway.requests.metrics import ApiMetrics, route_series
+from redrive.aws.apigateway.requests.metrics import ApiMetrics, route_series, route_span_series
 from redrive.model.http import Request, Response
 from redrive.model.metric import MetricPoint, Statistics
 from tests.console.services import Services, make_apis, make_function
@@ -52,6 +52,27 @@ async def test_the_route_that_fails_most_is_the_first_by_its_share() -> None:
         assert failing in alone
         assert refusing not in alone
         assert "10 over all stages" in text(await visitor.get(route_link(services, 0)))
+
+
+async def test_routes_are_sorted_by_the_time_that_most_of_their_requests_take() -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        services = await made(visitor)
+        now = visitor.server.core.engine.clock.now()
+        spans = {0: {2: 100}, 1: {2: 98, 9: 2}}
+        points = []
+        for which, counts in spans.items():
+            route = (SCOPE.account, SCOPE.region, *services.routes[which])
+            points.append(MetricPoint(route_series(*route, "others"), now, "", Statistics.of(40, 100)))
+            points += [
+                MetricPoint(route_span_series(*route, span), now, "", Statistics.of(1, number))
+                for span, number in counts.items()
+            ]
+        await visitor.server.core.store.add_points(points)
+        (_, quick), (_, slow) = services.routes[:2]
+        for sort, order in (("p99", [slow, quick]), ("-p99", [quick, slow])):
+            page = (await visitor.get(f"{ROOM}/apis?sort={sort}")).body.decode()
+            keys = map(unquote_plus, re.findall(r"/route\?key=([^\"]+)", page))
+            assert [key for key in keys if key in (quick, slow)] == order
 
 
 async def test_requests_are_counted_by_the_route_that_they_found() -> None:

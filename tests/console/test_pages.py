@@ -94,6 +94,18 @@ async def test_the_workbench_shows_why_and_how_many() -> None:
         assert "secret" not in page
 
 
+async def test_a_plan_says_how_long_each_pace_takes() -> None:
+    async with visiting() as visitor:
+        _, seqs = await filled(visitor, *(f"order {number}" for number in range(100)))
+        plan = f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause=all"
+        page = text(await visitor.get(plan))
+        assert len(seqs) == 100
+        assert "About 14 s in all if none fails" in page
+        assert 'aria-label="5 messages a second at first, 10 at last"' in page
+        assert "a second, about 2 s in all" in page
+        assert "a second, about 10 s in all" in text(await visitor.get(f"{plan}&rate=10"))
+
+
 async def test_a_redrive_is_planned_started_and_watched() -> None:
     async with visiting() as visitor:
         world, _ = await filled(visitor)

@@ -41,3 +41,11 @@ def test_the_next_step_is_decided_by_the_fates_of_the_last(
 )
 def test_the_rate_doubles_up_to_its_bound(passed_ms: int, rate: int) -> None:
     assert PACE.rate_after(passed_ms) == rate
+
+
+@pytest.mark.parametrize(
+    ("number", "takes_ms"),
+    [(0, 0), (10, 0), (20, 2_000), (60, 10_000), (160, 20_000), (200, 22_000), (39_998, 137_276)],
+)
+def test_the_time_of_a_pace_is_the_sum_of_its_steps(number: int, takes_ms: int) -> None:
+    assert PACE.takes_ms(number) == takes_ms

@@ -1,6 +1,7 @@
 """Health of subscriptions: how their receivers answered in the last hour, and how fast, out of points read together."""
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve, TimeChart, time_chart
@@ -181,7 +182,7 @@ def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
     width, highest = 100 / (end - first), max(both)
     bars = [
         SpanBar(
-            _span_text(span),
+            span_text(span),
             _text(SPANS_MS[span]) if span < len(SPANS_MS) else "more",
             delivered[span],
             failed[span],
@@ -191,12 +192,13 @@ def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
         )
         for span in range(first, end)
     ]
-    median, most = span_within(both, 0.5), span_within(both, 0.95)
+    median, most = (span_text(span_within(both, share)) for share in (0.5, 0.95))
     summary = f"half of {sum(both):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
     return Histogram(bars, width, median, most, summary)
 
 
-def _span_text(span: int) -> str:
+def span_text(span: int) -> str:
+    """A span of time to answer: `41 ms or less`."""
     if span >= len(SPANS_MS):
         return f"more than {_text(SPANS_MS[-1])}"
     return f"{_text(SPANS_MS[span])} or less"
@@ -206,11 +208,7 @@ def _text(ms: int) -> str:
     return f"{ms} ms" if ms < _SECOND_MS else f"{ms / _SECOND_MS:.1f} s"
 
 
-def span_within(numbers: Sequence[int], share: float) -> str:
-    """The span that a share of the answers is within, as text."""
-    seen, needed = 0, share * sum(numbers)
-    for span, number in enumerate(numbers):
-        seen += number
-        if seen >= needed:
-            return _span_text(span)
-    return ""
+def span_within(numbers: Sequence[int], share: float) -> int:
+    """The span that a share of the answers is within."""
+    needed = share * sum(numbers)
+    return next(span for span, seen in enumerate(accumulate(numbers)) if seen >= needed)

@@ -55,6 +55,14 @@ class CarefulPace(Document):
         doublings = min(passed_ms // self.doubles_each_ms, 16)
         return int(min(self.rate << doublings, self.rate_max))
 
+    def takes_ms(self, number: int) -> int:
+        """The time for so many messages from when the first were taken, if none fails."""
+        left, passed = max(0, number - self.first), 0
+        while (rate := self.rate_after(passed)) < self.rate_max and left * 1000 > rate * self.doubles_each_ms:
+            left -= rate * self.doubles_each_ms // 1000
+            passed += self.doubles_each_ms
+        return passed + left * 1000 // rate
+
 
 class CarefulStep(NamedTuple):
     """The next step of a careful task."""

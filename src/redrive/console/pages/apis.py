@@ -11,7 +11,7 @@ from redrive.console import json_text
 from redrive.console.api_routes import ApiRoute, apis_of, invoke_url, name_of, routes_of, target_of
 from redrive.console.charts import TimeChart
 from redrive.console.commands import aws_command
-from redrive.console.health import share_text, span_within
+from redrive.console.health import share_text, span_text, span_within
 from redrive.console.hour import Hour, last_hour
 from redrive.console.sorting import Row, sorted_page
 from redrive.console.visit import Missing, Page, Visit
@@ -35,6 +35,7 @@ async def listed(visit: Visit) -> Page:
     ][:ROUTES_MAX]
     hour = await _hour(visit, routes)
     rows: list[Row] = [_row(visit, route, hour) for route in routes]
+    p99 = await _p99(visit, rows, hour) if visit.parameter("sort").removeprefix("-") == "p99" else {}
     columns: dict[str, Callable[[Row], Any]] = {
         "route": lambda row: row["route"].key.partition(" ")[::-1],
         "api": lambda row: row["api"],
@@ -42,12 +43,13 @@ async def listed(visit: Visit) -> Page:
         "client": lambda row: row["client"],
         "server": lambda row: row["server"],
         "slowest": lambda row: row["slowest"] or 0.0,
+        "p99": lambda row: p99.get(row["link"], -1),
     }
     page = sorted_page(visit, sorted(rows, key=_urgency), columns, "apis", api=api_id, filter=text)
-    p99 = await _p99(visit, [row["route"] for row in page.rows], hour)
+    p99 = p99 or await _p99(visit, page.rows, hour)
     values = {
         "page": page,
-        "p99": {row["link"]: each for row, each in zip(page.rows, p99, strict=True)},
+        "p99": {link: span_text(span) for link, span in p99.items()},
         "apis": [(api.id, name_of(api), visit.link("apis", api=api.id, filter=text)) for api in apis],
         "everything": visit.link("apis", filter=text),
         "api": api_id,
@@ -66,15 +68,16 @@ async def _hour(visit: Visit, routes: Sequence[ApiRoute]) -> Hour:
     return await last_hour(visit.installation.telemetry, series, visit.now)
 
 
-async def _p99(visit: Visit, routes: Sequence[ApiRoute], hour: Hour) -> list[str]:
-    """The time that 99 % of the requests of each route took at most; empty: it has none. One read, a row a span."""
-    series = [each for route in routes for each in route.spans]
-    if not series:
-        return []
+async def _p99(visit: Visit, rows: Sequence[Row], hour: Hour) -> dict[str, int]:
+    """The span that 99 % of the requests of each route with requests are within, by its link: one read, a row a span."""
+    spans = {row["link"]: row["route"].spans for row in rows if row["requests"]}
+    if not spans:
+        return {}
+    series = [each for of_route in spans.values() for each in of_route]
     query = PointQuery(series, hour.since, hour.until, hour.until - hour.since)
     total = Hour(hour.since, hour.until, await visit.installation.telemetry.find_points_each(query))
-    numbers = [[total.tally(each).samples for each in route.spans] for route in routes]
-    return [span_within(each, 0.99) if any(each) else "" for each in numbers]
+    numbers = {link: [total.tally(each).samples for each in of_route] for link, of_route in spans.items()}
+    return {link: span_within(each, 0.99) for link, each in numbers.items() if any(each)}
 
 
 def _row(visit: Visit, route: ApiRoute, hour: Hour) -> dict[str, Any]:
@@ -158,9 +161,11 @@ async def _page(
 ) -> Page:
     hour = await _hour(visit, [route])
     url = invoke_url(visit, route)
+    row = _row(visit, route, hour)
+    p99 = await _p99(visit, [row], hour)
     values = {
-        **_row(visit, route, hour),
-        "p99": (await _p99(visit, [route], hour))[0],
+        **row,
+        "p99": span_text(p99[row["link"]]) if p99 else "",
         "chart": _chart(hour, route),
         "url": url,
         "command": _curl(route, url) if url else "",

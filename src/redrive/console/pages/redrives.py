@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from redrive.console.charts import Curve, sparkline
 from redrive.console.commands import redrive_command
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
@@ -30,6 +31,9 @@ LISTED_MAX: Final = 1_000  # tasks looked through
 ROWS_SHOWN: Final = 100
 SUGGESTED_MAX: Final = 50  # names of queues
 START_DELAY_MS: Final = 5000
+RATE: Final = 50  # messages a second
+_RATE_DIGITS: Final = 3
+_STEPS_DRAWN: Final = 24
 _GREW_PERMILLE: Final = 10
 _PACES: Final = {"careful": "carefully", "steady": "at a steady pace", "fast": "as fast as possible"}
 _DONE: Final = {"pause": "Paused", "cancel": "Stopped", "resume": "Resumed"}
@@ -90,7 +94,8 @@ async def planned(
         "stays": 0,
         "checks": checks,
         "verdict": verdict_of(checks),
-        "steady_takes": number * 1000 // 50,
+        "steady_takes": number * 1000 // _rate(visit),
+        "careful": _careful(number),
         "queues": await _queue_names(visit),
         "cause": visit.parameter("cause"),
         "failure": "" if choice is None else choice.failure,
@@ -101,7 +106,7 @@ async def planned(
         "origin": "where each came from" if origin is None else origin_text(*origin),
         "notice": notice,
         "pace": visit.parameter("pace", "careful"),
-        "rate": visit.parameter("rate", "50"),
+        "rate": visit.parameter("rate", str(RATE)),
         "to": visit.parameter("to"),
         "back": visit.link(
             "dead-letters", queue.name.name, cause=visit.parameter("cause"), q=visit.parameter("q")
@@ -114,6 +119,21 @@ async def planned(
         "url": visit.parameter("url"),
     }
     return Page("plan.html", values, status, did=did)
+
+
+def _rate(visit: Visit) -> int:
+    """The messages a second of a steady pace that was typed, or the usual one."""
+    typed = visit.parameter("rate")
+    return max(1, int(typed)) if typed.isascii() and typed.isdigit() and len(typed) <= _RATE_DIGITS else RATE
+
+
+def _careful(number: int) -> tuple[int, Curve | None]:
+    """The time (ms) that a careful pace takes for so many messages, and its rate meanwhile."""
+    pace = CarefulPace()
+    takes = pace.takes_ms(number)
+    rates = [pace.rate_after(takes * step // _STEPS_DRAWN) for step in range(_STEPS_DRAWN + 1)]
+    summary = f"{rates[0]} messages a second at first, {rates[-1]} at last"
+    return takes, sparkline(rates, summary) if rates[-1] > rates[0] else None
 
 
 async def _receivers(
@@ -170,7 +190,7 @@ async def start(visit: Visit) -> Page | Redirect:
         delay_ms=START_DELAY_MS,
         by=visit.session.key_id,
     )
-    rate = visit.number("rate", 50) if pace == "steady" else None
+    rate = visit.number("rate", RATE) if pace == "steady" else None
     if rate is not None and not 1 <= rate <= RATE_MAX:
         return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
     try:
