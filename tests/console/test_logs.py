@@ -50,6 +50,24 @@ async def test_events_are_found_by_pattern_and_time() -> None:
         assert "Invalid filter pattern" in await page(visitor, name="g", pattern="{ $.a = ")
 
 
+async def test_an_event_that_was_found_leads_to_those_around_it() -> None:
+    async with visiting(clock="simulated") as visitor:
+        lines = [f"line {number:03}" for number in range(100)]
+        Services(visitor).log(*lines[:50], "needle", *lines[50:], group="g")
+        found = await page(visitor, name="g", pattern="needle")
+        (link,) = re.findall(r'<a href="([^"]+)" title="The events before and after this one">', found)
+        around = (await visitor.get(link.replace("&amp;", "&"))).body.decode()
+        shown = re.findall(r"<code>([^<]+)</code></td>", around)
+        assert shown[:21] == [*reversed(lines[50:70]), "needle"]
+        assert shown[21:] == list(reversed(lines[21:50]))
+        (chosen,) = re.findall(r'<tr class=" chosen" aria-current="true">.*?</tr>', around, re.DOTALL)
+        assert "needle" in chosen
+        few = await page(visitor, name="g", pattern="099")
+        (link,) = re.findall(r'<a href="([^"]+)" title="The events before and after this one">', few)
+        newest = (await visitor.get(link.replace("&amp;", "&"))).body.decode()
+        assert re.findall(r"<code>([^<]+)</code></td>", newest)[:2] == ["line 099", "line 098"]
+
+
 async def test_a_long_log_is_looked_through_in_slices() -> None:
     async with visiting(clock="simulated") as visitor:
         services = Services(visitor)

@@ -18,6 +18,7 @@ from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStre
 from redrive.model.queue import DAY_MS
 
 LOOKED_AT: Final = 400  # events for one page of those that match: four looks
+_LATER: Final = 20  # events of the same stream that stand before one whose surroundings are shown
 _STREAMS_MAX: Final = 1000
 _MESSAGE_CHARS: Final = 10_000  # of an event that may have a million
 _MINUTE_MS: Final = 60_000
@@ -112,7 +113,8 @@ async def events(visit: Visit) -> Page:
     read = read_pattern(pattern)
     group = await _group(visit, name)
     known = await LogPlaces(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
-    query = _query(visit, group, known, stream)
+    around = _position(visit.parameter("around"))
+    query = await _surrounding(visit, _query(visit, group, known, stream), around)
     lines, cursor = await read_events(
         visit.installation.telemetry,
         query,
@@ -121,7 +123,7 @@ async def events(visit: Visit) -> Page:
         account=group.name.account,
         steps=lambda event: match_steps(pattern, read.regexes, event.message),
     )
-    bars = await _bars(visit, query) if not (visit.live_alone or visit.parameter("after")) else None
+    bars = await _bars(visit, query) if not (visit.live_alone or visit.parameter("after") or around) else None
     names = {each.id: each.name for each in known}
     params = {
         "name": name,
@@ -135,15 +137,15 @@ async def events(visit: Visit) -> Page:
         "lasts": list(LAST),
         "bars": bars,
         "readable": visit.bodies_shown,
-        "rows": [_row(visit, event, names) for event in lines],
-        "first": visit.link("logs", "group", **params) if after else "",
+        "rows": [{**_row(visit, event, names), "chosen": event.place == around} for event in lines],
+        "first": visit.link("logs", "group", **params) if after or around else "",
         "next": visit.link("logs", "group", **params, after=_cursor(cursor)) if cursor else "",
         "streams": visit.link("logs", "streams", name=name),
         "form": visit.link("logs", "group"),
         "clear": visit.link("logs", "group", name=name),
         "back": visit.link("logs"),
     }
-    return Page("log_events.html", values, live_seconds=0 if after else 5)
+    return Page("log_events.html", values, live_seconds=0 if after or around else 5)
 
 
 async def _group(visit: Visit, name: str) -> LogGroup:
@@ -177,12 +179,26 @@ def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -
     )
 
 
+async def _surrounding(visit: Visit, query: LogQuery, around: tuple[int, int] | None) -> LogQuery:
+    """The query of the events around one of them: it begins with those that followed it."""
+    if around is None:
+        return query
+    later = await visit.installation.telemetry.find_events(
+        replace(query, limit=_LATER + 1, after=around, backwards=False)
+    )
+    return replace(query, after=later[_LATER].place if len(later) > _LATER else None)
+
+
 def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
     message = event.message[:_MESSAGE_CHARS].rstrip("\n") if visit.bodies_shown else None
     uuid_match = None if message is None else _UUID.search(message)
+    stream = names.get(event.stream_id, "")
     return {
         "at": event.at,
-        "stream": names.get(event.stream_id, ""),
+        "stream": stream,
+        "around": visit.link(
+            "logs", "group", name=visit.parameter("name"), stream=stream, around=_cursor(event.place)
+        ),
         "message": message,
         "pretty": None if message is None else json_text.pretty(message),
         "level": "" if message is None else level_of(message),
