@@ -1,10 +1,11 @@
 """Saved views: pages with their choices, kept by name for everybody who sees the account."""
 
 import re
-from urllib.parse import quote
+from html import unescape
+from urllib.parse import quote, urlencode
 
 from redrive.console.views import VIEWS_MAX
-from tests.console.services import make_services, service_pages
+from tests.console.services import Services, make_function, make_services, service_pages
 from tests.console.world import ROOM, ROOT, Visitor, make_world, pages_of, visiting
 
 VIEWS = f"{ROOM}/views"
@@ -32,6 +33,38 @@ async def test_a_page_is_saved_with_what_was_chosen_on_it_found_again_and_remove
         assert (await page(visitor, f"{VIEWS}?again")).count("Order 7001</a>") == 1
         await visitor.post(VIEWS, {"do": "remove", "name": "Order 7001"})
         assert "No views are saved here" in await page(visitor, f"{VIEWS}?removed")
+
+
+async def test_a_page_leads_to_the_views_of_it_that_are_saved() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        await world.die('{"order": 7001}')
+        await visitor.post(VIEWS, {"to": SEARCH, "name": "Order 7001"})
+        await visitor.post(
+            VIEWS, {"to": f"/{ROOM.removeprefix(f'{ROOT}/')}/queues?prefix=o", "name": "Orders"}
+        )
+        saved = f'<a href="{ROOT}{SEARCH.replace("&", "&amp;")}"'
+        workbench = await page(visitor, f"{ROOM}/dead-letters/orders-dead")
+        assert f"{saved}>Order 7001</a></p>" in workbench
+        assert f'{saved} aria-current="page">Order 7001</a></p>' in await page(visitor, f"{ROOT}{SEARCH}")
+        queues = await page(visitor, f"{ROOM}/queues")
+        assert ">Orders</a></p>" in queues
+        assert "Order 7001" not in queues
+
+
+async def test_an_event_for_a_function_is_saved_under_a_name() -> None:
+    event = '{"city": "Oslo & Bergen"}'
+    async with visiting(functions="on") as visitor:
+        await make_function(Services(visitor))
+        test = f"{ROOM}/functions/bill/invoke"
+        asked = await visitor.get(f"{test}?{urlencode({'payload': event, 'kind': 'wait', 'save': 'yes'})}")
+        (to,) = re.findall(r'name="to" value="([^"]+)"', await page(visitor, asked.headers["Location"]))
+        await visitor.post(VIEWS, {"to": unescape(to), "name": "two cities"})
+        (link,) = re.findall(r'<a href="([^"]+)">two cities</a></p>', await page(visitor, test))
+        (payload,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", await page(visitor, unescape(link)))
+        assert unescape(payload) == event
+        refused = await visitor.post(VIEWS, {"to": unescape(to) + "x" * 2000, "name": "too long"})
+        assert refused.status == 400
 
 
 async def test_a_page_of_another_account_or_without_a_name_is_not_saved() -> None:

@@ -14,7 +14,7 @@ from redrive.console.installation import ConsoleOptions, Doctor, Installation, R
 from redrive.console.nodes import Nodes
 from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
-from redrive.console.views import SAVED_VIEWS, starred
+from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.operations import TASK
 from redrive.runtime.machine import SystemClock, monotonic
@@ -60,7 +60,7 @@ def console_pages(
         stacks=Remembered(documents, STACK, stack_in_trouble),
         redrives=Remembered(documents, TASK, lambda task: task.state.active),
         functions=Remembered(documents, FUNCTION),
-        starred_views=Remembered(documents, SAVED_VIEWS, lambda views: bool(starred(views))),
+        saved_views=Remembered(documents, SAVED_VIEWS),
         web=core.web,
         monotonic=monotonic,
         audit=core.audit,

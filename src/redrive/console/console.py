@@ -33,6 +33,7 @@ _NOTHING_AROUND: Final[Mapping[str, Any]] = {
     "groups": [],
     "scopes": [],
     "starred": [],
+    "views_here": [],
     "save_view": "",
 }
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "X-Redrive-Part"}
@@ -173,11 +174,14 @@ class Console:
         """The values of what stands around a page: the navigation with its counts, and the scopes to go to."""
         known = route is not None and visit.session.account != ""
         counts = await self._counts.of(visit, scope) if known else {}
+        views = await _views(visit, scope) if known and scope is not None else []
+        here = visit.here.removeprefix(visit.base).partition("?")[0]
         return {
             "nav_scope": scope,
             "groups": navigation.linked(visit, scope, _came_from(visit), counts),
             "scopes": await navigation.scope_choices(visit, scope) if known else [],
-            "starred": await _starred(visit, scope) if known and scope is not None else [],
+            "starred": starred(views),
+            "views_here": [view for view in views if view.path.partition("?")[0] == here],
             "save_view": _save_view(visit) if route is not None and route.savable else "",
         }
 
@@ -254,11 +258,11 @@ class Console:
         return urlsplit(self._options.public_url).scheme or request.scheme
 
 
-async def _starred(visit: Visit, scope: ResourceName) -> Sequence[SavedView]:
-    """The saved views of a scope that the navigation leads to."""
-    lists = await visit.installation.starred_views.all()
+async def _views(visit: Visit, scope: ResourceName) -> Sequence[SavedView]:
+    """The saved views of a scope."""
     beginning = f"/{scope.account}/{scope.region}/"
-    return starred([view for views in lists for view in views if view.path.startswith(beginning)])
+    lists = await visit.installation.saved_views.all()
+    return [view for views in lists for view in views if view.path.startswith(beginning)]
 
 
 def _scope_of(request: Request) -> Mapping[str, str]:

@@ -134,8 +134,7 @@ class Installation:
     stacks: Remembered[Stack]  # Those that failed or were rolled back, of all accounts
     functions: Remembered[FunctionRecord]  # Functions of all accounts
     redrives: Remembered[MoveTask]  # The tasks that have not ended, of all accounts
-    # Lists of saved views that have one for the navigation, of all accounts.
-    starred_views: Remembered[Sequence[SavedView]]
+    saved_views: Remembered[Sequence[SavedView]]  # Lists of all accounts and regions
     web: Web  # Makes requests to endpoints, within what the settings allow
     monotonic: Callable[[], float]  # Seconds that only grow
     audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.typed_messages import SAMPLES, sample_text
-from redrive.console.visit import Missing, Page, Unusable, Visit
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
 from redrive.model.log import LogEvent
 
 _REPORT: Final = re.compile(
@@ -67,9 +67,13 @@ def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
     return calls
 
 
-async def form(visit: Visit) -> Page:
-    """A form for an event."""
-    return await _page(visit, {"payload": sample_text(visit.parameter("sample")) or "{}"})
+async def form(visit: Visit) -> Page | Redirect:
+    """A form for an event, which a saved view of this page carries; or on to saving one."""
+    payload = visit.parameter("payload") or sample_text(visit.parameter("sample")) or "{}"
+    if visit.parameter("save"):
+        here = visit.link("functions", visit.args["function"], "invoke", payload=payload)
+        return Redirect(visit.link("views", to=here.removeprefix(visit.base)))
+    return await _page(visit, {"payload": payload})
 
 
 async def invoke(visit: Visit) -> Page:
