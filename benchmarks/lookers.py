@@ -60,7 +60,7 @@ class People:
         while True:
             writer.write(
                 f"GET {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAccept: text/html\r\n"
-                f"HX-Request-Type: partial\r\nHX-PTag: {tag}\r\n\r\n".encode()
+                f"X-Redrive-Part: live\r\nIf-None-Match: {tag}\r\n\r\n".encode()
             )
             status, tag = await self._answer(reader)
             assert status in (_OK, _NOT_MODIFIED), (path, status)
@@ -72,4 +72,4 @@ class People:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
         named = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
         await reader.readexactly(int(named.get("content-length", "0")))
-        return int(head[0].split(" ")[1]), named.get("hx-ptag", "none")
+        return int(head[0].split(" ")[1]), named.get("etag", "none")

@@ -52,7 +52,7 @@ class Search:
         path = self._path
         while path:
             began = time.perf_counter()
-            connection.request("GET", path, headers={"Accept": "text/html", "HX-Request-Type": "partial"})
+            connection.request("GET", path, headers={"Accept": "text/html", "X-Redrive-Part": "live"})
             text = connection.getresponse().read().decode()
             self.first_ms = self.first_ms or (time.perf_counter() - began) * 1000
             self.slices += 1

@@ -114,7 +114,8 @@ async def hold(visit: Visit) -> Redirect:
         reason = Reason(visit.parameter("reason"))
     except ValueError:
         raise Unusable(f"There is no reason {visit.parameter('reason')[:40]}.") from None
-    circuit = OpenCircuit(reason, **{name: visit.number(name) for name in _NUMBERS})
+    status, since, until, failures, rests = (visit.number(name) for name in _NUMBERS)
+    circuit = OpenCircuit(reason, status, since, until, failures, rests)
     if circuit.until <= visit.now:
         return Redirect(visit.link("endpoints"), sentence=f"{address} would be tried again by now anyway")
     if circuit.until > visit.now + HOLD_MS_MAX:
