@@ -4,7 +4,8 @@ import html
 import re
 from typing import Final
 
-from redrive.model.metric import MINUTE_MS
+from redrive.console.health import answer_of
+from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Message
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
@@ -65,6 +66,22 @@ async def test_a_topic_says_how_many_subscribe_and_what_was_published() -> None:
         assert cells[1:4] == ["Healthy", "1", "0"]
         await world.engine.resources.subscriptions.delete(world.subscription)
         assert (await _row(visitor, "topics", "Rentals"))[1:3] == ["Nobody subscribes", "0"]
+
+
+async def test_a_receiver_without_attempts_is_idle_and_not_called_healthy() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        for path in ("endpoints?state=all", "topics/Rentals"):
+            assert "Idle</span>" in (await visitor.get(f"{ROOM}/{path}")).body.decode()
+        point = MetricPoint(
+            answer_of(world.subscription, True).series, world.engine.clock.now(), "", Statistics.of(40)
+        )
+        await visitor.server.core.store.add_points([point])
+        await time.advance(MINUTE_MS)
+        for path in ("endpoints?state=all&again", "topics/Rentals?again"):
+            page = (await visitor.get(f"{ROOM}/{path}")).body.decode()
+            assert ("Healthy</span>" in page, "Idle</span>" in page) == (True, False)
 
 
 async def test_a_long_list_of_dead_letter_queues_is_cut_into_pages() -> None:
