@@ -137,7 +137,7 @@ async def events(visit: Visit) -> Page:
         "lasts": list(LAST),
         "bars": bars,
         "readable": visit.bodies_shown,
-        "rows": [{**_row(visit, event, names), "chosen": event.place == around} for event in lines],
+        "rows": [{**_row(visit, event, names), "chosen": event.position == around} for event in lines],
         "first": visit.link("logs", "group", **params) if after or around else "",
         "next": visit.link("logs", "group", **params, after=_cursor(cursor)) if cursor else "",
         "streams": visit.link("logs", "streams", name=name),
@@ -186,7 +186,7 @@ async def _surrounding(visit: Visit, query: LogQuery, around: tuple[int, int] | 
     later = await visit.installation.telemetry.find_events(
         replace(query, limit=_LATER + 1, after=around, backwards=False)
     )
-    return replace(query, after=later[_LATER].place if len(later) > _LATER else None)
+    return replace(query, after=later[_LATER].position if len(later) > _LATER else None)
 
 
 def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, A
         "at": event.at,
         "stream": stream,
         "around": visit.link(
-            "logs", "group", name=visit.parameter("name"), stream=stream, around=_cursor(event.place)
+            "logs", "group", name=visit.parameter("name"), stream=stream, around=_cursor(event.position)
         ),
         "message": message,
         "pretty": None if message is None else json_text.pretty(message),
