@@ -1,5 +1,7 @@
 """Expected deduplication: a repetition is answered with the original, and nothing else is."""
 
+from dataclasses import replace
+
 from redrive.engine.ports import Enqueued
 from tests.simulation.rules import Rule, require
 
@@ -23,7 +25,7 @@ class Memories:
         """
         original, held_until = self._originals.get(at, (None, 0))
         if answer.repeated:
-            right = original == answer._replace(repeated=False)
+            right = original == replace(answer, repeated=False)
             require(right, Rule.DEDUPLICATED, answer, "for", original)
             return True
         remembered = original is not None and held_until - now > self._patience_ms

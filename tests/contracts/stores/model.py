@@ -96,7 +96,7 @@ class Model:
             memory = (new_delivery.queue_id, new_delivery.deduplication_key or "")
             original, until = self.memories.get(memory, (None, 0))
             if original and until > new_delivery.enqueued_at:
-                assert answer == original._replace(repeated=True)
+                assert answer == replace(original, repeated=True)
                 continue
             assert (answer.message_id, answer.repeated) == (new_delivery.message_id, False)
             if new_delivery.deduplication_key:

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -64,7 +65,7 @@ async def test_publications_are_numbered_in_order(topic_id: int, fifo: Bench) ->
 async def test_a_repetition_is_answered_with_the_original(topic_id: int, fifo: Bench) -> None:
     (first,) = await fifo.store.publish([publication(topic_id, "k", fifo)])
     (again,) = await fifo.store.publish([publication(topic_id, "k", fifo, now=FORGOTTEN - 1)])
-    assert again == first._replace(repeated=True)
+    assert again == replace(first, repeated=True)
     assert len(await fifo.peek()) == 1
     (as_new,) = await fifo.store.publish([publication(topic_id, "k", fifo, now=FORGOTTEN)])
     assert not as_new.repeated
@@ -75,7 +76,7 @@ async def test_repetitions_within_one_call_are_found(topic_id: int, fifo: Bench)
     first, other, again = await fifo.store.publish(
         [publication(topic_id, key, fifo, body=key) for key in "klk"]
     )
-    assert (other.repeated, again) == (False, first._replace(repeated=True))
+    assert (other.repeated, again) == (False, replace(first, repeated=True))
     assert bodies(await fifo.peek()) == ["k", "l"]
 
 
@@ -89,7 +90,7 @@ async def test_a_key_holds_for_its_topic_alone(topic_id: int, fifo: Bench) -> No
 
 async def test_a_topic_without_queues_remembers_too(topic_id: int, store: Store) -> None:
     (first,) = await store.publish([publication(topic_id, "k")])
-    assert await store.publish([publication(topic_id, "k")]) == [first._replace(repeated=True)]
+    assert await store.publish([publication(topic_id, "k")]) == [replace(first, repeated=True)]
 
 
 async def test_of_repetitions_published_together_one_is_kept(topic_id: int, fifo: Bench) -> None:
@@ -121,5 +122,5 @@ async def test_publications_outlive_the_store(lasting_home: Home) -> None:
     (first,) = await store.publish([publication(topic_id, "k", Bench(store, queue_id, ordered=True))])
     await lasting_home.close(store)
     fifo = Bench(await lasting_home.open(), queue_id, ordered=True)
-    assert await fifo.store.publish([publication(topic_id, "k", fifo)]) == [first._replace(repeated=True)]
+    assert await fifo.store.publish([publication(topic_id, "k", fifo)]) == [replace(first, repeated=True)]
     assert len(await fifo.peek()) == 1

@@ -32,7 +32,7 @@ BATCH_BYTES_MAX = 1_048_576
 _TRACE = "AWSTraceHeader"
 _TRACE_HTTP_HEADER = "x-amzn-trace-id"
 
-_MEMBERS_MIN = 2  # of a batch's entry: its id and its body
+_MEMBERS_MIN = 2  # of a batch's entry: its id and its body; of a single call: its queue and its body
 _HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 
 
@@ -56,7 +56,7 @@ class Sending:
             await self._admit(call, queue)
         sent = self._message(call, queue, params)
         (enqueued,) = await self._engine.messages.send(queue, (sent,), call.died)
-        return _answer(queue, params, sent, enqueued)
+        return _answer({}, queue, params, sent, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
@@ -78,7 +78,7 @@ class Sending:
         messages = [sent for _, sent in accepted]
         enqueued = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
-            {"Id": entry["Id"]} | _answer(queue, entry, sent, seq)
+            _answer({"Id": entry["Id"]}, queue, entry, sent, seq)
             for (entry, sent), seq in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
@@ -222,15 +222,14 @@ def _trace(call: Call, entry: Entry) -> str | None:
 # ---- the answer ------------------------------------------------------------------------------------------------
 
 
-def _answer(queue: Queue, entry: Entry, sent: Message, enqueued: Enqueued) -> Structure:
-    answer: Structure = {
-        "MessageId": id_text(enqueued.message_id),
-        "MD5OfMessageBody": message.digest_of_body(sent.body),
-    }
-    if attributes := entry.get("MessageAttributes"):
-        answer["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
-    if system := entry.get("MessageSystemAttributes"):
-        answer["MD5OfMessageSystemAttributes"] = message.digest_of_attributes(system)
+def _answer(answer: Structure, queue: Queue, entry: Entry, sent: Message, enqueued: Enqueued) -> Structure:
+    answer["MessageId"] = id_text(enqueued.message_id)
+    answer["MD5OfMessageBody"] = message.digest_of_body(sent.body)
+    if len(entry) > _MEMBERS_MIN:
+        if attributes := entry.get("MessageAttributes"):
+            answer["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
+        if system := entry.get("MessageSystemAttributes"):
+            answer["MD5OfMessageSystemAttributes"] = message.digest_of_attributes(system)
     if queue.ordered:
         answer["SequenceNumber"] = sequence_number(enqueued.seq)
     return answer
