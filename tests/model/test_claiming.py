@@ -26,7 +26,7 @@ from redrive.model.delivery import (
     Outcome,
     as_dead_letter,
     as_handed_over,
-    as_sent_letter,
+    as_sent_dead_letter,
     enter,
 )
 
@@ -187,6 +187,6 @@ def test_a_delivery_enters_its_next_queue_as_its_outcome_says(ordered: bool) -> 
     dead = enter(one, Outcome.DEAD_LETTERED, 2, 9, NOON, ordered=ordered)
     assert dead == as_dead_letter(one, 2, 9, NOON, ordered=ordered)
     sent = enter(one, Outcome.DEAD_LETTERED, 2, 9, NOON, ordered=ordered, as_new=True)
-    assert sent == as_sent_letter(one, 2, 9, NOON)
+    assert sent == as_sent_dead_letter(one, 2, 9, NOON)
     handed = enter(one, Outcome.DELIVERED, 2, 9, NOON, ordered=ordered)
     assert handed == as_handed_over(one, 2, 9, NOON)

@@ -17,7 +17,7 @@ from redrive.model.delivery import (
     as_dead_letter,
     as_handed_over,
     as_redriven,
-    as_sent_letter,
+    as_sent_dead_letter,
     decide,
 )
 from redrive.model.names import id_text
@@ -256,7 +256,7 @@ def test_in_an_ordered_queue_a_dead_letter_begins_a_new_retention_period_under_i
 
 
 def test_a_dead_letter_that_is_sent_is_new_where_it_arrives_and_known_to_come_from_somewhere() -> None:
-    sent = as_sent_letter(DELIVERY, 2, 99, NOON + 7)
+    sent = as_sent_dead_letter(DELIVERY, 2, 99, NOON + 7)
     assert sent == replace(as_handed_over(DELIVERY, 2, 99, NOON + 7), origin=DELIVERY.queue_id)
 
 
@@ -296,7 +296,7 @@ def test_a_delivery_that_moves_is_no_longer_claimed(
         as_dead_letter(delivery, queue_id, seq, now, ordered=ordered),
         as_redriven(delivery, queue_id, seq, now, bytes(16)),
         as_handed_over(delivery, queue_id, seq, now),
-        as_sent_letter(delivery, queue_id, seq, now),
+        as_sent_dead_letter(delivery, queue_id, seq, now),
     ):
         assert (moved.token, moved.available_at, moved.queue_id, moved.seq) == (None, now, queue_id, seq)
         assert (moved.body, moved.headers, moved.group_id) == (

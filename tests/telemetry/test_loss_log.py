@@ -61,7 +61,7 @@ ABOUT = "topic=000000000000/us-east-1/orders subscription=s message_id=m-1"
     [
         (undelivered(), f"delivery.dropped {ABOUT} reason=server_error status=503 attempts=1 said=busy"),
         (
-            replace(undelivered(), letter=True),
+            replace(undelivered(), dead_letter=True),
             f"delivery.dead_lettered {ABOUT} reason=server_error status=503 attempts=1 said=busy",
         ),
         (

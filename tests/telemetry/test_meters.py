@@ -68,7 +68,7 @@ def undelivered(outcome: Outcome, attempt: Attempt = FAILED, **others: Any) -> U
 
 def test_undelivered_messages_count_as_dead_letters_or_losses(meters: NodeMeters) -> None:
     meters.undelivered(undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED))
-    meters.undelivered(undelivered(Outcome.DROPPED, letter=True))
+    meters.undelivered(undelivered(Outcome.DROPPED, dead_letter=True))
     meters.undelivered(undelivered(Outcome.DROPPED))
     meters.undelivered(undelivered(Outcome.EXPIRED))
     meters.undelivered(

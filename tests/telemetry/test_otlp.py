@@ -180,7 +180,7 @@ def test_all_attempts_at_a_message_are_in_the_trace_that_has_its_id() -> None:
     spans = AttemptSpans(written.tracer, written.ids)
     failed = replace(attempted(5_000, FAILED, Outcome.RETRY, "https"), identify=lambda _: MESSAGE)
     spans.attempted(failed)
-    spans.undelivered(Undelivered(replace(failed, at=6_000), ACCEPTED, confirmation=False, letter=True))
+    spans.undelivered(Undelivered(replace(failed, at=6_000), ACCEPTED, confirmation=False, dead_letter=True))
     first, last = written.spans
     assert {each.context.trace_id for each in (first, last)} == {UUID(MESSAGE).int}
     assert (first.name, last.name) == ("deliver orders", "dead-letter orders")

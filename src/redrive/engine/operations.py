@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, LetterOrigin
+from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, DeadLetterOrigin
 from redrive.engine.node.memory import METRIC_NAMES, QueueCounters, failed_on_purpose
 from redrive.engine.parts import EngineParts
 from redrive.engine.push.circuit_breakers import Failing
@@ -28,11 +28,11 @@ __all__ = [
     "TASK",
     "CauseDetails",
     "DeadLetter",
+    "DeadLetterOrigin",
     "DeadLetterQueue",
     "EndpointCondition",
     "EndpointState",
     "LeasedTasks",
-    "LetterOrigin",
     "Operations",
     "RedriveOptions",
     "RedrivePlan",

@@ -178,7 +178,7 @@ def enter(
     if outcome is not Outcome.DEAD_LETTERED:
         return as_handed_over(delivery, queue_id, seq, now)
     if as_new:
-        return as_sent_letter(delivery, queue_id, seq, now, failure)
+        return as_sent_dead_letter(delivery, queue_id, seq, now, failure)
     return as_dead_letter(delivery, queue_id, seq, now, ordered=ordered, failure=failure)
 
 
@@ -228,10 +228,10 @@ def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int, **othe
     return replace(delivery, **new | others)
 
 
-def as_sent_letter(
+def as_sent_dead_letter(
     delivery: Delivery, queue_id: int, seq: int, now: int, failure: str | None = None
 ) -> Delivery:
-    """The delivery as it enters the dead-letter queue `queue_id` where letters are sent like any message.
+    """The delivery as it enters the dead-letter queue `queue_id` where dead letters are sent like any message.
 
     It is new there, and never received yet; what it went through is in the notes of its attempts. So SNS does
     (recorded), and so it must be: a schedule of 23 days outlasts the 14 that a queue may keep a message for.

@@ -14,7 +14,7 @@ from redrive.engine.operations import (
     RATE_MAX,
     SET_ASIDE,
     TASK,
-    LetterOrigin,
+    DeadLetterOrigin,
     RedriveOptions,
     RedrivePlan,
 )
@@ -137,7 +137,7 @@ def _careful(number: int) -> tuple[int, Curve | None]:
 
 
 async def _receivers(
-    visit: Visit, queue: Queue, origin: LetterOrigin | None, origins: Sequence[LetterOrigin]
+    visit: Visit, queue: Queue, origin: DeadLetterOrigin | None, origins: Sequence[DeadLetterOrigin]
 ) -> list[Subscription]:
     """The subscriptions that messages of the chosen cause, or of all, go back to."""
     if origin is not None:
@@ -151,7 +151,7 @@ async def _receivers(
     return [source for source in sources if isinstance(source, Subscription)]
 
 
-async def _moves(visit: Visit, queue: Queue) -> list[tuple[CauseCount, LetterOrigin]]:
+async def _moves(visit: Visit, queue: Queue) -> list[tuple[CauseCount, DeadLetterOrigin]]:
     """The causes of what moves where everything does, with their numbers and origins."""
     dead_letters = visit.engine.operations.dead_letters
     counts = await dead_letters.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)

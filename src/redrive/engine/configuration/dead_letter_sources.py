@@ -31,14 +31,14 @@ ACCOUNTS_MAX: Final = 1000  # remembered: callers name accounts, and may name an
 _AFTER_ALL: Final = "\U0010ffff"
 
 
-class LetterOrigin(NamedTuple):
+class DeadLetterOrigin(NamedTuple):
     """The origin of dead letters, as far as it is known."""
 
     queue: ResourceName | None  # The name of the queue that they failed in, if it was one
     subscription: Subscription | None  # The subscription that they were for, if it was one
 
 
-UNKNOWN: Final = LetterOrigin(None, None)
+UNKNOWN: Final = DeadLetterOrigin(None, None)
 
 
 class Sources(NamedTuple):
@@ -145,7 +145,7 @@ class DeadLetterSources:
             keys += [key for of_target in by_target.values() for key in of_target]
         return await self._values(TOMBSTONE, keys)
 
-    async def origins(self, numbers: Collection[int]) -> dict[int, LetterOrigin]:
+    async def origins(self, numbers: Collection[int]) -> dict[int, DeadLetterOrigin]:
         """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
         lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
@@ -159,7 +159,7 @@ class DeadLetterSources:
         for number, backlog in keys.items():
             record = values.get((QUEUE_RECORD.name, number_key(number)))
             subscription = subscriptions.get((SUBSCRIPTION.name, backlog)) if backlog else None
-            origins[number] = LetterOrigin(
+            origins[number] = DeadLetterOrigin(
                 None if record is None or subscription else record.name, subscription
             )
         return origins

@@ -75,12 +75,12 @@ class Undelivered:
     last: Attempted
     handed: Attempt | None  # The dead-letter queue's answer; None: it has none
     confirmation: bool  # It asked its endpoint whether that wants the others
-    letter: bool = False  # A letter of it is on its way to a store of dead letters
+    dead_letter: bool = False  # One of it is on its way to a store of dead letters
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the delivery; dead-lettered also where not a queue takes the letter but a store."""
-        return Outcome.DEAD_LETTERED if self.letter else self.last.transition.outcome
+        """The outcome of the delivery; dead-lettered also where not a queue takes it but a store."""
+        return Outcome.DEAD_LETTERED if self.dead_letter else self.last.transition.outcome
 
     @property
     def message_id(self) -> str:

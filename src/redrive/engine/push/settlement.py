@@ -247,7 +247,7 @@ class AttemptSettlement:
         if item.met and fact.transition.outcome not in _UNLOST:
             confirmation = self._context.is_confirmation(fact.delivery)
             follows = item.follow_ups is not None
-            audience.undelivered(Undelivered(fact, item.handed, confirmation, letter=follows))
+            audience.undelivered(Undelivered(fact, item.handed, confirmation, dead_letter=follows))
 
 
 @dataclass(slots=True)

@@ -3,7 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, LetterOrigin, Sources
+from redrive.engine.configuration.dead_letter_sources import (
+    UNKNOWN,
+    DeadLetterOrigin,
+    DeadLetterSources,
+    Sources,
+)
 from redrive.engine.node.memory import NodeCounters
 from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
@@ -203,7 +208,7 @@ class DeadLetters:
             for delivery, key in zip(deliveries, keys, strict=True)
         ]
 
-    async def origin(self, number: int | None) -> LetterOrigin:
+    async def origin(self, number: int | None) -> DeadLetterOrigin:
         """The queue or the subscription that a number stands or stood for, as far as it is known."""
         return UNKNOWN if number is None else (await self._sources.origins([number]))[number]
 
