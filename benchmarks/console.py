@@ -223,3 +223,5 @@ def _while_people_look(bench: Bench, server: Redrive) -> Iterator[Figure]:
     what = f"{people.number} people look, send, {connections} connections"
     yield Figure(what, ratio, "x", detail, at_least(SPEED_MIN))
     yield Figure(f"{what}, p99", later, "ms more", "", under(P99_MS_MAX))
+    dearer = statistics.median(run.cpu_us for run in watched) - statistics.median(run.cpu_us for run in alone)
+    yield Figure(f"{what}, processor", dearer, "us more", "of the server for a message")
