@@ -58,6 +58,7 @@ class PlainProfile:
         self.changes: dict[str, Any] = {}
         self.closed: set[str] = set()
         self.unreadable: set[str] = set()
+        self.prepare: Callable[[Sequence[Delivery]], Awaitable[None]] | None = None
         self.follow_ups_made: Callable[[Attempted], Sequence[FollowUp]] = lambda _: ()
         self.contexts: list[str] = []
 
@@ -74,6 +75,7 @@ class PlainProfile:
             queue=name(queue) if kind == "queue" else None,
             dead_letter=subscription.dead_letter,
             render_at_once=self.render_at_once if self.direct else None,
+            prepare=self.prepare,
         )
 
     def refusal(

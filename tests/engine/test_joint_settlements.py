@@ -1,12 +1,14 @@
-"""Successes of a backlog are settled together with those that occur while the ones before are being settled."""
+"""Pushes of a backlog are prepared together, and successes settled with those that occur while others are settled."""
 
 import asyncio
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from redrive.engine.ports import PushRequest, Settled
+from redrive.model.delivery import Delivery
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 from tests.engine.test_attempts import published_while_away
@@ -65,3 +67,20 @@ async def test_a_success_waits_for_no_others(clock: VirtualClock, rng: random.Ra
     stage.endpoint.before = answer_the_first_at_once
     await published_while_away(stage, *["a"] * NUMBER)
     assert numbers == [1, NUMBER - 1]
+
+
+async def test_pushes_are_prepared_some_at_a_time_and_made_though_that_fails(
+    clock: VirtualClock, rng: random.Random
+) -> None:
+    stage = Stage(clock, rng)
+    stage.profile.concurrency_max = NUMBER + 1
+    prepared = list[int]()
+
+    async def fail(deliveries: Sequence[Delivery]) -> None:
+        prepared.append(len(deliveries))
+        raise ValueError
+
+    stage.profile.prepare = fail
+    await published_while_away(stage, *["a"] * (NUMBER + 1))
+    assert prepared == [16, 16, 1]
+    assert len(stage.endpoint.pushed) == NUMBER + 1

@@ -101,6 +101,16 @@ async def test_a_webhook_gets_a_notification_that_it_can_check(
     assert push_request.timeout_ms == 15_000
 
 
+async def test_a_prepared_notification_is_rendered_at_once(renderer: NotificationRenderer) -> None:
+    subscription, content_type = _subscription("https"), notification.CONTENT_TYPE
+    signed, confirmation = _message(), _delivery(_ASKED.pack())
+    assert renderer.notification_at_once(subscription, signed, content_type) is None
+    await renderer.prepare([signed, confirmation, _message(raw=True), _message(sequence=1)])
+    at_once = renderer.notification_at_once(subscription, signed, content_type)
+    assert at_once == await _rendered(renderer, "https", signed)
+    assert renderer.notification_at_once(subscription, confirmation, content_type) is None
+
+
 @pytest.mark.parametrize("name", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn"])
 async def test_a_changed_notification_fails_the_signature_check(
     renderer: NotificationRenderer, pair: SigningPair, name: str

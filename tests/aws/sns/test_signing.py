@@ -77,6 +77,33 @@ async def test_a_cancelled_caller_does_not_cancel_the_signature_for_others(pair:
     signer.close()
 
 
+async def test_prepared_texts_are_signed_once_and_at_hand(pair: SigningPair) -> None:
+    signer = _Counting(pair)
+    texts = [(f"text {number}", version) for number in range(3) for version in ("1", "2")]
+    await asyncio.gather(signer.prepare(texts), signer.prepare(texts), signer.sign(*texts[0]))
+    await signer.prepare(texts)
+    assert signer.signed == len(texts)
+    assert [signer.signature(*text) for text in texts] == [Signer(pair).sign_now(*text) for text in texts]
+    signer.close()
+
+
+async def test_a_failed_signature_is_left_out_and_made_anew(pair: SigningPair) -> None:
+    class Failing(Signer):
+        fails = True
+
+        def _sign(self, digest: bytes, version: str) -> str:
+            if self.fails:
+                raise ValueError
+            return super()._sign(digest, version)
+
+    signer = Failing(pair)
+    await signer.prepare([("text", "1")])
+    assert signer.signature("text", "1") is None
+    signer.fails = False
+    assert await signer.sign("text", "1") == Signer(pair).sign_now("text", "1")
+    signer.close()
+
+
 def test_the_signature_asked_for_least_lately_is_forgotten(
     pair: SigningPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ class SnsDeliveryProfile:
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; a failed confirmation is not dead-lettered."""
+        over_http = subscription.protocol in destinations.HTTP
         return SubscriptionContext(
             topic,
             subscription,
@@ -96,7 +97,8 @@ class SnsDeliveryProfile:
             awaits_confirmation=not subscription.confirmed,
             identify=_published_id,
             content_type=_content_type(topic, subscription),
-            render_at_once=self._render_at_once if subscription.protocol in destinations.HTTP else None,
+            render_at_once=self._render_at_once if over_http else None,
+            prepare=self._renderer.prepare if over_http and not subscription.raw else None,
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:

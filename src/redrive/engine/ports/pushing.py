@@ -1,7 +1,7 @@
 """Pushing: the request, the endpoint that takes it, and the plan that says how often and how fast."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
@@ -167,6 +167,8 @@ class SubscriptionContext:
     content_type: str = ""  # Content type of rendered bodies, if the subscription sets it
     # Makes what `profile.render` does where nothing has to be waited for, else None; see `DirectEndpoint`.
     render_at_once: "Callable[[SubscriptionContext, Sequence[Delivery]], PushRequest | None] | None" = None
+    # Does beforehand what `render_at_once` of these would have to wait for.
+    prepare: Callable[[Sequence[Delivery]], Awaitable[None]] | None = None
 
 
 class DeliveryProfile(Protocol):

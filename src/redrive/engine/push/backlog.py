@@ -22,6 +22,8 @@ from redrive.model.names import bytes_of
 logger = logging.getLogger(__name__)
 
 CLAIM_MAX: Final = 100  # deliveries claimed at a time; a crash leaves so many to wait for their lease
+# Pushes that are prepared together: the first of them waits for the last, 2 to 8 ms where each has a signature.
+PREPARED_TOGETHER: Final = 16
 # A probe begins within this part of the lease in which other nodes leave the endpoint alone.
 ASKING_SHARE: Final = 8
 STORE_AWAY_MS: Final = 1_000  # a store that does not answer is tried again after this
@@ -202,8 +204,11 @@ class BacklogConsumer:
             return claim
         due = self._expire_overdue(current, claim.deliveries)
         attempts = list(_batches(due, current.plan.batch))
-        for deliveries in attempts[:room]:
-            self._try(current, deliveries)
+        for first in range(0, min(room, len(attempts)), PREPARED_TOGETHER):
+            together = attempts[first : min(first + PREPARED_TOGETHER, room)]
+            await self._direct.prepare(current, together)
+            for deliveries in together:
+                self._try(current, deliveries)
         surplus = [delivery for deliveries in attempts[room:] for delivery in deliveries]
         self._learn_weight(claim, len(surplus), room)
         await self._give_back(current, surplus)

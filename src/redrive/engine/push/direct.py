@@ -7,6 +7,7 @@ usual kind.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -111,6 +112,15 @@ class DirectPushes:
             self._forget(push)
 
     # ---- begun -------------------------------------------------------------------------------------------
+
+    async def prepare(self, context: SubscriptionContext, pushes: Sequence[Sequence[Delivery]]) -> None:
+        """Do beforehand, for these pushes together, what would keep them from being begun at once."""
+        if context.prepare is None:
+            return
+        with contextlib.suppress(Exception):  # as in `begin`
+            await context.prepare(
+                [delivery for deliveries in pushes for delivery in deliveries if not is_sealed(delivery)]
+            )
 
     def begin(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> bool:
         """Push, if it takes no waiting; whether it was begun."""

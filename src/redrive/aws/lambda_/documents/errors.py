@@ -11,6 +11,7 @@ from redrive.aws.wire.errors import AwsError, common
 from redrive.model.errors import Conflict, StoreUnavailable
 
 error: Final = errors_of("lambda")
+ABSENT: Final = "ResourceNotFoundException"
 
 
 def invalid(message: str) -> AwsError:
@@ -20,12 +21,12 @@ def invalid(message: str) -> AwsError:
 
 def no_function(arn: str) -> AwsError:
     """The error for a function, a version or an alias that does not exist."""
-    return error("ResourceNotFoundException", f"Function not found: {arn}")
+    return error(ABSENT, f"Function not found: {arn}")
 
 
 def no_such(message: str = "The resource you requested does not exist.") -> AwsError:
     """The error for anything else that does not exist."""
-    return error("ResourceNotFoundException", message)
+    return error(ABSENT, message)
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def absent_as(error: AwsError) -> Iterator[None]:
     try:
         yield
     except AwsError as refusal:
-        if refusal.code == "ResourceNotFoundException":
+        if refusal.code == ABSENT:
             raise error from None
         raise
 

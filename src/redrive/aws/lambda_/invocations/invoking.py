@@ -8,7 +8,7 @@ import orjson
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import absent_as, error, no_function, throttled, unoffered
+from redrive.aws.lambda_.documents.errors import ABSENT, error, no_function, throttled, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX
@@ -37,9 +37,13 @@ class Invoking:
 
     async def invoke(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        # What is missing is called by its version (recorded).
-        with absent_as(no_function(reference._replace(qualifier=reference.qualifier or LATEST).arn)):
+        try:
             target = await self._lookup.authorized_target(call, reference, "InvokeFunction")
+        except AwsError as refusal:
+            if refusal.code != ABSENT:
+                raise
+            # What is missing is called by its version (recorded).
+            raise no_function(reference._replace(qualifier=reference.qualifier or LATEST).arn) from None
         kind = params.get("InvocationType", "RequestResponse")
         for parameter in ("TenantId", "DurableExecutionName"):
             if params.get(parameter):

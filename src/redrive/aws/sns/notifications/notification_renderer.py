@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -43,7 +44,7 @@ class Signer:
     def __init__(self, pair: SigningPair) -> None:
         self._pair = pair
         self._made: OrderedDict[bytes, str] = OrderedDict()
-        self._under_way: dict[bytes, asyncio.Future[str]] = {}
+        self._under_way: dict[bytes, asyncio.Future[dict[bytes, str]]] = {}
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-sign")
 
     def sign_now(self, text: str, version: str) -> str:
@@ -66,17 +67,46 @@ class Signer:
         known = self._remembered(digest)
         if known is not None:
             return known
-        making = self._under_way.get(digest)
-        if making is None:
-            loop = asyncio.get_running_loop()
-            making = loop.run_in_executor(self._threads, self._sign, digest, version)
+        making = self._under_way.get(digest) or self._begin({digest: version})
+        return (await asyncio.shield(making))[digest]  # one who leaves takes it from nobody
+
+    async def prepare(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Make the signatures of texts, each with its version, and remember them; one that fails is left out.
+
+        A thread's turn costs the event loop some 60 us, so that each thread has one for all.
+        """
+        versions = {_digest(text, version): version for text, version in texts}
+        to_make = [
+            digest for digest in versions if digest not in self._made and digest not in self._under_way
+        ]
+        for share in (to_make[number::_THREADS] for number in range(_THREADS)):
+            if share:
+                self._begin({digest: versions[digest] for digest in share})
+        making = {self._under_way[digest] for digest in versions if digest in self._under_way}
+        if making:
+            await asyncio.wait(making)
+
+    def _begin(self, versions: Mapping[bytes, str]) -> "asyncio.Future[dict[bytes, str]]":
+        """Sign digests in one turn of a thread."""
+        making = asyncio.get_running_loop().run_in_executor(self._threads, self._sign_each, versions)
+        for digest in versions:
             self._under_way[digest] = making
-            making.add_done_callback(lambda _: self._under_way.pop(digest))
-        return self._remember(digest, await asyncio.shield(making))  # one who leaves takes it from nobody
+        making.add_done_callback(partial(self._end, versions))
+        return making
+
+    def _end(self, digests: Iterable[bytes], making: "asyncio.Future[dict[bytes, str]]") -> None:
+        for digest in digests:
+            del self._under_way[digest]
+        if not making.cancelled() and making.exception() is None:
+            for digest, signature in making.result().items():
+                self._remember(digest, signature)
 
     def close(self) -> None:
         """Let the threads end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _sign_each(self, versions: Mapping[bytes, str]) -> dict[bytes, str]:
+        return {digest: self._sign(digest, version) for digest, version in versions.items()}
 
     def _sign(self, digest: bytes, version: str) -> str:
         return b64encode(self._pair.sign(digest, _DIGESTS[version])).decode()
@@ -176,6 +206,10 @@ class NotificationRenderer:
             role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
             return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
+
+    async def prepare(self, deliveries: Sequence[Delivery]) -> None:
+        """Make the signatures that these notifications over HTTP need."""
+        await self._signer.prepare(filter(None, map(_to_sign, deliveries)))
 
     def notification_at_once(
         self, subscription: Subscription, delivery: Delivery, content_type: str
@@ -315,6 +349,17 @@ class NotificationRenderer:
         """The same for every attempt, so that a mail that comes twice can be told by its Message-ID."""
         unique = f"<{message_id}.{subscription.id}@{self._links.host}>"
         return {"Subject": subject, "From": display_name, "Message-ID": unique}
+
+
+def _to_sign(delivery: Delivery) -> tuple[str, str] | None:
+    """The signed text of a notification and the version of its signature; None: it has none."""
+    headers = delivery.headers or b"{}"
+    if is_confirmation(headers):
+        return None
+    published = PublishedMessage.unpack(headers)
+    if published.raw or published.sequence is not None:
+        return None
+    return notification.signed_text(published, delivery.body), published.version
 
 
 def _parcel(
