@@ -52,6 +52,8 @@ async def test_messages_that_are_lost_stand_first_with_their_number_and_cause() 
         assert "12 messages of Rentals were lost" in page
         assert "https://partner.example.net/in?…: Client error 404; no dead-letter queue has them" in page
         assert f'href="{ROOM}/topics/Rentals/6f1c"' in page
+        losing = (await visitor.get(f"{ROOM}/topics/Rentals/6f1c")).body.decode()
+        assert f"set-subscription-attributes --subscription-arn {arn('sns', 'Rentals')}:6f1c" in losing
         assert "Client error 404, 12 in a row, for topic Rentals" in page
         assert "Nothing needs attention" not in page
         assert badges(await overview(visitor, f"?place={OTHER.account}/{OTHER.region}")) == []

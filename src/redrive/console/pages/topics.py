@@ -12,6 +12,7 @@ from redrive.aws.sns.documents.delivery_policy import RetryPolicy
 from redrive.aws.sns.documents.destinations import HTTP, PROTOCOLS
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.documents.topic_attributes import DIALECT
+from redrive.aws.sqs.names import arn_of
 from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.health import (
@@ -278,9 +279,22 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
         "lab": await lab_link(visit, topic, subscription),
         "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
         "arn": f"{_arn(topic)}:{subscription.id}",
+        "keep": ""
+        if dead is not None or topic.dialect != DIALECT
+        else _keep_command(visit, topic, subscription),
         "metrics": visit.link("metrics", of=topic.name.name),
         "tail": visit.link("tail", of=subscription.id),
     }
+
+
+def _keep_command(visit: Visit, topic: Topic, subscription: Subscription) -> str:
+    """The command that gives a subscription a dead-letter queue."""
+    queue = orjson.dumps({"deadLetterTargetArn": arn_of(topic.name._replace(name="QUEUE"))}).decode()
+    return aws_command(
+        visit,
+        *("sns", "set-subscription-attributes", "--subscription-arn", f"{_arn(topic)}:{subscription.id}"),
+        *("--attribute-name", "RedrivePolicy", "--attribute-value", queue),
+    )
 
 
 async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:
