@@ -16,14 +16,18 @@ from redrive.aws.lambda_.functions.configurations import offered_runtimes
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.settings import CONCURRENT_MAX
-from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
-from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
+from redrive.aws.lambda_.invocations.events import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
+from redrive.aws.lambda_.invocations.metrics import EventMetrics, InvocationMetrics
+from redrive.aws.lambda_.invocations.provisioned import Warmth
 from redrive.aws.lambda_.invocations.pushing import FunctionSubscriber, InvocationEndpoint, TargetEndpoint
-from redrive.aws.lambda_.invocations.warmth import Warmth
-from redrive.aws.lambda_.mappings.consumers import MappingConsumers
-from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
+from redrive.aws.lambda_.mappings.consuming import (
+    SIMULATED_WAIT_MS,
+    WAIT_MS,
+    MappingConsumer,
+    MappingConsumers,
+    Show,
+)
 from redrive.aws.lambda_.service import RUNTIMES_PATH
 from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles

@@ -10,8 +10,7 @@ from redrive.aws.s3.documents.contents import Contents
 from redrive.aws.s3.documents.records import TO_DESTINATION
 from redrive.aws.s3.listing import ObjectListing
 from redrive.aws.s3.multipart import Multipart
-from redrive.aws.s3.notifications.destinations import Destinations
-from redrive.aws.s3.notifications.notifying import NotificationSettings, Notifier
+from redrive.aws.s3.notifications.destinations import Destinations, NotificationSettings, Notifier
 from redrive.aws.s3.objects import ObjectOperations, Objects, ObjectTags
 from redrive.aws.s3.service import SERVICE
 from redrive.composition.core import Core

@@ -5,9 +5,17 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from redrive.aws.cloudwatch.alarms.reasons import data_of, number_text, reason_of
 from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
-from redrive.aws.cloudwatch.alarms.verdict import BREACHING, NOT_BREACHING, AlarmVerdict, Datapoint, Rule
+from redrive.aws.cloudwatch.alarms.verdict import (
+    BREACHING,
+    NOT_BREACHING,
+    AlarmVerdict,
+    Datapoint,
+    Rule,
+    data_of,
+    number_text,
+    reason_of,
+)
 
 
 def at(*moment: int) -> int:

@@ -15,13 +15,12 @@ from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.settings import ConcurrencyOperations, FixedSettings
 from redrive.aws.lambda_.functions.tags import TAGS, FunctionTags
 from redrive.aws.lambda_.functions.versions import AliasOperations, VersionOperations
-from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.event_settings import EventSettingsOperations
+from redrive.aws.lambda_.invocations.events import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import Invoking
-from redrive.aws.lambda_.invocations.provisioned import ProvisionedConcurrency
-from redrive.aws.lambda_.invocations.streaming import StreamingInvocations
-from redrive.aws.lambda_.invocations.warmth import Warmth
+from redrive.aws.lambda_.invocations.provisioned import ProvisionedConcurrency, Warmth
+from redrive.aws.lambda_.invocations.streams import StreamingInvocations
 from redrive.aws.lambda_.mappings.operations import MappingOperations
 from redrive.aws.lambda_.service import SERVICE
 from redrive.aws.lambda_.urls.operations import UrlOperations

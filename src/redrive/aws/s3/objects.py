@@ -35,7 +35,7 @@ from redrive.aws.s3.documents.records import (
     object_key,
     upload_key,
 )
-from redrive.aws.s3.notifications.notifying import Notifier
+from redrive.aws.s3.notifications.destinations import Notifier
 from redrive.aws.s3.notifications.rules import CREATED, REMOVED, TAGGED
 from redrive.aws.s3.tag_sets import BUCKET_TAGS, object_tags
 from redrive.aws.wire.errors import AwsError

@@ -16,7 +16,6 @@ from redrive.aws.cloudwatch.alarms.definition import check_actions
 from redrive.aws.cloudwatch.alarms.delivering import owe_in
 from redrive.aws.cloudwatch.alarms.notification import people_moment
 from redrive.aws.cloudwatch.alarms.operations import put_in, resource_name, tags_of
-from redrive.aws.cloudwatch.alarms.reasons import INITIAL, data_moment
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm, StateChange
 from redrive.aws.cloudwatch.alarms.rule import (
     RuleError,
@@ -28,6 +27,7 @@ from redrive.aws.cloudwatch.alarms.rule import (
     read_rule,
 )
 from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
+from redrive.aws.cloudwatch.alarms.verdict import INITIAL, data_moment
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import unreadable
 from redrive.aws.kit.call import Call

@@ -13,10 +13,9 @@ from typing import Final
 from redrive.aws.cloudwatch.alarms.composites import Composites
 from redrive.aws.cloudwatch.alarms.describing import History
 from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
-from redrive.aws.cloudwatch.alarms.reasons import data_of, reason_of
 from redrive.aws.cloudwatch.alarms.records import TURN, Alarm, Turn
 from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
-from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, decide
+from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, data_of, decide, reason_of
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry, AlarmWatch
 from redrive.engine.ports import Clock, Runtime
 from redrive.engine.resources import Documents, Draft

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.reasons import data_moment
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State, StateChange
+from redrive.aws.cloudwatch.alarms.verdict import data_moment
 from redrive.aws.wire.shapes import Structure
 from redrive.model.names import id_text
 

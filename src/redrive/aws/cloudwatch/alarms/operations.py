@@ -7,7 +7,6 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition, read_arn
-from redrive.aws.cloudwatch.alarms.reasons import INITIAL
 from redrive.aws.cloudwatch.alarms.records import (
     ALARMS,
     HISTORY,
@@ -21,6 +20,7 @@ from redrive.aws.cloudwatch.alarms.records import (
     history_key,
 )
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
+from redrive.aws.cloudwatch.alarms.verdict import INITIAL
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import error, invalid, unreadable
 from redrive.aws.kit.call import Call

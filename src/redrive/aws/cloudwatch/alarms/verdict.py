@@ -1,4 +1,4 @@
-"""The decision: what the points of an alarm's periods say about its state.
+"""The decision: what the points of an alarm's periods say about its state, and the reason as CloudWatch words it.
 
 CloudWatch looks at more periods than the alarm has, so that late points count: here two more, as its published tables
 have it for three. Where enough of them have a point, the newest decide and missing ones do not matter. Where not, the
@@ -9,7 +9,11 @@ missing data", whose tables are tests.
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
 
@@ -87,3 +91,112 @@ def _judged(window: Sequence[Datapoint], real: Sequence[Datapoint], missing: int
     """The points that there are, and the newest periods without one, as many as are missing."""
     absent = [datapoint for datapoint in window if datapoint.value is None][:missing]
     return sorted((*real, *absent), reverse=True)
+
+
+INITIAL: Final = "Unchecked: Initial alarm creation"
+_PHRASES: Final = {
+    "GreaterThanOrEqualToThreshold": "greater than or equal to",
+    "GreaterThanThreshold": "greater than",
+    "LessThanOrEqualToThreshold": "less than or equal to",
+    "LessThanThreshold": "less than",
+}
+_PLAIN_MIN: Final = 1e-3
+_PLAIN_END: Final = 1e7
+
+
+def number_text(value: float) -> str:
+    """A number as Java writes doubles: `1.0`, `3000.0`, `1.0E7`."""
+    number = Decimal(repr(float(value)))
+    if value == 0 or _PLAIN_MIN <= abs(value) < _PLAIN_END:
+        text = f"{number:f}"
+        return text if "." in text else f"{text}.0"
+    first, *others = number.normalize().as_tuple().digits
+    return f"{'-' if value < 0 else ''}{first}.{''.join(map(str, others)) or '0'}E{number.adjusted()}"
+
+
+def moment_text(at: int) -> str:
+    """A moment as reasons have it: day, month and year of two digits each, UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%d/%m/%y %H:%M:%S")
+
+
+def data_moment(at: int) -> str:
+    """A moment as JSON has it: `2026-09-25T04:12:07.082+0000`."""
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
+
+
+def reason_of(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
+    """The sentence; `counted`: the alarm has `DatapointsToAlarm`, so that the sentence says how many it takes, too."""
+    if verdict.state == INSUFFICIENT_DATA:
+        return f"Insufficient Data: {_number(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
+    if not verdict.decisive:
+        return f"Threshold Crossed: {_of_missing(rule, verdict)}"
+    return f"Threshold Crossed: {_of_points(rule, verdict, counted=counted)}"
+
+
+def _of_points(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
+    points, alarm = verdict.decisive, verdict.state == ALARM
+    values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
+    compared = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
+    threshold = f"the threshold ({number_text(rule.threshold)})"
+    if not counted:
+        return f"{_number(len(points), 'datapoint')} [{values}] {compared} {threshold}."
+    least = rule.datapoints if alarm else rule.periods - rule.datapoints + 1
+    way = "OK -> ALARM" if alarm else "ALARM -> OK"
+    return (
+        f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{values}] {compared} {threshold}"
+        f" (minimum {_number(least, 'datapoint')} for {way} transition)."
+    )
+
+
+def _of_missing(rule: Rule, verdict: AlarmVerdict) -> str:
+    missing = verdict.missing
+    treated = "Breaching" if rule.missing == BREACHING else "NonBreaching"
+    return (
+        f"no datapoints were received for {_number(missing, 'period')} and"
+        f" {_number(missing, 'missing datapoint')} {_was(missing)} treated as [{treated}]."
+    )
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def data_of(
+    rule: Rule,
+    verdict: AlarmVerdict,
+    now: int,
+    *,
+    statistic: str | None,  # the alarm's; None: it computes an expression
+    unit: str | None,
+    period_seconds: int,
+) -> str:
+    """The reason as JSON, with its members in their recorded order."""
+    real = [point for point in verdict.judged if point.value is not None]
+    data: dict[str, Any] = {"version": "1.0", "queryDate": data_moment(now)}
+    if real:
+        data["startDate"] = data_moment(real[-1].at)
+    if unit is not None:
+        data["unit"] = unit
+    if statistic is not None:
+        data["statistic"] = statistic
+    data |= {
+        "period": period_seconds,
+        "recentDatapoints": [point.value for point in reversed(real)],
+        "threshold": rule.threshold,
+        "evaluatedDatapoints": _evaluated(verdict.judged),
+    }
+    return orjson.dumps(data).decode()
+
+
+def _evaluated(judged: Sequence[Datapoint]) -> list[dict[str, Any]]:
+    return [
+        {"timestamp": data_moment(point.at)}
+        if point.value is None
+        else {"timestamp": data_moment(point.at), "sampleCount": point.samples, "value": point.value}
+        for point in judged
+    ]

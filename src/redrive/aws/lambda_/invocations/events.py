@@ -1,9 +1,10 @@
-"""Events: asynchronous invocations as they are kept, and what is said of their ends.
+"""Asynchronous invocations: an event is a delivery, on disk before its caller is answered; and the records of its end.
 
 An event's end leads to up to two messages: to the dead-letter target of the version the event as it came, with three
 attributes; to a destination a record of request and response. Members and their order as recorded.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +12,22 @@ from typing import Any, Final, Self
 
 import orjson
 
+from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
+from redrive.aws.lambda_.documents import backlogs
 from redrive.aws.lambda_.documents.backlogs import BacklogTarget
+from redrive.aws.lambda_.documents.errors import error
+from redrive.aws.lambda_.documents.lookup import function_in
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.documents.records import FunctionRecord
+from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote
 from redrive.engine.ports.facts import Attempted
+from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.names import id_text
-from redrive.model.topic import Publication
+from redrive.model.topic import Publication, Topic
 
 #: Identifiers of an attempt.
 VERSION: Final = "executed_version"
@@ -176,3 +187,69 @@ def _error_message(fact: Attempted) -> str:
 def _timestamp(at: int) -> str:
     moment = datetime.fromtimestamp(at // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
+
+
+logger = logging.getLogger(__name__)
+
+
+class AsyncInvocations:
+    """Takes events for functions."""
+
+    def __init__(self, engine: Engine, metrics: InvocationMetrics, rounds: Rounds) -> None:
+        """Publish events through this engine, and count them; `rounds` tells which ones functions sent in a loop."""
+        self._engine = engine
+        self._rounds = rounds
+        self._metrics = metrics
+
+    async def accept(
+        self,
+        function: FunctionRecord,
+        reference: FunctionReference,
+        payload: bytes,
+        request_id: str,
+        trace: str | None = None,
+    ) -> None:
+        """Take an event, JSON in UTF-8; it is on disk when this returns.
+
+        Raises:
+            AwsError: The function is gone meanwhile, or it is invoked in a loop.
+        """
+        if self._rounds.of(trace) > ROUNDS_MAX:
+            raise self._loop(function)
+        reference = FunctionReference(function.name, reference.qualifier or LATEST)
+        topic = await self._topic(reference)
+        event = InvocationEvent(request_id, reference.arn, trace)
+        message_id = self._engine.runtime.message_id()
+        await self._engine.messages.publish(topic, [publication(message_id, payload.decode(), event)])
+        self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
+
+    def _loop(self, function: FunctionRecord) -> AwsError:
+        logger.warning(
+            "lambda.loop function=%s: %d runs of functions in a row were each begun by a destination of the one before;"
+            " change the destinations",
+            function.name.key,
+            ROUNDS_MAX + 1,
+        )
+        return error(
+            "RecursiveInvocationException",
+            "Lambda has detected your function being invoked in a recursive loop with other Amazon Web Services"
+            " resources and stopped your function's invocation.",
+        )
+
+    async def _topic(self, reference: FunctionReference) -> Topic:
+        """The topic of the events, which the first of them makes."""
+        topics = self._engine.resources.topics
+        name = backlogs.topic_of(reference.name, reference.qualifier or LATEST)
+        known_topic = topics.known(name) or await topics.get(name)
+        if known_topic is not None:
+            return known_topic
+
+        async def decide(draft: Draft) -> Topic | None:
+            function = await function_in(draft, reference)
+            await backlogs.begin_in(draft, self._engine.resources, function, reference.qualifier or LATEST)
+            return await topics.get_in(draft, name)
+
+        topic = await self._engine.resources.write(decide)
+        if topic is None:
+            raise ValueError(f"{name.key} was made, and is not there")
+        return topic

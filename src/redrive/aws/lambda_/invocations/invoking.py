@@ -13,7 +13,7 @@ from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
-from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
+from redrive.aws.lambda_.invocations.events import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -14,8 +14,7 @@ from redrive.aws.lambda_.documents.lookup import Lookup, may_be_invoked_for
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations import profile
-from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
-from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERSION
+from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERSION, AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

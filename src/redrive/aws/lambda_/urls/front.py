@@ -23,8 +23,7 @@ from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import TRACE
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
-from redrive.aws.lambda_.invocations.streaming import begin
-from redrive.aws.lambda_.invocations.streams import AnswerBroken, AnswerStream
+from redrive.aws.lambda_.invocations.streams import AnswerBroken, AnswerStream, begin
 from redrive.aws.lambda_.urls.events import PRELUDE_END, AnswerMalformed, event_of, head_of, response_of
 from redrive.aws.wire.cors import preflight, shared
 from redrive.aws.wire.errors import AwsError
