@@ -48,7 +48,7 @@ _DEAD: Final = f"{ROOM}/dead-letters/rentals-dead"
 PICTURES: Final[Sequence[Picture]] = (
     Picture("console-dead-letters", _DEAD, "light", 640),
     Picture("console-dead-letters-dark", _DEAD, "dark", 640),
-    Picture("console-plan", f"{_DEAD}/plan?what=all&cause={{cause}}", "light", 720),
+    Picture("console-plan", f"{_DEAD}/plan?what=all&cause={{cause}}", "light", 604),
 )
 
 
