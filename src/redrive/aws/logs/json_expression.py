@@ -74,12 +74,12 @@ class _PatternReader:
         return tests[0] if len(tests) == 1 else lambda document: any(test(document) for test in tests)
 
     def _both(self) -> Test:
-        tests = [self._one()]
+        tests = [self._primary()]
         while self._takes("&&"):
-            tests.append(self._one())
+            tests.append(self._primary())
         return tests[0] if len(tests) == 1 else lambda document: all(test(document) for test in tests)
 
-    def _one(self) -> Test:
+    def _primary(self) -> Test:
         if self._takes("("):
             test = self._either()
             if not self._takes(")"):

@@ -65,13 +65,13 @@ def _accepted(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
     kind = schema.one_of(value, "type", "Static", "Dynamic")
     properties = schema.present(schema.part(value, "properties") or {})
     if kind == "Static":
-        return {"name": name, "type": kind, "properties": _static(name, properties, secrets)}
+        return {"name": name, "type": kind, "properties": _static_attribute(name, properties, secrets)}
     if kind == "Dynamic" and schema.text(properties, "sourceField"):
         return {"name": name, "type": kind, "properties": properties}
     raise invalid(f"The delivery attribute '{name}' is neither Static nor Dynamic with a sourceField.")
 
 
-def _static(name: str, properties: Document, secrets: Mapping[str, str]) -> dict[str, Any]:
+def _static_attribute(name: str, properties: Document, secrets: Mapping[str, str]) -> dict[str, Any]:
     value, secret = schema.text(properties, "value"), schema.flag(properties, "isSecret") or False
     if secret and value in (None, HIDDEN):
         value = secrets.get(name.lower(), value)

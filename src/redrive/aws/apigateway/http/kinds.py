@@ -131,7 +131,7 @@ _ID_CHARS: Final = 7
 _USES: Final = {INTEGRATIONS: ("Target", TARGET), AUTHORIZERS: ("AuthorizerId", "")}
 
 
-def operations_alike(apis: Apis[HttpApi], engine: Engine) -> dict[str, Verb]:
+def part_operations(apis: Apis[HttpApi], engine: Engine) -> dict[str, Verb]:
     """The operations of all kinds that are made, shown, listed, changed and deleted in one way."""
     verbs: dict[str, Verb] = {}
     for kind in KINDS:

@@ -21,12 +21,12 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
 def _operations(host: Host) -> Mapping[str, Verb]:
     from redrive.aws.apigateway.control.apis import Apis, integration_roles
     from redrive.aws.apigateway.http.apis import HTTP_APIS, TAGS, HttpApiOperations
-    from redrive.aws.apigateway.http.kinds import operations_alike
+    from redrive.aws.apigateway.http.kinds import part_operations
 
     apis = Apis(host.engine, HTTP_APIS, integration_roles(host.sessions.identities))
     operations = HttpApiOperations(host.engine, apis)
     return {
-        **operations_alike(apis, host.engine),
+        **part_operations(apis, host.engine),
         **operations_of("apigatewayv2", operations, TAGS.operations(operations)),
     }
 

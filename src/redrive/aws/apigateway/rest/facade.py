@@ -7,7 +7,7 @@ from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.invoke_tests import InvokeTests
 from redrive.aws.apigateway.rest.keys import ApiKeyOperations
 from redrive.aws.apigateway.rest.methods import MethodOperations, ResourceOperations
-from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
+from redrive.aws.apigateway.rest.parts import PartOperations, part_operations
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.service import SERVICE
 from redrive.aws.apigateway.rest.stages import DeploymentOperations, StageOperations
@@ -28,7 +28,7 @@ class ApiGateway(OfferedService):
             SERVICE,
             engine,
             {
-                **operations_alike(apis),
+                **part_operations(apis),
                 **operations_of(
                     "apigateway",
                     RestApiOperations(engine, apis),

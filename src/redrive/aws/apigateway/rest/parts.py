@@ -57,7 +57,7 @@ _ALIKE: Final = (
 )
 
 
-def operations_alike(apis: Apis[RestApi]) -> dict[str, Verb]:
+def part_operations(apis: Apis[RestApi]) -> dict[str, Verb]:
     """The operations of all kinds that are shown, listed, changed and deleted in one way."""
     verbs: dict[str, Verb] = {}
     for kind in _ALIKE:

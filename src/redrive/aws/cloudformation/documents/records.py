@@ -157,8 +157,8 @@ class Stack(Document):
         return self.wanted or self.settings
 
 
-def asked_by(stack: Stack, call: Call, role: str | None = None) -> Stack:
-    """A stack as a caller changes it: with the caller's rights, or by a role; without one the stack keeps its role."""
+def with_rights_of(stack: Stack, call: Call, role: str | None = None) -> Stack:
+    """A stack that is changed with a caller's rights, or by a role; without one it keeps its role."""
     caller, session = call.principal.name, session_of(call.principal)
     if not role:
         return replace(stack, caller=caller, session=session)

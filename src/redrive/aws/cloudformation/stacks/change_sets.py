@@ -22,12 +22,12 @@ from redrive.aws.cloudformation.documents.records import (
     TEMPLATE,
     Stack,
     StackSettings,
-    asked_by,
     change_set_arn,
     check_name,
     check_updatable,
     is_in_progress,
     template_key,
+    with_rights_of,
 )
 from redrive.aws.cloudformation.stacks.describing import shown_parameters
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
@@ -194,7 +194,7 @@ class ChangeSetOperations:
             if not is_new:
                 check_updatable(current)
             begun = replace(
-                asked_by(current, call),
+                with_rights_of(current, call),
                 status="CREATE_IN_PROGRESS" if is_new else "UPDATE_IN_PROGRESS",
                 reason="User Initiated",
                 settings=held.settings if is_new else current.settings,

@@ -16,8 +16,8 @@ from redrive.aws.cloudformation.documents.records import (
     STACK,
     Stack,
     StackResource,
-    asked_by,
     resource_key,
+    with_rights_of,
 )
 from redrive.aws.cloudformation.documents.signals import StackSignals
 from redrive.aws.cloudformation.types.calls import as_text
@@ -38,7 +38,7 @@ class DriftOperations:
         self._signals = signals
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
-        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         looked = [resource for resource in resources if not names or resource.logical_id in names]
@@ -77,7 +77,7 @@ class DriftOperations:
         }
 
     async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
-        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
         key = resource_key(stack, params["LogicalResourceId"])
         resource = await self._engine.resources.documents.get(RESOURCE, key)
         if resource is None:
@@ -88,7 +88,7 @@ class DriftOperations:
         return {"StackResourceDrift": _as_structure(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
-        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
         statuses = params.get("StackResourceDriftStatusFilters") or ()
         drifts = []
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):

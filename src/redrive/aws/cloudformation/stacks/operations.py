@@ -30,11 +30,11 @@ from redrive.aws.cloudformation.documents.records import (
     Stack,
     StackSettings,
     TemplateText,
-    asked_by,
     check_name,
     check_updatable,
     not_updatable,
     template_key,
+    with_rights_of,
 )
 from redrive.aws.cloudformation.stacks.preview import preview
 from redrive.aws.cloudformation.stacks.requests import (
@@ -166,7 +166,7 @@ class StackChanges:
             await draft.get(TEMPLATE, key)
             draft.put(TEMPLATE, key, text)
             begun = replace(
-                asked_by(current, call),
+                with_rights_of(current, call),
                 status="UPDATE_IN_PROGRESS",
                 reason="User Initiated",
                 wanted=settings,
@@ -226,7 +226,7 @@ class StackChanges:
                 raise not_updatable(current)
             status = leads[current.status]
             begun = replace(
-                asked_by(current, call, role),
+                with_rights_of(current, call, role),
                 status=status,
                 deleted_at=call.now if status == "ROLLBACK_IN_PROGRESS" else current.deleted_at,
                 reason="User Initiated",
@@ -259,10 +259,10 @@ class StackChanges:
             operation = await draft.get(OPERATION, current.key)
             if operation is not None and operation.state.active:
                 draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
-            draft.put(STACK, current.key, replace(asked_by(current, call, role), on_failure="DELETE"))
+            draft.put(STACK, current.key, replace(with_rights_of(current, call, role), on_failure="DELETE"))
             return
         begun = replace(
-            asked_by(current, call, role),
+            with_rights_of(current, call, role),
             status="DELETE_IN_PROGRESS",
             reason="User Initiated",
             token=params.get("ClientRequestToken") or "",
