@@ -15,7 +15,7 @@ REFUSED: Final = ("/edit", "q=order", "/download")
 #: A search of names, and the audit, which has no bodies.
 _OTHERS: Final = ("/find?", "/audit")
 #: Forms whose button is disabled, and the console's own way out.
-_ACTS: Final = "main form[method=post] button:not([disabled]), form.clock button"
+_ACTS: Final = "main form[method=post] button:not([disabled], [formmethod=get]), form.clock button"
 _LOOK: Final = """
 const [paths, done] = arguments;
 (async () => {

@@ -56,7 +56,7 @@ def test_an_event_goes_back_to_its_event_subscription(
         screen,
         server,
         link.removeprefix(server.url),
-        ("Client error 400", subscriber.url, "7002", "after 1 attempt"),
+        ("Client error 400", subscriber.url.removeprefix("http://"), "7002", "after 1 attempt"),
     )
     assert subscriber.next().document[0]["data"] == {"order": 7002}
 

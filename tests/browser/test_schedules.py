@@ -45,7 +45,9 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
         its_topic = other.topic()
         its_arn = f"{its_topic.arn}:{confirmed(its_topic, webhook)}"
         words = shlex.split(command.replace(arn, its_arn))
-        assert words[:3] == ["aws", "--endpoint-url", server.url]
+        keys, called = words[: words.index("aws")], words[words.index("aws") :]
+        assert keys == [f"AWS_ACCESS_KEY_ID={sns.account}", "AWS_SECRET_ACCESS_KEY=any"]
+        assert called[:3] == ["aws", "--endpoint-url", server.url]
         cli(elsewhere, tmp_path, "sns")(*words[words.index("sns") + 1 :])
         assert _policy_of(other, its_arn) == TRIED
         screen.leave()

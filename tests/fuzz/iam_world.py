@@ -17,6 +17,7 @@ from redrive.aws.kit.service import offered, service_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.http import Request, Response
+from tests.aws.sns.parts import signing_pair
 from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
 
@@ -47,9 +48,8 @@ class IamWorld(Watched):
         sessions = Sessions(
             SessionTokens(InstallationSecret(b"s" * 32)), Identities(documents, restricts=True), runtime
         )
-        host = SimpleNamespace(
-            engine=self.engine, keyring=Keyring(self._store, self._clock), sessions=sessions
-        )
+        keyring = Keyring(self._store, self._clock)
+        host = SimpleNamespace(engine=self.engine, keyring=keyring, sessions=sessions, pair=signing_pair())
         self.facades = {name: offered(service_of(name), host) for name in ("iam", "sts")}
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
         self.complaints = Complaints()
