@@ -9,7 +9,7 @@ from redrive.console.charts import figure
 from redrive.console.pages.metrics import metric_words
 from redrive.console.words import span
 
-AGE: Final = "ApproximateAgeOfOldestMessage"
+_AGE: Final = "ApproximateAgeOfOldestMessage"
 STATES: Final = {"ALARM": "In alarm", "OK": "OK", "INSUFFICIENT_DATA": "No data"}
 _COMPARISONS: Final = {
     "GreaterThanThreshold": ">",
@@ -35,7 +35,7 @@ def condition(alarm: Mapping[str, Any]) -> str:
     sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
     periods = alarm["EvaluationPeriods"]
     enough = alarm.get("DatapointsToAlarm", periods)
-    seconds = alarm.get("Period") or period_seconds(alarm)
+    seconds = period_seconds(alarm)
     each = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
     of = f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
     return f"{measured(alarm)} {sign} {figure(alarm['Threshold'])} for {of} of {each}"
@@ -45,16 +45,15 @@ def condition_words(alarm: Mapping[str, Any]) -> str:
     """The condition of an alarm as one says it: `Messages visible is more than 10 for 1 min`."""
     if "AlarmRule" in alarm or not alarm.get("MetricName"):
         return condition(alarm)
-    is_age = alarm["MetricName"] == AGE
-    name = "Oldest message" if is_age else metric_words(alarm["MetricName"])
+    metric = alarm["MetricName"]
     sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
-    limit = span(int(1000 * alarm["Threshold"])) if is_age else figure(alarm["Threshold"])
+    limit = value_words(metric, alarm["Threshold"])
     periods, period_ms = alarm["EvaluationPeriods"], 1000 * alarm["Period"]
     enough = alarm.get("DatapointsToAlarm", periods)
     times = (
         f"{enough} of {periods} times {span(period_ms)}" if enough != periods else span(periods * period_ms)
     )
-    return f"{name} {_COMPARED.get(sign, sign)} {limit} for {times}"
+    return f"{_metric_name(metric)} {_COMPARED.get(sign, sign)} {limit} for {times}"
 
 
 def measured(alarm: Mapping[str, Any]) -> str:
@@ -92,7 +91,7 @@ def subject(alarm: Mapping[str, Any]) -> str:
     """The metric and its thing as one says them: `Messages visible of Rentals-DLQ`."""
     if not alarm.get("MetricName"):
         return "Metric"
-    name = "Oldest message" if alarm["MetricName"] == AGE else metric_words(alarm["MetricName"])
+    name = _metric_name(alarm["MetricName"])
     return f"{name} of {things}" if (things := things_of(alarm)) else name
 
 
@@ -104,10 +103,16 @@ def last_value(alarm: Mapping[str, Any], data: str | None) -> str:
         data: Of the change, as CloudWatch writes it for programs.
     """
     values = orjson.loads(data).get("recentDatapoints") if data else None
-    if not values:
-        return ""
-    is_age = alarm.get("MetricName") == AGE
-    return span(int(1000 * values[-1])) if is_age else figure(values[-1])
+    return value_words(alarm.get("MetricName"), values[-1]) if values else ""
+
+
+def value_words(metric: str | None, value: float) -> str:
+    """A value of a metric: an age as a span of time, others as figures."""
+    return span(int(1000 * value)) if metric == _AGE else figure(value)
+
+
+def _metric_name(metric: str) -> str:
+    return "Oldest message" if metric == _AGE else metric_words(metric)
 
 
 def history_words(summary: str, data: str = "") -> str:
@@ -128,6 +133,8 @@ def _answered(queries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def period_seconds(alarm: Mapping[str, Any]) -> int:
-    """The period of the first metric of an expression."""
+    """The period of an alarm's metric, or of the first metric of its expression."""
+    if alarm.get("Period"):
+        return int(alarm["Period"])
     periods = [query["MetricStat"]["Period"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
     return int(periods[0]) if periods else 60

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
 from redrive.console import links
 from redrive.console.alarm_words import (
-    AGE,
     condition,
     condition_words,
     history_words,
@@ -15,11 +14,11 @@ from redrive.console.alarm_words import (
     metric_texts,
     period_seconds,
     subject,
+    value_words,
 )
 from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_chart
 from redrive.console.pages.metrics import metric_words, statistic_value, summed
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
-from redrive.console.words import span
 from redrive.model.metric import MINUTE_MS, PointQuery
 
 STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
@@ -209,7 +208,7 @@ def _trend(values: Mapping[int, float], begin: int, now: int, metric: str) -> Tr
     latest = values[max(values)]
     words = f"{metric_words(metric)} in the last 30 min: {figure(max(values.values()))} at most"
     line = [values.get(at, 0.0) for at in range(begin, now, MINUTE_MS)]
-    text = span(int(1000 * latest)) if metric == AGE else figure(latest)
+    text = value_words(metric, latest)
     return Trend(text, sparkline(line, words) if any(line) else None)
 
 
@@ -226,7 +225,7 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
     queries = _queries(alarm)
     if not queries or len(queries) > QUERIES_DRAWN_MAX:
         return None
-    period_ms = 1000 * (alarm.get("Period") or period_seconds(alarm))
+    period_ms = 1000 * period_seconds(alarm)
     span = max(_HOUR_MS, _PERIODS_DRAWN * period_ms)
     since = (visit.now - span) // period_ms * period_ms
     answer = await visit.call(
