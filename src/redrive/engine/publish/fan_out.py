@@ -236,7 +236,7 @@ class TopicPublisher:
 
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
         total = sum([publication.publication.bytes_published for publication in routed])
-        matched = sum([publication.is_wanted for publication in routed])
+        matched = sum([publication.has_subscriber for publication in routed])
         self._listeners.of(topic.dialect).published(topic, len(routed), matched, total, now)
 
     def _tell_archived(
@@ -252,9 +252,11 @@ class TopicPublisher:
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
         if routed.refused or routed.evaluated:
             self._tell_filtered(routed, now)
+        if repeated:
+            return
         if routed.plan is not None:
             self._tell_planned(routed, routed.plan, now)
-        elif not repeated:
+        else:
             self._tell_routes(routed, now)
 
     def _tell_planned(self, routed: Routed, plan: FanOutPlan, now: int) -> None:

@@ -70,7 +70,7 @@ class Routed:
         return [route.new_delivery for route in self.routes if route.new_delivery is not None]
 
     @property
-    def is_wanted(self) -> bool:
+    def has_subscriber(self) -> bool:
         """True if a subscription matches."""
         return bool(self.planned or self.routes)
 
@@ -198,9 +198,8 @@ class PublicationRouter:
                 for subscription in matches.subscriptions
                 if publication.body_for(subscription.protocol) == text
             ]
-        return Matches(
-            subscriptions, matches.refused
-        )  # refused once a subscription, whatever texts there are
+        # Refused once a subscription, whatever texts there are.
+        return Matches(subscriptions, matches.refused)
 
     def _plan(
         self,
