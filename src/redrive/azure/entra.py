@@ -53,9 +53,8 @@ class WebhookTokens:
 
     def __init__(self, clock: Clock, pair: SigningPair, base_url: str) -> None:
         """Sign with the installation's key, as the authority at this server's URL."""
-        self._clock = (
-            clock  # The system's, which webhooks look at, also where deliveries live on a simulated one
-        )
+        # The system's, which webhooks look at, also where deliveries live on a simulated one
+        self._clock = clock
         self._issuer = _Issuer(pair, base_url)
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 

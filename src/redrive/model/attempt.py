@@ -38,9 +38,8 @@ class Reason(enum.StrEnum):
     EXPIRED = "expired"  # its time was over before it was tried (again)
 
 
-@dataclass(
-    slots=True, unsafe_hash=True
-)  # frozen, it would take three times as long to make, and each push makes one
+# Frozen, it would take three times as long to make, and each push makes one.
+@dataclass(slots=True, unsafe_hash=True)
 class Attempt:
     """The result of one try."""
 

@@ -178,9 +178,8 @@ class LiveTails:
         self._places = places
         self._settle = settle
         self._runtime = runtime
-        self._simulated = (
-            simulated  # the clock is a simulated one: an update comes as soon as there is news, too
-        )
+        # The clock is a simulated one: an update comes as soon as there is news, too
+        self._simulated = simulated
         self._open: Counter[tuple[str, str]] = Counter()
         self._waiting: set[asyncio.Future[None]] = set()
         self._news = 0

@@ -62,9 +62,8 @@ class Arm:
         """Offer these operations; routes of the first win over those of the next."""
         self._clock = clock
         self._authentication = authentication
-        self._public_url = (
-            public_url  # What URLs in answers begin with; None for the host that the client used
-        )
+        # What URLs in answers begin with; None for the host that the client used
+        self._public_url = public_url
         self.routes: RouteTable[Verb] = RouteTable()
         for some in (
             *operations,

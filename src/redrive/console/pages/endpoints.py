@@ -17,13 +17,8 @@ LOOKED_AT: Final = 1000
 COUNTED_MAX: Final = 10_000  # of each backlog
 HOLD_MS_MAX: Final = DAY_MS
 _STATES: Final = ("trouble", "all")
-_NUMBERS: Final = (
-    "status",
-    "since",
-    "until",
-    "failures",
-    "rests",
-)  # of a circuit breaker, in the form that opens it again
+# Of a circuit breaker, in the form that opens it again.
+_NUMBERS: Final = ("status", "since", "until", "failures", "rests")
 
 
 async def listed(visit: Visit) -> Page:

@@ -109,9 +109,8 @@ class AttemptNote(NamedTuple):
         return f"{self.reason} {self.status}" if self.status else self.reason
 
 
-@dataclass(
-    slots=True
-)  # neither frozen nor a tuple, which take twice as long to make, and each message makes one
+# Neither frozen nor a tuple, which take twice as long to make, and each message makes one.
+@dataclass(slots=True)
 class Enqueued:
     """The result of enqueueing a delivery; for a repetition, the id and sequence number of the original."""
 
