@@ -4,7 +4,7 @@ from urllib.parse import unquote, urlencode
 
 import pytest
 
-from redrive.console.alarm_words import condition, history_words
+from redrive.console.alarm_words import condition, history_words, last_value
 from redrive.console.pages.new_alarms import firings
 from tests.console.services import Services, arn, make_alarms
 from tests.console.world import ROOM, ROOT, Visitor, visiting
@@ -186,6 +186,42 @@ def test_a_condition_is_told_in_words(alarm: dict[str, object], words: str) -> N
 )
 def test_history_is_told_in_words(summary: str, data: str, words: str) -> None:
     assert history_words(summary, data) == words
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ('{"recentDatapoints":[3,20]}', "20"),
+        (None, ""),
+        ("true", ""),
+        ('"yes"', ""),
+        ("[20]", ""),
+        ("{", ""),
+        ('{"recentDatapoints":[]}', ""),
+        ('{"recentDatapoints":20}', ""),
+        ('{"recentDatapoints":["20"]}', ""),
+        ('{"recentDatapoints":[null]}', ""),
+    ],
+)
+def test_the_last_value_is_read_from_any_text(data: str | None, words: str) -> None:
+    assert last_value({"MetricName": "NumberOfMessagesSent"}, data) == words
+
+
+def test_an_age_is_a_span_of_time_unless_it_is_beyond_all_ages() -> None:
+    age = {"MetricName": "ApproximateAgeOfOldestMessage"}
+    assert last_value(age, '{"recentDatapoints":[90.5]}') == "1 min 30 s"
+    assert last_value(age, '{"recentDatapoints":[1e308]}').startswith("100,000,000")
+
+
+async def test_overview_names_an_alarm_whose_state_was_set_with_any_data() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        state = {"AlarmName": "orders/wait", "StateValue": "ALARM", "StateReason": "by hand"}
+        await services.call("cloudwatch", "SetAlarmState", **state, StateReasonData="true")
+        overview = await page(visitor, f"{ROOT}/")
+        assert "by hand" in overview
+        assert "by hand" in await page(visitor, ALARM, name="orders/wait")
 
 
 async def test_a_row_says_of_what_how_much_now_and_who_is_told() -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
+from redrive.console import json_text
 from redrive.console.charts import figure
 from redrive.console.pages.metrics import metric_words
 from redrive.console.words import span
 
 _AGE: Final = "ApproximateAgeOfOldestMessage"
+_SECONDS_MAX: Final = 10**12  # of an age that is told as a span: 30,000 years
 STATES: Final = {"ALARM": "In alarm", "OK": "OK", "INSUFFICIENT_DATA": "No data"}
 _COMPARISONS: Final = {
     "GreaterThanThreshold": ">",
@@ -100,15 +100,17 @@ def last_value(alarm: Mapping[str, Any], data: str | None) -> str:
 
     Args:
         alarm: As it was defined.
-        data: Of the change, as CloudWatch writes it for programs.
+        data: Of the change, as CloudWatch writes it for programs; any JSON where somebody set the state by hand.
     """
-    values = orjson.loads(data).get("recentDatapoints") if data else None
-    return value_words(alarm.get("MetricName"), values[-1]) if values else ""
+    values = json_text.document(data).get("recentDatapoints")
+    value = values[-1] if isinstance(values, list) and values else None
+    return value_words(alarm.get("MetricName"), value) if isinstance(value, int | float) else ""
 
 
 def value_words(metric: str | None, value: float) -> str:
-    """A value of a metric: an age as a span of time, others as figures."""
-    return span(int(1000 * value)) if metric == _AGE else figure(value)
+    """A value of a metric: an age as a span of time, others as figures; and an age that nothing has, as limits may be."""
+    is_span = metric == _AGE and abs(value) < _SECONDS_MAX
+    return span(int(1000 * value)) if is_span else figure(value)
 
 
 def _metric_name(metric: str) -> str:
@@ -122,7 +124,7 @@ def history_words(summary: str, data: str = "") -> str:
         return f"{STATES.get(after, after)}, was {STATES.get(before, before)}"
     for begin, verb in ((_DONE, "Told"), (_NOT_DONE, "Could not tell")):
         if summary.startswith(begin):
-            error = orjson.loads(data or "{}").get("error")
+            error = json_text.document(data).get("error")
             return f"{verb} {summary.rpartition(':')[2]}{f': {error}' if error else ''}"
     return summary
 

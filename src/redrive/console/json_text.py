@@ -2,7 +2,9 @@
 
 import json
 import re
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _INDENT: Final = "  "
@@ -23,6 +25,15 @@ def check(text: str) -> None:
         raise NotJsonError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise NotJsonError("it is nested too deeply") from None
+
+
+def document(text: str | bytes | None) -> dict[str, Any]:
+    """The members of a JSON object that somebody else wrote; of any other text none."""
+    try:
+        value = orjson.loads(text or b"{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def members(text: str) -> list[tuple[str, str]]:

@@ -179,24 +179,16 @@ def _link(visit: Visit, queue: Queue, seq: int) -> str:
 
 def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:
     """The members that the facade keeps beside the body, a row a member."""
-    return [(name, orjson.dumps(value).decode()) for name, value in _document(headers).items()]
+    return [(name, orjson.dumps(value).decode()) for name, value in json_text.document(headers).items()]
 
 
 def sent_attributes(headers: bytes | None) -> dict[str, Attribute]:
     """The attributes that a message was published with, as a filter looks at them."""
-    attributes = _document(headers).get("attributes")
+    attributes = json_text.document(headers).get("attributes")
     typed = attributes.items() if isinstance(attributes, dict) else ()
     return {
         name: Attribute(*value) for name, value in typed if isinstance(value, list) and len(value) == _TYPED
     }
-
-
-def _document(headers: bytes | None) -> dict[str, Any]:
-    try:
-        document = orjson.loads(headers or b"{}")
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def timeline(dead: DeadLetter) -> dict[str, Any]:
