@@ -44,6 +44,11 @@ def test_buckets_are_listed_a_page_at_a_time(server: Server) -> None:
     assert [each["Name"] for each in s3.list_buckets(Prefix="t")["Buckets"]] == ["third"]
 
 
+@pytest.mark.parametrize("number", [-(2**31) - 1, -1, 0, 10_001])
+def test_a_page_of_buckets_has_one_at_least_and_ten_thousand_at_most(s3: Any, number: int) -> None:
+    assert refusal(s3.list_buckets, MaxBuckets=number) == ("InvalidArgument", 400)
+
+
 def test_a_bucket_with_an_object_stays(s3: Any) -> None:
     s3.put_object(Bucket=BUCKET, Key="hub", Body=b"1")
     assert refusal(s3.delete_bucket, Bucket=BUCKET) == ("BucketNotEmpty", 409)

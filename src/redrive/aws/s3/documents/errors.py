@@ -107,4 +107,7 @@ PAGES: Final = Pages(
     lambda _: invalid("The continuation token provided is incorrect", ArgumentName="continuation-token"),
     size=BUCKETS_MAX,
     size_max=BUCKETS_MAX,
+    size_refusal=lambda _: invalid(
+        f"Argument max-buckets must be an integer between 1 and {BUCKETS_MAX}", ArgumentName="max-buckets"
+    ),
 )
