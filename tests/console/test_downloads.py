@@ -47,6 +47,14 @@ async def test_a_download_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len((await visitor.get(_FILE)).body.splitlines()) == 4
 
 
+async def test_a_search_that_cannot_be_read_is_refused_with_its_reason() -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        refused = await visitor.get(f"{_FILE}?q=arn:aws:sqs:us-east-1")
+        assert refused.status == 400
+        assert "There is no term “arn”" in refused.body.decode()
+
+
 async def test_nothing_is_downloaded_where_bodies_are_hidden() -> None:
     async with visiting(console_bodies="hidden") as visitor:
         world = await make_world(visitor)

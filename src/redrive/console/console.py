@@ -19,6 +19,7 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
+from redrive.model.search import SearchInvalidError
 
 _HTML: Final = "text/html; charset=utf-8"
 _FIELDS_MAX: Final = 500
@@ -66,7 +67,7 @@ class Console:
             response = await self._notice(request, 503, "The store does not answer", str(error))
         except Missing as error:
             response = await self._notice(request, 404, "Not found", str(error), error.near)
-        except Unusable as error:
+        except (Unusable, SearchInvalidError) as error:
             response = await self._notice(request, 400, "That cannot be used", str(error))
         except AwsError as error:
             response = await self._notice(request, 400, "The service refused", error.message)

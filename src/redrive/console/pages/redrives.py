@@ -21,7 +21,6 @@ from redrive.engine.operations import (
 from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
-from redrive.model.search import SearchInvalidError
 from redrive.model.task import CarefulPace, MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
@@ -315,16 +314,14 @@ def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
     """The choice of a plan: of a cause, of a search, or of both; None: everything.
 
     Raises:
-        Unusable: The search cannot be read.
+        Unusable: Bodies are hidden, so they cannot be searched.
+        SearchInvalidError: The search cannot be read.
     """
     cause_text, query = visit.parameter("cause"), visit.parameter("q").strip()
     cause = Cause(0, "") if cause_text in ("", "all") else read_cause(cause_text)
     if not query:
         return MoveChoice(*cause, excepted) if cause.failure else None
-    try:
-        searched(visit, query)
-    except SearchInvalidError as error:
-        raise Unusable(str(error)) from None
+    searched(visit, query)
     return MoveChoice(*cause, (), query, visit.number("asked_at") or visit.now, visit.number("until"))
 
 

@@ -13,7 +13,6 @@ from redrive.console.words import one_line
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
-from redrive.model.search import SearchInvalidError
 
 COPIES_MAX: Final = 100
 COPIES: Final = 10
@@ -82,10 +81,7 @@ async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
         cause=None if cause in ("", "all") or what == "picked" else read_cause(cause),
         seqs=ids if what == "picked" else None,
     )
-    try:
-        holds = searched(visit, text) if text and what != "picked" else lambda _: True
-    except SearchInvalidError as error:
-        raise Unusable(str(error)) from None
+    holds = searched(visit, text) if text and what != "picked" else lambda _: True
     excepted = ids if what == "except" else ()
     letters = await visit.engine.operations.dead_letters.peek(request)
     return [
