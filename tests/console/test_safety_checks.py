@@ -1,13 +1,16 @@
 """Checks of a plan: an endpoint's last attempts, and how it answered in the last hour, decide on the verdict."""
 
+import re
+
 import pytest
 
 from redrive.console.health import answer_of
+from redrive.engine.operations import RedriveOptions
 from redrive.model.circuit import USUAL
 from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.outage import FAILURES
 from tests.console.test_schedules import text
-from tests.console.world import ROOM, World, make_world, visiting
+from tests.console.world import BUSY, ROOM, World, make_world, visiting
 
 PLAN = f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause=all"
 
@@ -26,8 +29,13 @@ async def test_three_failures_in_a_row_are_foreseen_to_go_on(attempts: int, verd
     async with visiting() as visitor:
         world = await make_world(visitor)
         await fail(world, attempts)
-        page = text(await visitor.get(PLAN))
+        answer = await visitor.get(PLAN)
+        page, html = text(answer), answer.body.decode()
         assert f"Is it safe? {verdict}" in page
+        safe = "Rehearse with copies" if verdict == "Will fail" else "Start in 5 seconds"
+        assert re.findall(r'class="(?:button )?primary"[^>]*data-first>([^<]+)<', html) == [safe]
+        assert ("Start anyway" in page) is (verdict == "Will fail")
+        assert page.index("Is it safe?") < page.index("What moves")
         assert (f"failed {attempts} attempts in a row" in page) is (attempts > 0)
         assert "In the last hour" not in page
         assert (
@@ -62,3 +70,33 @@ async def test_an_endpoint_that_took_nothing_in_the_last_hour_is_not_called_heal
             [MetricPoint(series, now, "", Statistics.of(40, failures))]
         )
         assert f"Is it safe? {verdict}" in text(await visitor.get(PLAN))
+
+
+async def test_what_will_fail_is_not_the_first_choice_though_nothing_can_be_rehearsed() -> None:
+    async with visiting(console_bodies="hidden") as visitor:
+        world = await make_world(visitor)
+        await fail(world, 3)
+        page = (await visitor.get(PLAN)).body.decode()
+        assert re.findall(r'class="button primary" href="([^"]+)" data-first>Back<', page) == [
+            f"{ROOM}/dead-letters/orders-dead?cause=all"
+        ]
+
+
+async def test_another_redrive_is_opened_first() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        await world.die("order 1")
+        later = RedriveOptions(delay_ms=60_000)
+        task = await world.engine.operations.redrives.start(world.dead, None, 1, later)
+        page = (await visitor.get(PLAN)).body.decode()
+        assert f'/tasks/{task.id}" data-first>Open the other redrive' in page
+
+
+async def test_causes_beyond_five_are_folded_and_what_stays_is_counted() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        for status in range(500, 507):
+            await world.die(f"order {status}", note=BUSY._replace(status=status))
+        assert "2 more causes" in text(await visitor.get(PLAN))
+        cause = f"{world.orders.id}:server_error%20503"
+        assert "6 other messages stay." in text(await visitor.get(f"{PLAN[:-3]}{cause}"))

@@ -90,9 +90,10 @@ async def planned(
         "number": number,
         "last_seq": numbers.last_seq,
         "moves": [(each.cause.failure, each.number, origin_text(*came_from)) for each, came_from in moves],
-        "stays": 0,
+        "stays": 0 if moves else await _stays(visit, queue, number),
         "checks": checks,
         "verdict": verdict_of(checks),
+        "running": visit.link("dead-letters", queue.name.name, "tasks", running[0].id) if running else "",
         "steady_takes": number * 1000 // _rate(visit),
         "careful": _careful(number),
         "queues": await _queue_names(visit),
@@ -118,6 +119,12 @@ async def planned(
         "url": visit.parameter("url"),
     }
     return Page("plan.html", values, status, did=did)
+
+
+async def _stays(visit: Visit, queue: Queue, number: int) -> int:
+    """The messages of a queue that are not among so many; 0 too where there are more than are counted."""
+    counts = await visit.engine.messages.count(queue, COUNTED_MAX)
+    return max(0, counts.available - number) if counts.available < COUNTED_MAX else 0
 
 
 def _rate(visit: Visit) -> int:
