@@ -1,7 +1,11 @@
 """Settings and keys on pages: nothing secret is shown, but a new key's secret, once."""
 
+import random
 import re
+from dataclasses import replace
 
+from redrive.access.keys import new_access_key
+from redrive.model.queue import DAY_MS
 from redrive.settings import Settings, read_settings
 from tests.console.services import Services, make_key
 from tests.console.world import ROOM, ROOT, SCOPE, Visitor, visiting
@@ -78,6 +82,44 @@ async def test_visitors_see_their_accounts_keys_alone_and_keep_the_one_they_sign
         kept = await keyring.find(key_id)
         assert kept is not None
         assert kept.account == "111111111111"
+
+
+async def test_a_key_shows_when_and_where_it_was_used_last_and_one_that_lies_idle_stands_out() -> None:
+    async with visiting(auth="required", clock="simulated") as visitor:
+        core, now = visitor.server.core, visitor.server.core.runtime.clock.now()
+        own, idle, fresh = [new_access_key(SCOPE.account, now, random.Random(seed)) for seed in range(3)]
+        for key in (own, replace(idle, created_at=now - 45 * DAY_MS), fresh):
+            await core.keyring.add(key)
+        await visitor.post(f"{ROOT}/login", {"key": own.access_key_id, "secret": own.secret})
+        rows = (await page(visitor, KEYS)).split("<tr data-row>")
+        shown = {key: next(row for row in rows if key.access_key_id in row) for key in (own, idle, fresh)}
+        assert "console" in shown[own]
+        assert "Never used in 45 days" in shown[idle]
+        assert ">Never<" in shown[fresh]
+        assert "Unused for" not in shown[fresh]
+        core.keyring.uses.note(fresh.access_key_id, "sqs", "eu-west-1")
+        assert "sqs · eu-west-1" in await page(visitor, f"{KEYS}?used")
+        await core.keyring.uses.write()
+        await visitor.server.time.advance(31 * DAY_MS)
+        core.keyring.uses.note(idle.access_key_id, "sns", "eu-west-1")
+        later = await page(visitor, f"{KEYS}?later")
+        assert later.count("Unused for 31 days") == 1
+        assert "Never used" not in later
+
+
+async def test_without_signatures_uses_are_those_that_callers_claim() -> None:
+    async with visiting() as visitor:
+        core = visitor.server.core
+        key = await make_key(core.keyring, SCOPE.account)
+        scope = f"{key.access_key_id}/20261122/eu-west-1/sqs/aws4_request"
+        headers = {"authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=x"}
+        for _ in range(2):  # the first call of a key takes another way than all others
+            core.keyring.uses.forget(key.access_key_id)
+            await visitor.get("/?Action=ListQueues&Version=2012-11-05", **headers)
+            assert {use.service for use in (await core.keyring.uses.of([key.access_key_id])).values()} == {
+                "sqs"
+            }
+        assert "it is what a caller claims" in await page(visitor, KEYS)
 
 
 async def test_an_encryption_key_shows_what_it_encrypts_and_is_switched() -> None:

@@ -1,14 +1,16 @@
 """Access keys: the id a caller shows, the secret it signs with, and the account both belong to."""
 
+import contextlib
 import random
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from redrive.engine.ports import Clock, Put, Remove, Store
+from redrive.engine.ports import Clock, DocumentKind, Put, Remove, Require, Resource, Store
 from redrive.model.document import Document
+from redrive.model.errors import Conflict
 
 ACCOUNT_DIGITS: Final = 12
 # The account of a key id that names none, where nothing is verified.
@@ -91,17 +93,105 @@ USER_KIND = "iam_access_key"
 REMEMBERED_MS = 5_000
 
 
-class Keyring:
-    """Finds, adds and removes access keys."""
+@dataclass(frozen=True, slots=True)
+class KeyUse(Document):
+    """The last use of a key."""
 
-    def __init__(self, store: Store, clock: Clock, unkept: Sequence[AccessKey] = ()) -> None:
+    at: int  # ms
+    service: str  # Signing name (`sqs`); `redrive`: its own routes; `azure` and `console` as they are called
+    region: str  # That the call was signed for; empty: none
+
+
+KEY_USE: Final = DocumentKind.of("access_key_use", KeyUse)
+# A stored use is at most so much older than the real one; a crash forgets no more.
+USE_WRITTEN_MS: Final = 10 * 60_000
+_WRITTEN_AT_ONCE: Final = 100
+
+
+class KeyUses:
+    """Last uses of keys: noted in memory by each call, and written to the store seldom."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Know nothing yet.
+
+        Args:
+            store: Where uses are written, beside the keys.
+            clock: Tells the time of a use.
+        """
+        self._store = store
+        self._clock = clock
+        self._latest: dict[str, tuple[int, str, str]] = {}
+        self._written: dict[str, int] = {}  # Times of the uses that are in the store
+
+    def note(self, access_key_id: str, service: str, region: str = "") -> None:
+        """A call that was signed with this key was accepted: on the path of every call, so it is no more than this."""
+        self._latest[access_key_id] = self._clock.now(), service, region
+
+    async def of(self, key_ids: Sequence[str]) -> dict[str, KeyUse]:
+        """The last use of each of these keys that was ever used: here, or as far as nodes have written it."""
+        resources = await self._store.get_each([(KEY_USE.name, key_id) for key_id in key_ids])
+        uses = {each.key: KeyUse.from_document(each.document) for each in resources}
+        for key_id in key_ids:
+            latest = self._latest.get(key_id)
+            if latest is not None and (key_id not in uses or latest[0] > uses[key_id].at):
+                uses[key_id] = KeyUse(*latest)
+        return uses
+
+    async def write(self, behind_ms: int = USE_WRITTEN_MS) -> None:
+        """Write the uses that the store is behind by so much, or has none of."""
+        due = [each for each in self._latest.items() if self._is_due(each[0], each[1][0], behind_ms)]
+        for start in range(0, len(due), _WRITTEN_AT_ONCE):
+            await self._write_each(dict(due[start : start + _WRITTEN_AT_ONCE]), behind_ms)
+
+    def _is_due(self, key_id: str, at: int, behind_ms: int) -> bool:
+        written = self._written.get(key_id)
+        return written is None or at - written >= max(1, behind_ms)
+
+    async def _write_each(self, uses: Mapping[str, tuple[int, str, str]], behind_ms: int) -> None:
+        kinds = KIND, USER_KIND, KEY_USE.name
+        resources = await self._store.get_each([(kind, key_id) for key_id in uses for kind in kinds])
+        stored = {(each.kind, each.key): each for each in resources}
+        for key_id, use in uses.items():
+            key = stored.get((KIND, key_id)) or stored.get((USER_KIND, key_id))
+            before = stored.get((KEY_USE.name, key_id))
+            self._written[key_id] = 0 if before is None else before.document["at"]
+            if key is None:
+                self.forget(key_id)
+            elif self._is_due(key_id, use[0], behind_ms):  # no other node was quicker
+                await self._put(key, KeyUse(*use), 0 if before is None else before.version)
+
+    async def _put(self, key: Resource, use: KeyUse, version: int) -> None:
+        """Write a use, unless its key is changed at this moment: then it is written the next time."""
+        put = Put(KEY_USE.name, key.key, use.to_document(), version)
+        with contextlib.suppress(Conflict):
+            await self._store.write([put, Require(key.kind, key.key, key.version)])
+            self._written[key.key] = use.at
+
+    def forget(self, access_key_id: str) -> None:
+        """A key is gone."""
+        self._latest.pop(access_key_id, None)
+        self._written.pop(access_key_id, None)
+
+
+class Keyring:
+    """Finds, adds and removes access keys.
+
+    Attributes:
+        uses: When each was used last.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, unkept: Sequence[AccessKey] = (), time: Clock | None = None
+    ) -> None:
         """Keep keys in this store.
 
         Args:
             store: Where keys are kept.
             clock: Says how long ago the store was asked.
             unkept: Keys that are accepted besides, for as long as this process runs.
+            time: Tells when keys are used: the engine's; None: `clock`.
         """
+        self.uses = KeyUses(store, clock if time is None else time)
         self._unkept = {key.access_key_id: key for key in unkept}
         self._store = store
         self._clock = clock
@@ -147,7 +237,9 @@ class Keyring:
     async def remove(self, access_key_id: str) -> bool:
         """Forget a key; whether it was there."""
         self.forget(access_key_id)
-        removed = await self._store.write([Remove(kind, access_key_id) for kind in (KIND, USER_KIND)])
+        self.uses.forget(access_key_id)
+        kinds = KIND, USER_KIND, KEY_USE.name
+        *removed, _ = await self._store.write([Remove(kind, access_key_id) for kind in kinds])
         return any(removed)
 
     def forget(self, access_key_id: str) -> None:

@@ -6,9 +6,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from redrive.access.identities import USER_KEYS_MAX, stored_user
-from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, Keyring, chosen_access_key, new_access_key
+from redrive.access.keys import (
+    SECRET_CHARS_MIN,
+    AccessKey,
+    Keyring,
+    KeyUse,
+    chosen_access_key,
+    new_access_key,
+)
 from redrive.cli.settings import add_settings, settings_of
-from redrive.cli.terminal import CommandFailed, add_json, note, print_json
+from redrive.cli.terminal import CommandFailed, add_json, moment, note, print_json
 from redrive.engine.ports import Runtime, Store
 from redrive.model.errors import Conflict
 from redrive.runtime.machine import SystemClock, real_runtime
@@ -87,20 +94,27 @@ def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
 def _list(parsed: argparse.Namespace) -> int:
     async def show(keyring: Keyring, _: Store, __: Runtime) -> int:
         keys = await keyring.all()
+        uses = await keyring.uses.of([key.access_key_id for key in keys])
         if parsed.json:
-            print_json({"keys": [_row(key) for key in keys]})
+            print_json({"keys": [_row(key, uses.get(key.access_key_id)) for key in keys]})
             return 0
         for key in keys:
             user = f"  {key.user}" if key.user else ""
-            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}{user}")
+            use = uses.get(key.access_key_id)
+            used = "" if use is None else f"  last used {moment(use.at)} by {use.service}"
+            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}{user}{used}")
         return 0
 
     return _with_keyring(parsed, show)
 
 
-def _row(key: AccessKey) -> dict[str, object]:
+def _row(key: AccessKey, use: KeyUse | None) -> dict[str, object]:
     document: dict[str, object] = {"id": key.access_key_id, "account": key.account, "active": key.active}
-    return {**document, "user": key.user} if key.user else document
+    if key.user:
+        document["user"] = key.user
+    if use is not None:
+        document["last_used"] = use.to_document()
+    return document
 
 
 def _remove(parsed: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
-from redrive.engine.ports import NodeStore, Runtime
+from redrive.engine.ports import Clock, NodeStore, Runtime
 from redrive.engine.resources import Documents
 from redrive.runtime.machine import SystemClock
 from redrive.server.siblings import ALONE, Siblings
@@ -98,10 +98,10 @@ def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
     return HttpEndpoint(SystemClock().now, runtime.rng, policy)
 
 
-def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
+def make_keyring(settings: Settings, store: NodeStore, time: Clock) -> Keyring:
     """The access keys of a store, and the key `test` where the settings accept it."""
     test = chosen_access_key(ANY_ACCOUNT, "test", "test", SystemClock().now())
-    return Keyring(store, SystemClock(), unkept=[test] if settings.insecure_test_keys else ())
+    return Keyring(store, SystemClock(), [test] if settings.insecure_test_keys else (), time)
 
 
 def make_sessions(

@@ -81,6 +81,7 @@ class ConsoleSessions:
         session_id = str(claims.get("jti", until))
         if session_id in (await self._documents.get(ENDED, key.access_key_id) or ()):
             return None
+        self._keyring.uses.note(key.access_key_id, "console")
         return ConsoleSession(key.access_key_id, key.account, self._writes, session_id, until)
 
     async def end(self, session: ConsoleSession) -> None:

@@ -49,7 +49,11 @@ class Holder:
 
 
 class Holders:
-    """Tells whose a key is."""
+    """Tells whose a key is.
+
+    Attributes:
+        uses: When lasting keys were used last.
+    """
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Holders:
             clock: Says when sessions are over: the engine's.
         """
         self._keyring = keyring
+        self.uses = keyring.uses
         self._identities = identities
         self._tokens = tokens
         self._clock = clock
@@ -119,12 +124,15 @@ class Caller:
 
     principal: Principal
     region: str
+    noted_key: str = (
+        ""  # The id of the lasting key whose uses are noted for it; empty: none, or noted already
+    )
 
 
 class Authentication(Protocol):
     """A way to tell who calls."""
 
-    def known(self, request: Request) -> Caller | None:
+    def known(self, request: Request, service: str) -> Caller | None:
         """The caller, where that is told by the credential alone, without waiting; None: ask `caller`."""
         ...
 
@@ -149,13 +157,15 @@ class TrustAll:
         """
         self._region = region
         self._holders = holders
+        self._uses = None if holders is None else holders.uses
         self._nobody = Caller(account_root(ANY_ACCOUNT), region)
         self._callers: dict[tuple[str, str], Caller] = {}
 
-    def known(self, request: Request) -> Caller | None:
+    def known(self, request: Request, service: str) -> Caller | None:
         """See `Authentication.known`: whoever called before, as nearly every caller did."""
         scope = credential_scope(request)
-        return None if scope is None else self._callers.get((scope.access_key_id, scope.region))
+        caller = None if scope is None else self._callers.get((scope.access_key_id, scope.region))
+        return None if caller is None else self._noted(caller, service)
 
     async def caller(self, request: Request, service: str) -> Caller:
         """See `Authentication.caller`; refuses a region that is none, and nobody else."""
@@ -168,18 +178,25 @@ class TrustAll:
                 raise common(SignatureMismatch.json_code, wrong_region(scope.region))
             if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
                 self._callers.clear()
-            known = Caller(await self._holder(request, scope.access_key_id), scope.region)
+            known = await self._unproven(request, scope)
             self._callers[scope.access_key_id, scope.region] = known
-        return known
+        return self._noted(known, service)
 
-    async def _holder(self, request: Request, access_key_id: str) -> Principal:
+    def _noted(self, caller: Caller, service: str) -> Caller:
+        """The caller, whose key is in use."""
+        if caller.noted_key and self._uses is not None:
+            self._uses.note(caller.noted_key, service, caller.region)
+        return caller
+
+    async def _unproven(self, request: Request, scope: CredentialScope) -> Caller:
         """The holder of a key that was given out here, or else the account that its id is."""
-        if self._holders is not None and access_key_id.startswith(_GIVEN_OUT):
-            holder = await self._holders.of(access_key_id, token_of(request))
+        key_id = scope.access_key_id
+        if self._holders is not None and key_id.startswith(_GIVEN_OUT):
+            holder = await self._holders.of(key_id, token_of(request))
             principal = None if holder is None else await self._holders.principal(holder)
-            if principal is not None:
-                return principal
-        return account_root(account_of_key_id(access_key_id))
+            if holder is not None and principal is not None:
+                return Caller(principal, scope.region, "" if holder.session else key_id)
+        return Caller(account_root(account_of_key_id(key_id)), scope.region)
 
 
 class SigV4Verifier:
@@ -201,7 +218,7 @@ class SigV4Verifier:
         self._refusals = Refusals(clock) if refusals is None else refusals
         self._region = region
 
-    def known(self, request: Request) -> Caller | None:  # noqa: ARG002 - the other way needs it
+    def known(self, request: Request, service: str) -> Caller | None:  # noqa: ARG002 - the other way needs them
         """See `Authentication.known`: each request is proved anew."""
         return None
 
@@ -222,6 +239,8 @@ class SigV4Verifier:
             raise common(refusal.json_code, refusal.message) from None
         if principal.permissions is not None and service == OWN_ROUTES:
             raise common("AccessDeniedException", _ACCOUNTS_OWN)
+        if scope is not None and holder.session is None:
+            self._holders.uses.note(scope.access_key_id, service, signed.region)
         return Caller(principal, signed.region)
 
     def _verified(self, request: Request, secret: str | None, service: str) -> Signed:

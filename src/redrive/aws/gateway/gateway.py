@@ -109,7 +109,7 @@ class Gateway:
         """The caller, where nobody has to be waited for to tell it."""
         if recognised.operation in service.profile.unsigned and _follows_link(request):
             return _NOBODY
-        return self._authentication.known(request)
+        return self._authentication.known(request, service.profile.endpoint_prefix)
 
     def _call(self, request: Request, caller: Caller, service: Service, request_id: str) -> Call:
         """The call of a known caller, whose body is decompressed."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
+from redrive.access.keys import KEY_USE
 from redrive.aws.gateway.host import Host
 from redrive.aws.iam.errors import translated
 from redrive.aws.kit.call import Call, ResourceScope, Verb
@@ -63,7 +64,7 @@ SERVICE: Final = AwsService(
         large_answers=frozenset({"SimulateCustomPolicy", "SimulatePrincipalPolicy"}),
     ),
     title="Iam",
-    documents=(USER, GROUP, ROLE, MANAGED_POLICY, INSTANCE_PROFILE, USER_KEY),
+    documents=(USER, GROUP, ROLE, MANAGED_POLICY, INSTANCE_PROFILE, USER_KEY, KEY_USE),
     translated=translated,
     scopes=_scopes,
     operations=_operations,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from redrive.access.identities import USER_KEY, USER_KEYS_MAX, Group, User
-from redrive.access.keys import AccessKey, Keyring, new_access_key
+from redrive.access.keys import KEY_USE, AccessKey, Keyring, KeyUse, new_access_key
 from redrive.access.secret import lasting_key_id
 from redrive.access.signing_pair import SigningPair
 from redrive.aws.iam.entities import GROUPS, USERS, Entity, name_in, shown_group, shown_user
@@ -184,15 +184,16 @@ class AccessKeyOperations:
         return {}
 
     async def delete_access_key(self, call: Call, params: Structure) -> Structure:
-        await self._change(call, params, lambda draft, key: draft.remove(USER_KEY, key.access_key_id))
+        await self._change(call, params, _remove)
+        self._keyring.uses.forget(params["AccessKeyId"])
         return {}
 
     async def get_access_key_last_used(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccessKeyLastUsed.html; last use is not recorded."""
         key = await self._resources.documents.get(USER_KEY, params["AccessKeyId"])
         if key is None or key.account != call.account:
             raise _missing(params)
-        return {"UserName": key.user, "AccessKeyLastUsed": {"ServiceName": "N/A", "Region": "N/A"}}
+        use = (await self._keyring.uses.of([key.access_key_id])).get(key.access_key_id)
+        return {"UserName": key.user, "AccessKeyLastUsed": _use_as_structure(use)}
 
     async def _change(
         self, call: Call, params: Structure, change: Callable[[Draft, AccessKey], None]
@@ -213,12 +214,24 @@ def _put(draft: Draft, key: AccessKey) -> None:
     draft.put(USER_KEY, key.access_key_id, key)
 
 
+def _remove(draft: Draft, key: AccessKey) -> None:
+    for kind in (USER_KEY, KEY_USE):
+        draft.remove(kind, key.access_key_id)
+
+
 def _is_of(key: AccessKey, account: str, name: str) -> bool:
     return key.account == account and key.user.lower() == name.lower()
 
 
 def _missing(params: Structure) -> Exception:
     return absent(f"The Access Key with id {params['AccessKeyId']} cannot be found.")
+
+
+def _use_as_structure(use: KeyUse | None) -> Structure:
+    """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AccessKeyLastUsed.html; of no use there is no date."""
+    if use is None:
+        return {"ServiceName": "N/A", "Region": "N/A"}
+    return {"LastUsedDate": use.at, "ServiceName": use.service, "Region": use.region or "N/A"}
 
 
 def _as_structure(key: AccessKey) -> Structure:

@@ -90,6 +90,7 @@ class BearerVerifier:
             raise unauthorized("Authentication failed. The access token has expired.")
         if request.record is not None:
             request.record.account = key.account
+        self._keyring.uses.note(key.access_key_id, "azure")
         return BearerCaller(key.account)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:

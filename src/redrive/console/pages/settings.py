@@ -3,15 +3,17 @@
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from redrive.access.keys import AccessKey, is_account, new_access_key
+from redrive.access.keys import AccessKey, KeyUse, is_account, new_access_key
 from redrive.access.principals import account_root
 from redrive.aws.wire.errors import AwsError
 from redrive.console.nodes import Node
 from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.model.queue import DAY_MS
 from redrive.settings import Settings, row_of
 
 _SHOWN_MAX: Final = 100
 _REFUSED: Final = 400
+_IDLE_DAYS: Final = 30  # from when on a key looks forgotten
 _DEFAULT: Final = "default"
 _HELP: Final = {field.name: row_of(field).help for field in fields(Settings)}
 _ANY_REGION: Final = "us-east-1"  # IAM has none
@@ -121,6 +123,18 @@ async def _key(visit: Visit) -> AccessKey:
     raise Missing(f"There is no access key {key_id[:100]}.")
 
 
+def _key_row(visit: Visit, key: AccessKey, use: KeyUse | None) -> dict[str, Any]:
+    """A key with its last use, and the days that it has lain idle where they are many."""
+    idle_days = max(0, visit.now - (key.created_at if use is None else use.at)) // DAY_MS
+    return {
+        "key": key,
+        "own": _is_own(visit, key),
+        "change": visit.link_anywhere("settings", "keys", key.access_key_id),
+        "use": use,
+        "idle_days": idle_days if idle_days >= _IDLE_DAYS else 0,
+    }
+
+
 def _is_own(visit: Visit, key: AccessKey) -> bool:
     return visit.session.key_id == key.access_key_id
 
@@ -132,15 +146,10 @@ def _back(visit: Visit) -> str:
 async def _keys_page(
     visit: Visit, *, notice: str = "", new_key: tuple[str, str] | None = None, status: int = 200
 ) -> Page:
-    keys = [key for key in await visit.installation.keyring.all() if visit.session.sees(key.account)]
-    rows: list[dict[str, Any]] = [
-        {
-            "key": key,
-            "own": _is_own(visit, key),
-            "change": visit.link_anywhere("settings", "keys", key.access_key_id),
-        }
-        for key in keys[:_SHOWN_MAX]
-    ]
+    keyring = visit.installation.keyring
+    keys = [key for key in await keyring.all() if visit.session.sees(key.account)]
+    uses = await keyring.uses.of([key.access_key_id for key in keys[:_SHOWN_MAX]])
+    rows = [_key_row(visit, key, uses.get(key.access_key_id)) for key in keys[:_SHOWN_MAX]]
     values = {
         "rows": rows,
         "more": max(0, len(keys) - _SHOWN_MAX),

@@ -1,6 +1,7 @@
 """IAM and STS through boto3 and the AWS CLI, unmodified, at servers that let nobody in without a signature."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,3 +121,23 @@ def test_the_cli_walks_through_identities(server_on_sqlite: Server, tmp_path: Pa
         iam("delete-role", "--role-name", "cli")
     iam("delete-access-key", "--user-name", "cli", "--access-key-id", key["AccessKeyId"])
     iam("delete-user", "--user-name", "cli")
+
+
+def test_boto3_is_told_when_a_key_was_last_used(strict: Server) -> None:
+    root = session(strict)
+    iam = root.client("iam", endpoint_url=strict.url, config=_CONFIG)
+    iam.create_user(UserName="bob")
+    bob = session(strict, "--user", "bob")
+    key_id = bob.get_credentials().access_key
+    shown = iam.get_access_key_last_used(AccessKeyId=key_id)
+    assert shown["UserName"] == "bob"
+    assert shown["AccessKeyLastUsed"] == {"ServiceName": "N/A", "Region": "N/A"}
+    sqs = bob.client("sqs", endpoint_url=strict.url, config=_CONFIG, region_name="eu-west-1")
+    with pytest.raises(ClientError, match="sqs:ListQueues"):
+        sqs.list_queues()
+    used = iam.get_access_key_last_used(AccessKeyId=key_id)["AccessKeyLastUsed"]
+    assert (used["ServiceName"], used["Region"]) == ("sqs", "eu-west-1")
+    assert abs((datetime.now(UTC) - used["LastUsedDate"]).total_seconds()) < 60
+    iam.delete_access_key(UserName="bob", AccessKeyId=key_id)
+    with pytest.raises(ClientError, match="NoSuchEntity"):
+        iam.get_access_key_last_used(AccessKeyId=key_id)
