@@ -13,7 +13,6 @@ from typing import Any, Final
 from redrive.aws.logs.insights_terms import (
     MOMENTS,
     InsightsReader,
-    InsightsToken,
     Term,
     malformed,
     regex,
@@ -30,6 +29,7 @@ from redrive.aws.logs.insights_values import (
     unquoted,
 )
 from redrive.model.budget import Budget
+from redrive.model.language import LanguageToken
 
 ROWS_MAX: Final = 10_000
 _SHOWN: Final = ("@timestamp", "@message")
@@ -101,13 +101,13 @@ class _Builder:
         for tokens in _commands(every):
             if not tokens:
                 raise malformed("a command is missing between two pipes")
-            command = tokens[0].text.lower()
+            command = tokens[0].sign
             build = _COMMANDS.get(command)
             if build is None:
                 raise malformed(f"the command {tokens[0].text} is not available")
             reader = InsightsReader(self._text, tokens[1:])
             build(self, reader)
-            reader.end()
+            reader.finish()
         columns = self._as_cells or list(_SHOWN)
         return Query(
             self._each,
@@ -115,7 +115,7 @@ class _Builder:
             list(dict.fromkeys(columns)),
             self._limit,
             self._aggregated,
-            frozenset(token.text for token in every if token.kind in ("name", "quoted")),
+            frozenset(token.text for token in every if token.kind in ("word", "quoted")),
             sum(_weight(token) for token in every),
         )
 
@@ -124,14 +124,14 @@ class _Builder:
 
     def fields(self, reader: InsightsReader) -> None:
         """`fields a, b + 1 as c`: more columns."""
-        terms: list[Term] = reader.listed(reader.term)
+        terms: list[Term] = reader.several(reader.term, ",")
         self._step(functools.partial(_with, terms))
         if not self._displayed:
             self._as_cells += [term.name for term in terms]
 
     def display(self, reader: InsightsReader) -> None:
         """`display a, b`: no other columns."""
-        terms: list[Term] = reader.listed(reader.term)
+        terms: list[Term] = reader.several(reader.term, ",")
         self._step(functools.partial(_with, terms))
         self._as_cells, self._displayed = [term.name for term in terms], True
 
@@ -145,36 +145,36 @@ class _Builder:
         plain = reader.next.kind in ("text", "regex")
         source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
         if reader.next.kind == "regex":
-            self._step(functools.partial(_searched, source, regex(reader.expect("regex"))))
+            self._step(functools.partial(_searched, source, regex(reader.expect("regex").text)))
             return
-        pattern = unquoted(reader.expect("text"))
+        pattern = unquoted(reader.expect("text").text)
         reader.need("as")
-        names = reader.listed(lambda: reader.expect("name", "quoted"))
+        names = reader.several(lambda: reader.expect("word", "quoted").text, ",")
         if pattern.count("*") != len(names):
             raise malformed(f"the pattern has {pattern.count('*')} asterisks, and {len(names)} names follow")
         self._step(functools.partial(_parsed, source, pattern.split("*"), names))
 
     def stats(self, reader: InsightsReader) -> None:
         """`stats count(*) as n, avg(ms) by bin(5m), user`."""
-        aggregates = reader.listed(functools.partial(_aggregate, reader))
-        groups: list[Term] = reader.listed(reader.term) if reader.take("by") else []
+        aggregates = reader.several(functools.partial(_aggregate, reader), ",")
+        groups: list[Term] = reader.several(reader.term, ",") if reader.take("by") else []
         self._step(functools.partial(_aggregated, aggregates, groups), whole=True)
         self._as_cells = [*(term.name for term in groups), *(name for name, _ in aggregates)]
         self._aggregated = self._displayed = True
 
     def sort(self, reader: InsightsReader) -> None:
         """`sort @timestamp desc, a`."""
-        keys = reader.listed(functools.partial(_sort_key, reader))
+        keys = reader.several(functools.partial(_sort_key, reader), ",")
         self._step(functools.partial(_sorted, keys), whole=True)
 
     def dedup(self, reader: InsightsReader) -> None:
         """`dedup a, b`: the first row of each."""
-        terms: list[Term] = reader.listed(reader.term)
+        terms: list[Term] = reader.several(reader.term, ",")
         self._step(functools.partial(_distinct, terms), whole=True)
 
     def limit(self, reader: InsightsReader) -> None:
         """`limit 20`."""
-        limit = int(float(reader.expect("number")))
+        limit = int(float(reader.expect("number").text))
         if not 0 < limit <= ROWS_MAX:
             raise malformed(f"limit takes 1 to {ROWS_MAX}")
         self._limit = min(limit, self._limit or limit)
@@ -192,15 +192,15 @@ _COMMANDS: Final[Mapping[str, Callable[[_Builder, InsightsReader], None]]] = {
 }
 
 
-def _weight(token: InsightsToken) -> int:
+def _weight(token: LanguageToken) -> int:
     """The steps of a token for one row; a regular expression takes as many for a character as it has instructions."""
     return 1 + (int(regex(token.text).programsize) if token.kind == "regex" else 0)
 
 
-def _commands(tokens: Sequence[InsightsToken]) -> list[list[InsightsToken]]:
-    commands: list[list[InsightsToken]] = [[]]
+def _commands(tokens: Sequence[LanguageToken]) -> list[list[LanguageToken]]:
+    commands: list[list[LanguageToken]] = [[]]
     for token in tokens:
-        if token.kind == "sign" and token.text == "|":
+        if token.sign == "|":
             commands.append([])
         else:
             commands[-1].append(token)
@@ -254,7 +254,7 @@ def _between(text: str, parts: Sequence[str]) -> list[str] | None:
 
 def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
     value = reader.either()
-    descending = reader.take("desc")
+    descending = bool(reader.take("desc"))
     if not descending:
         reader.take("asc")
     return value, descending
@@ -287,21 +287,21 @@ Aggregate = Callable[[Rows], Value]
 
 
 def _aggregate(reader: InsightsReader) -> tuple[str, Aggregate]:
-    function = reader.expect("name").lower()
+    function = reader.expect("word").text.lower()
     reader.need("(")
     argument: Compute | None = None
     label = "*"
-    if not reader.take("*") and reader.next.text != ")":
+    if not reader.take("*") and reader.next.sign != ")":
         term = reader.term()
         argument, label = term.value, term.name
     percent = None
     if reader.take(","):
-        percent = float(reader.expect("number"))
+        percent = float(reader.expect("number").text)
         label = f"{label}, {text_of(percent)}"
     reader.need(")")
     name = f"{function}({label})"
     aggregate = _aggregate_of(function, argument, percent)
-    return (reader.expect("name", "quoted") if reader.take("as") else name), aggregate
+    return (reader.expect("word", "quoted").text if reader.take("as") else name), aggregate
 
 
 def _aggregate_of(function: str, argument: Compute | None, percent: float | None) -> Aggregate:

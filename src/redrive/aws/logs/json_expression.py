@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import orjson
+from typing_extensions import override
 
 from redrive.aws.logs.errors import invalid
 from redrive.aws.logs.regexes import BETWEEN_PERCENTS, read_regex
+from redrive.model.language import LanguageReader
 
 Test = Callable[[Any], bool]  # of a JSON document
 
@@ -36,10 +38,10 @@ _ABSENT: Final = object()
 
 def read_expression(text: str) -> Test:
     """The test that an expression is; raises AwsError (`InvalidParameterException`)."""
-    try:
-        return _PatternReader(text).whole()
-    except RecursionError:  # a thousand parentheses
-        refuse()
+    reader = _PatternReader(_PatternReader.tokens(text, _TOKEN))
+    test = reader.either()
+    reader.finish()
+    return test
 
 
 def refuse() -> NoReturn:
@@ -47,69 +49,37 @@ def refuse() -> NoReturn:
     raise invalid("Invalid filter pattern")
 
 
-class _PatternReader:
-    """Reads an expression; `||` binds least, then `&&`, then parentheses and comparisons."""
+class _PatternReader(LanguageReader):
+    """`||` binds least, then `&&`, then parentheses and comparisons."""
 
-    def __init__(self, text: str) -> None:
-        self._tokens: list[tuple[str, str]] = []
-        at = 0
-        while at < len(text.rstrip()):
-            match = _TOKEN.match(text, at)
-            if match is None or match.lastgroup is None:
-                refuse()
-            self._tokens.append((match.lastgroup, match[match.lastgroup]))
-            at = match.end()
+    depth_max = 100
 
-    def whole(self) -> Test:
-        """Read all there is."""
-        test = self._either()
-        if self._tokens:
-            refuse()
-        return test
+    @classmethod
+    @override
+    def refusal(cls, reason: str) -> Exception:
+        return invalid("Invalid filter pattern")  # the service gives no reason
 
-    def _either(self) -> Test:
-        tests = [self._both()]
-        while self._takes("||"):
-            tests.append(self._both())
+    def either(self) -> Test:
+        tests = self.several(self._both, "||")
         return tests[0] if len(tests) == 1 else lambda document: any(test(document) for test in tests)
 
     def _both(self) -> Test:
-        tests = [self._primary()]
-        while self._takes("&&"):
-            tests.append(self._primary())
+        tests = self.several(self._primary, "&&")
         return tests[0] if len(tests) == 1 else lambda document: all(test(document) for test in tests)
 
     def _primary(self) -> Test:
-        if self._takes("("):
-            test = self._either()
-            if not self._takes(")"):
-                refuse()
+        if self.take("("):
+            with self.nested():
+                test = self.either()
+            self.need(")")
             return test
-        path = _path(self._next("selector"))
-        kind, token = self._next_any()
-        if kind == "word":
-            return _state(path, token, self._next("word"))
-        if token not in ("=", "!=", *_ORDER):
-            refuse()
-        compares = comparison(token, *self._next_any())
+        path = _path(self.expect("selector").text)
+        if self.next.kind == "word":
+            return _state(path, self.advance().text, self.expect("word").text)
+        sign = self.need("=", "!=", *_ORDER)
+        literal = self.advance()
+        compares = comparison(sign, literal.kind, literal.text)
         return lambda document: compares(_value(document, path))
-
-    def _takes(self, sign: str) -> bool:
-        if self._tokens[:1] != [("sign", sign)]:
-            return False
-        del self._tokens[0]
-        return True
-
-    def _next(self, symbol: str) -> str:
-        kind, token = self._next_any()
-        if kind != symbol:
-            refuse()
-        return token
-
-    def _next_any(self) -> tuple[str, str]:
-        if not self._tokens:
-            refuse()
-        return self._tokens.pop(0)
 
 
 def _path(selector: str) -> list[str | int]:

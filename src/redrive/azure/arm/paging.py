@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
+from typing_extensions import override
+
 from redrive.azure.arm.call import ArmCall
 from redrive.azure.wire.answers import AzureError, invalid, json_answer
 from redrive.azure.wire.routes import whole_number
 from redrive.model.http import Response
+from redrive.model.language import LanguageReader
 
 T = TypeVar("T")
 # Values behind a key, so many at most, in the keys' order.
@@ -83,13 +86,12 @@ def _next_link(call: ArmCall, after: str) -> str:
 #
 # https://learn.microsoft.com/rest/api/eventgrid has it with each list operation; quotes are doubled within quotes.
 
-Wanted = Callable[[str], bool]
+Predicate = Callable[[str], bool]
 
 _TOKEN: Final = re.compile(r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<word>[A-Za-z]+)|(?P<sign>[(),]))")
-_DEPTH_MAX: Final = 20
 
 
-def name_filter(text: str) -> Wanted:
+def name_filter(text: str) -> Predicate:
     """The predicate of a filter on names, which are compared without regard to case.
 
     Raises:
@@ -97,90 +99,56 @@ def name_filter(text: str) -> Wanted:
     """
     if not text.strip():
         return lambda _: True
-    reader = _NameFilterReader(text)
-    condition = reader.alternatives(0)
-    if reader.here:
-        raise reader.refused()
+    try:
+        reader = _NameFilterReader(_NameFilterReader.tokens(text, _TOKEN, any_case=True))
+        condition = reader.alternatives()
+        reader.finish()
+    except ValueError:
+        raise invalid(
+            f"The $filter '{text}' is not supported: it takes eq, ne, contains, not, and, or on the name."
+        ) from None
     return condition
 
 
-class _NameFilterReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self.here = ""
-        self._next()
+class _NameFilterReader(LanguageReader):
+    depth_max = 20
 
-    def refused(self) -> AzureError:
-        return invalid(
-            f"The $filter '{self._text}' is not supported: it takes eq, ne, contains, not, and, or on the name."
-        )
+    @classmethod
+    @override
+    def refusal(cls, reason: str) -> ValueError:
+        return ValueError(reason)
 
-    def alternatives(self, depth: int) -> Wanted:
-        some = [self._conditions(depth)]
-        while self.here == "or":
-            self._next()
-            some.append(self._conditions(depth))
+    def alternatives(self) -> Predicate:
+        some = self.several(self._conditions, "or")
         return lambda name: any(alternative(name) for alternative in some)
 
-    def _conditions(self, depth: int) -> Wanted:
-        every = [self._condition(depth)]
-        while self.here == "and":
-            self._next()
-            every.append(self._condition(depth))
+    def _conditions(self) -> Predicate:
+        every = self.several(self._condition, "and")
         return lambda name: all(condition(name) for condition in every)
 
-    def _condition(self, depth: int) -> Wanted:
-        if depth > _DEPTH_MAX:
-            raise self.refused()
-        if self.here == "not":
-            self._next()
-            unwanted = self._condition(depth + 1)
-            return lambda name: not unwanted(name)
-        if self.here == "(":
-            self._next()
-            condition = self.alternatives(depth + 1)
-            self._take(")")
-            return condition
-        if self.here == "contains":
-            return self._contains()
-        return self._comparison()
+    def _condition(self) -> Predicate:
+        with self.nested():
+            if self.take("not"):
+                opposite = self._condition()
+                return lambda name: not opposite(name)
+            if self.take("("):
+                condition = self.alternatives()
+                self.need(")")
+                return condition
+        return self._contains() if self.take("contains") else self._comparison()
 
-    def _contains(self) -> Wanted:
-        self._next()
-        for token in ("(", "name", ","):
-            self._take(token)
+    def _contains(self) -> Predicate:
+        for sign in ("(", "name", ","):
+            self.need(sign)
         part = self._literal()
-        self._take(")")
+        self.need(")")
         return lambda name: part in name.lower()
 
-    def _comparison(self) -> Wanted:
-        self._take("name")
-        operator = self.here
-        if operator not in ("eq", "ne"):
-            raise self.refused()
-        self._next()
+    def _comparison(self) -> Predicate:
+        self.need("name")
+        operator = self.need("eq", "ne")
         other = self._literal()
         return lambda name: (name.lower() == other) is (operator == "eq")
 
     def _literal(self) -> str:
-        if not self.here.startswith("'"):
-            raise self.refused()
-        value = self.here[1:-1].replace("''", "'").lower()
-        self._next()
-        return value
-
-    def _take(self, token: str) -> None:
-        if self.here != token:
-            raise self.refused()
-        self._next()
-
-    def _next(self) -> None:
-        match = _TOKEN.match(self._text, self._at)
-        if match is None:
-            if self._text[self._at :].strip():
-                raise self.refused()
-            self.here = ""
-            return
-        self._at = match.end()
-        self.here = match["text"] or (match["word"] or match["sign"]).lower()
+        return self.expect("text").text[1:-1].replace("''", "'").lower()

@@ -11,9 +11,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from redrive.azure.arm.template_functions import FUNCTIONS
+from typing_extensions import override
 
-_TOKEN: Final = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?\d+)|([A-Za-z_][\w.]*)|([()\[\],.]))")
+from redrive.azure.arm.template_functions import FUNCTIONS
+from redrive.model.language import LanguageReader
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:'(?P<text>(?:[^']|'')*)'|(?P<number>-?\d+)|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>[()\[\],.]))"
+)
 _STEPS_MAX: Final = 500_000
 _CHARS_MAX: Final = 4_000_000
 _DEPTH_MAX: Final = 40
@@ -125,68 +130,48 @@ class TemplateEvaluator:
         return function(*values)
 
 
-class _ExpressionReader:
+class _ExpressionReader(LanguageReader):
     """Reads one expression into thunks, so that `if` carries out one of its branches alone."""
 
+    depth_max = _DEPTH_MAX
+    end = "end of the expression"
+
     def __init__(self, text: str, call: Callable[[str, Sequence[Callable[[], Any]]], Any]) -> None:
-        self._tokens = _tokens(text)
-        self._at = 0
+        super().__init__(self.tokens(text, _TOKEN))
         self._call = call
-        self._depth = 0
+
+    @classmethod
+    @override
+    def refusal(cls, reason: str) -> TemplateError:
+        return TemplateError(f"The expression cannot be read: {reason}.")
 
     def whole(self) -> Any:
         read = self._expression()
-        if self._at != len(self._tokens):
-            raise TemplateError(
-                f"The expression has something behind its end: {self._tokens[self._at][1]!r}."
-            )
+        self.finish()
         return read()
 
-    def _next(self, *expected: str) -> tuple[str, Any]:
-        if self._at >= len(self._tokens):
-            raise TemplateError("The expression ends too early.")
-        token = self._tokens[self._at]
-        if expected and token[1] not in expected:
-            raise TemplateError(f"The expression has {token[1]!r} where {' or '.join(expected)} is expected.")
-        self._at += 1
-        return token
-
-    def _sees(self, sign: str) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at] == ("sign", sign)
-
     def _expression(self) -> Callable[[], Any]:
-        self._depth += 1
-        if self._depth > _DEPTH_MAX:
-            raise TemplateError("The expression is nested too deeply.")
-        kind, value = self._next()
-        read: Callable[[], Any] = lambda: value  # noqa: E731 - one of two thunks
-        if kind == "name":
-            arguments = self._arguments()
-            read = lambda: self._call(value, arguments)  # noqa: E731 - the other
-        elif kind == "sign":
-            raise TemplateError(f"The expression has {value!r} where a value is expected.")
-        while self._sees(".") or self._sees("["):
-            read = self._member(read)
-        self._depth -= 1
-        return read
+        with self.nested():
+            read = self._value()
+            while sign := self.take(".", "["):
+                read = self._member(sign, read)
+            return read
 
-    def _arguments(self) -> list[Callable[[], Any]]:
-        self._next("(")
-        arguments: list[Callable[[], Any]] = []
-        while not self._sees(")"):
-            arguments.append(self._expression())
-            if not self._sees(")"):
-                self._next(",")
-        self._next(")")
-        return arguments
+    def _value(self) -> Callable[[], Any]:
+        token = self.expect("text", "number", "name")
+        if token.kind == "name":
+            self.need("(")
+            arguments = self.until(")", self._expression)
+            return lambda: self._call(token.text, arguments)
+        value = token.text.replace("''", "'") if token.kind == "text" else int(token.text[:19])
+        return lambda: value
 
-    def _member(self, of: Callable[[], Any]) -> Callable[[], Any]:
-        _, sign = self._next(".", "[")
+    def _member(self, sign: str, of: Callable[[], Any]) -> Callable[[], Any]:
         if sign == ".":
-            _, name = self._next()
+            name = self.advance().text
             return lambda: _part(of(), name)
         index = self._expression()
-        self._next("]")
+        self.need("]")
         return lambda: _part(of(), index())
 
 
@@ -200,22 +185,3 @@ def _part(value: Any, name: Any) -> Any:
             value = value[key_found]
         return value
     return value[name]
-
-
-def _tokens(text: str) -> list[tuple[str, Any]]:
-    tokens: list[tuple[str, Any]] = []
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise TemplateError(f"The expression cannot be read at {text[at : at + 20]!r}.")
-        at = match.end()
-        if match[1] is not None:
-            tokens.append(("text", match[1].replace("''", "'")))
-        elif match[2] is not None:
-            tokens.append(("number", int(match[2][:19])))
-        elif match[3] is not None:
-            tokens.append(("name", match[3]))
-        else:
-            tokens.append(("sign", match[4]))
-    return tokens

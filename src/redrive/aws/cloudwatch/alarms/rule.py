@@ -4,20 +4,22 @@ Source: API reference, PutCompositeAlarm, `AlarmRule`. Quotes may be left out wh
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from typing_extensions import override
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, COMPOSITE, INSUFFICIENT_DATA, OK, Alarm
+from redrive.model.language import LanguageReader
 
 CHARS_MAX: Final = 10_240
 CHILDREN_MAX: Final = 100
-_DEPTH_MAX: Final = 50
 _TOKEN: Final = re.compile(
-    rf"\s*(?:(?P<state>{ALARM}|{OK}|{INSUFFICIENT_DATA})\s*\(\s*(?:\"(?P<quoted>[^\"]+)\"|'(?P<single>[^']+)'"
-    r"|(?P<bare>[^\s()\"']+))\s*\)|(?P<word>AND|OR|NOT|TRUE|FALSE)\b|(?P<sign>[()]))"
+    r"\s*(?:(?P<quoted>\"[^\"]+\"|'[^']+')|(?P<word>[^\s()\"']+)|(?P<sign>[()]))",
 )
+_STATES: Final = (ALARM, OK, INSUFFICIENT_DATA)
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)", re.DOTALL)
 
 
@@ -68,10 +70,9 @@ RuleNode = InState | Always | NotRule | Both | AnyOf
 @lru_cache(maxsize=1024)
 def read_rule(text: str) -> RuleNode:
     """Read a rule; raises RuleError, with the reason, if that cannot be done."""
-    reader = _RuleReader(list(_tokens(text)))
+    reader = _RuleReader(_RuleReader.tokens(text, _TOKEN))
     node = reader.either()
-    if reader.next.text:
-        raise RuleError(f"unexpected {reader.next.text}")
+    reader.finish()
     if len({leaf.alarm for leaf in leaves(node)}) > CHILDREN_MAX:
         raise RuleError(f"more than {CHILDREN_MAX} alarms")
     return node
@@ -114,70 +115,40 @@ def alarm_name(text: str) -> str:
     return text if match is None else match[1]
 
 
-class _RuleToken(NamedTuple):
-    text: str
-    leaf: InState | None = None
+class _RuleReader(LanguageReader):
+    depth_max = 50
+    end = "end of the rule"
 
-
-def _tokens(text: str) -> Iterator[_RuleToken]:
-    at, text = 0, text.rstrip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise RuleError(f"unexpected {text[at : at + 30].strip()}")
-        at = match.end()
-        if match["state"]:
-            name = match["quoted"] or match["single"] or match["bare"]
-            yield _RuleToken(match[0].strip(), InState(match["state"], alarm_name(name), name))
-        else:
-            yield _RuleToken(match[0].strip())
-
-
-class _RuleReader:
-    """Reads by descent."""
-
-    def __init__(self, tokens: list[_RuleToken]) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
-
-    @property
-    def next(self) -> _RuleToken:
-        return self._tokens[self._at] if self._at < len(self._tokens) else _RuleToken("")
+    @classmethod
+    @override
+    def refusal(cls, reason: str) -> RuleError:
+        return RuleError(reason)
 
     def either(self) -> RuleNode:
-        return self._joined("OR", self._both, AnyOf)
+        operands = self.several(self._both, "OR")
+        return AnyOf(tuple(operands)) if len(operands) > 1 else operands[0]
 
     def _both(self) -> RuleNode:
-        return self._joined("AND", self._operand, Both)
-
-    def _joined(
-        self, word: str, operand: Callable[[], RuleNode], join: Callable[[tuple[RuleNode, ...]], RuleNode]
-    ) -> RuleNode:
-        operands = [operand()]
-        while self.next.text == word:
-            self._at += 1
-            operands.append(operand())
-        return join(tuple(operands)) if len(operands) > 1 else operands[0]
+        operands = self.several(self._operand, "AND")
+        return Both(tuple(operands)) if len(operands) > 1 else operands[0]
 
     def _operand(self) -> RuleNode:
-        token = self.next
-        self._at += 1
-        if token.leaf is not None:
-            return token.leaf
-        if token.text in ("TRUE", "FALSE"):
-            return Always(token.text == "TRUE")
-        self._depth += 1
-        if self._depth > _DEPTH_MAX:
-            raise RuleError(f"more than {_DEPTH_MAX} levels")
-        if token.text == "NOT":
-            node: RuleNode = NotRule(self._operand())
-        elif token.text == "(":
+        if state := self.take(*_STATES):
+            return self._in_state(state)
+        if word := self.take("TRUE", "FALSE"):
+            return Always(word == "TRUE")
+        with self.nested():
+            if self.take("NOT"):
+                return NotRule(self._operand())
+            if not self.take("("):
+                raise self.unexpected()
             node = self.either()
-            if self.next.text != ")":
-                raise RuleError(f") expected, not {self.next.text or 'the end'}")
-            self._at += 1
-        else:
-            raise RuleError(f"unexpected {token.text or 'end of the rule'}")
-        self._depth -= 1
-        return node
+            self.need(")")
+            return node
+
+    def _in_state(self, state: str) -> InState:
+        self.need("(")
+        name = self.expect("quoted", "word")
+        self.need(")")
+        reference = name.text[1:-1] if name.kind == "quoted" else name.text
+        return InState(state, alarm_name(reference), reference)

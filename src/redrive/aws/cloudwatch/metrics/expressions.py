@@ -8,14 +8,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from typing_extensions import override
+
+from redrive.model.language import LanguageReader
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z][A-Za-z0-9_]*)"
+    r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<word>[A-Za-z][A-Za-z0-9_]*)"
     r"|(?P<text>\"[^\"]*\"|'[^']*')|(?P<sign>&&|\|\||>=|<=|==|!=|[-+*/^<>()\[\],]))",
     re.ASCII,
 )
-_DEPTH_MAX: Final = 40
 _OPERATIONS_MAX: Final = 200
 _NOT_HERE: Final = frozenset({"SEARCH", "SELECT", "ANOMALY_DETECTION_BAND", "INSIGHT_RULE_METRIC"})
 #: How many arguments each function takes: the fewest and the most.
@@ -101,19 +104,13 @@ class FunctionCall:
 Node = Number | Name | TextLiteral | Many | BinaryOperation | FunctionCall
 
 
-class _MathToken(NamedTuple):
-    kind: str
-    text: str
-
-
 # Alarms compute theirs each minute; 1,000 distinct ones are a few MB.
 @lru_cache(maxsize=1024)
 def read_expression(text: str) -> Node:
     """Read an expression; raises ExpressionError, with the reason, if that cannot be done."""
-    reader = _MathReader(list(_tokens(text)))
-    node = reader.expression(0)
-    if reader.next.kind != "end":
-        raise ExpressionError(f"unexpected {reader.next.text}")
+    reader = _MathReader(_MathReader.tokens(text, _TOKEN))
+    node = reader.expression()
+    reader.finish()
     return node
 
 
@@ -133,118 +130,67 @@ def names_in(node: Node) -> Iterator[str]:
             yield from names_in(argument)
 
 
-def _tokens(text: str) -> Iterator[_MathToken]:
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise ExpressionError(f"unexpected {text[at : at + 20].strip()}")
-        yield _MathToken(match.lastgroup, match[match.lastgroup])
-        at = match.end()
+class _MathReader(LanguageReader):
+    depth_max = 40
+    end = "end of the expression"
+    _operations = 0
 
+    @classmethod
+    @override
+    def refusal(cls, reason: str) -> ExpressionError:
+        return ExpressionError(reason)
 
-class _MathReader:
-    """Reads by descent."""
+    def expression(self) -> Node:
+        """An operand, or several joined by operators."""
+        with self.nested():
+            return self._joined(0)
 
-    def __init__(self, tokens: list[_MathToken]) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
-        self._operations = 0
-
-    @property
-    def next(self) -> _MathToken:
-        return (
-            self._tokens[self._at]
-            if self._at < len(self._tokens)
-            else _MathToken("end", "end of the expression")
-        )
-
-    def _take(self) -> _MathToken:
-        token = self.next
-        self._at += 1
-        return token
-
-    def _expect(self, sign: str) -> None:
-        if self.next.text != sign:
-            raise ExpressionError(f"{sign} expected, not {self.next.text}")
-        self._at += 1
-
-    def expression(self, level: int) -> Node:
+    def _joined(self, level: int) -> Node:
         """An operand, or several joined by operators of a level or of those that bind more."""
         if level == len(_LEVELS):
             return self._signed()
-        self._deepen(1 if level == 0 else 0)
-        node = self.expression(level + 1)
-        while self.next.kind in ("sign", "name") and self.next.text in _LEVELS[level]:
-            sign = _LEVELS[level][self._take().text]
+        node = self._joined(level + 1)
+        while word := self.take(*_LEVELS[level]):
             self._operations += 1
             if self._operations > _OPERATIONS_MAX:
                 raise ExpressionError(f"more than {_OPERATIONS_MAX} operators")
-            node = BinaryOperation(sign, node, self.expression(level + 1))
-        self._depth -= 1 if level == 0 else 0
+            node = BinaryOperation(_LEVELS[level][word], node, self._joined(level + 1))
         return node
-
-    def _deepen(self, by: int) -> None:
-        self._depth += by
-        if self._depth > _DEPTH_MAX:
-            raise ExpressionError(f"more than {_DEPTH_MAX} levels")
 
     def _signed(self) -> Node:
-        if self.next.text != "-":
+        if not self.take("-"):
             return self._power()
-        self._take()
-        self._deepen(1)
-        node = BinaryOperation("-", Number(0.0), self._signed())
-        self._depth -= 1
-        return node
+        with self.nested():
+            return BinaryOperation("-", Number(0.0), self._signed())
 
     def _power(self) -> Node:
         base = self._operand()
-        if self.next.text != "^":
+        if not self.take("^"):
             return base
-        self._take()
-        self._deepen(1)
-        node = BinaryOperation("^", base, self._signed())
-        self._depth -= 1
-        return node
+        with self.nested():
+            return BinaryOperation("^", base, self._signed())
 
     def _operand(self) -> Node:
-        token = self._take()
+        if self.take("("):
+            node = self.expression()
+            self.need(")")
+            return node
+        if self.take("["):
+            return Many(tuple(self.until("]", self.expression)))
+        token = self.expect("number", "text", "word")
         if token.kind == "number":
             return Number(float(token.text))
         if token.kind == "text":
             return TextLiteral(token.text[1:-1])
-        if token.text == "(":
-            node = self.expression(0)
-            self._expect(")")
-            return node
-        if token.text == "[":
-            return Many(self._arguments("]"))
-        if token.kind == "name":
-            return self._call(token.text) if self.next.text == "(" else Name(token.text)
-        raise ExpressionError(f"unexpected {token.text}")
+        return self._call(token.text) if self.take("(") else Name(token.text)
 
     def _call(self, function: str) -> Node:
         if function in _NOT_HERE:
             raise ExpressionError(f"{function} is not available")
         if function not in FUNCTIONS:
             raise ExpressionError(f"there is no function {function}")
-        self._take()
-        arguments = self._arguments(")")
+        arguments = tuple(self.until(")", self.expression))
         least, most = FUNCTIONS[function]
         if not least <= len(arguments) <= most:
             raise ExpressionError(f"{function} takes {least} to {most} arguments, not {len(arguments)}")
         return FunctionCall(function, arguments)
-
-    def _arguments(self, end: str) -> tuple[Node, ...]:
-        if self.next.text == end:
-            self._take()
-            return ()
-        arguments = [self.expression(0)]
-        while self.next.text == ",":
-            self._take()
-            arguments.append(self.expression(0))
-        self._expect(end)
-        return tuple(arguments)
