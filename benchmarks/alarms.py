@@ -48,7 +48,7 @@ async def _minute(store: NodeStore, engine: Engine, cloudwatch: CloudWatch, alar
     now = engine.clock.now()
     await store.add_points([_point(number, now) for number in range(alarms)])
     assert isinstance(engine.clock, SimulatedClock)
-    await engine.clock.advance(MINUTE_MS, engine.quiet)
+    await engine.clock.advance(MINUTE_MS, engine.until_quiet)
     began = time.process_time()
     await cloudwatch.evaluator.evaluate(engine.clock.now())
     return time.process_time() - began

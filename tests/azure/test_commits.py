@@ -136,7 +136,7 @@ async def test_an_event_subscription_that_has_expired_is_replaced_in_the_same_co
     (before,) = await stage.engine.resources.subscriptions.all_after("", 10)
     assert before.expires_at is not None
     await stage.clock.sleep_until(before.expires_at)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     commits.taken()
     await call(gateway, "PUT", f"{TOPIC.text}{BILLING}", at_webhook())
     assert commits.taken() == 2

@@ -73,7 +73,7 @@ class Days:
             Subscription("s", topic.name, 0, "1", "push", "somewhere")
         )
         await self.engine.messages.publish(topic, [Publication(b"0" * 16, "a", {}, {}, b"{}", 1)])
-        await self.engine.quiet()
+        await self.engine.until_quiet()
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
     for body in bodies:
         await stage.publish(topic, body)
     await stage.engine.parts.dispatcher.open()
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     return subscription.queue_id
 
 
@@ -131,7 +131,7 @@ class TestBatches:
         stage.endpoint.before = until_all_are_there
         for _ in range(200):
             await stage.publish(topic, "a")
-        await stage.engine.quiet()
+        await stage.engine.until_quiet()
         assert limits[-1] == 64
         assert len(stage.endpoint.pushed) < 20 + 10
 

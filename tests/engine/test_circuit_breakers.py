@@ -35,7 +35,7 @@ async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     subscription = await stage.subscribe(topic, "s", "somewhere")
     stage.endpoint.script.append(replace(GONE, result=AttemptResult.FAILED))
     await stage.publish(topic, "a")
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert await stage.engine.operations.circuit(subscription) is not None
     return topic, subscription
 
@@ -64,7 +64,7 @@ async def test_a_circuit_that_was_closed_by_mistake_is_opened_as_it_was(
     assert await operations.circuit(subscription) == before
     await stage.publish(topic, "b")
     await clock.sleep_until(before.until + MINUTE_MS)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     (at,) = [at for at, body in stage.endpoint.pushed if body == "b"]
     assert at >= before.until
     await stage.engine.close()
@@ -77,7 +77,7 @@ async def test_a_reset_closes_every_circuit(clock: VirtualClock, rng: random.Ran
     topic = await stage.topic()
     await stage.subscribe(topic, "s", "somewhere")
     await stage.publish(topic, "b")
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
     await stage.engine.close()
 
@@ -112,7 +112,7 @@ async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
         subscription, lambda one: replace(one, endpoint="elsewhere")
     )
     await stage.publish(topic, "b")
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
     assert not await stage.engine.operations.open_circuits()
     await stage.engine.close()
@@ -128,12 +128,12 @@ async def test_consecutive_failures_are_counted_across_nodes(clock: VirtualClock
     subscription = await stage.subscribe(topic, "s", "somewhere")
     for body in "abc":
         await stage.publish(topic, body)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     await stage.engine.parts.dispatcher.close()
     successor = stage.node("b")
     await successor.parts.dispatcher.open()
     for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
-        await successor.quiet()
+        await successor.until_quiet()
         state = await successor.parts.circuits.of(subscription)
         assert state is not None
         assert (state.rests, state.until) == (rests, clock.now() + rest_ms)

@@ -34,7 +34,7 @@ async def test_a_delivery_is_pushed_at_once_and_removed(clock: VirtualClock, rng
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
     await stage.publish(topic)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert stage.endpoint.pushed == [(clock.now(), "hello")]
     assert await stage.store.peek(subscription.queue_id, 10) == []
     assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DELIVERED]
@@ -91,7 +91,7 @@ async def test_a_delivery_without_a_dead_letter_queue_is_dropped_and_reported(
     stage.profile.closed = {"dead"} if trouble == "closed" else set()
     subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=target)
     await stage.publish(topic)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert await stage.store.peek(subscription.queue_id, 1) == []
     assert await stage.bodies_in(dead) == []
     assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DROPPED]
@@ -116,7 +116,7 @@ async def test_listeners_hear_no_outcome_that_was_settled_too_late(
 
     stage.store.settle = emptied_before  # type: ignore[method-assign, assignment]  # as after a purge
     await stage.publish(topic)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert len(stage.endpoint.pushed) == len(stage.memory.attempts) == (0 if overdue else 1)
     assert not stage.memory.expirations
     assert not stage.memory.dead
@@ -174,7 +174,7 @@ async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
     await successor.parts.dispatcher.open()
     while len(stage.endpoint.pushed) == pushed + 1:
         await clock.sleep_until(clock.now() + 100)
-    await successor.quiet()
+    await successor.until_quiet()
     (again,) = await stage.store.peek(subscription.queue_id, 1)
     assert again.attempts == trying.attempts
     await successor.close()
@@ -267,7 +267,7 @@ async def test_deliveries_locked_by_another_node_are_not_polled_in_a_tight_loop(
     stage = Stage(clock, rng)
     await stage.engine.open()
     subscription = await stage.subscribe(await stage.topic(), "s", "somewhere")
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     claims = []
 
     def passed_over(request: ClaimRequest) -> asyncio.Future[Claimed]:

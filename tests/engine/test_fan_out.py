@@ -105,7 +105,7 @@ async def test_a_removed_subscription_drops_what_it_is_owed(clock: VirtualClock,
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
     await stage.publish(topic)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     await stage.engine.resources.topics.delete(topic)
     await clock.sleep_until(clock.now() + 3_600_000)
     await stage.engine.operations.sweep()
@@ -128,7 +128,7 @@ async def test_a_raw_delivery_that_its_queue_refuses_is_dead_lettered_at_once(
     await stage.publish(topic, "before")
     await stage.publish(topic, "crowded", raw_refusal=CLOSED)
     await stage.publish(topic, "after")
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert await stage.bodies_in(whole) == ["before", "crowded", "after"]
     assert await stage.bodies_in(alone) == ["before", "after"]
     assert await stage.bodies_in(dead) == ["crowded"]

@@ -82,7 +82,7 @@ async def test_a_follow_up_is_published_to_every_matching_subscription(
     assert [fact.subscription.id for fact in stage.memory.attempts] == ["into a queue"]
     assert await stage.engine.messages.receive(queue, 1) == []
     await clock.sleep_until(clock.now() + 5_000)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     (received,) = await stage.engine.messages.receive(queue, 1)
     assert received.body == "it ended"
     assert stage.endpoint.pushed == [(clock.now(), "it ended")]
@@ -102,10 +102,10 @@ async def test_a_follow_up_addressed_to_a_subscription_reaches_it_alone_when_due
     began = clock.now()
     await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store", delay_ms=300_000))
     await clock.sleep_until(began + 299_999)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert stage.endpoint.pushed == []
     await clock.sleep_until(began + 300_000)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert stage.endpoint.pushed == [(began + 300_000, "dead")]
     assert await stage.bodies_in(queue) == []
     assert stage.memory.published_messages == 0
@@ -118,7 +118,7 @@ async def test_a_follow_up_without_a_delay_is_pushed_at_once(clock: VirtualClock
     topic = await stage.topic()
     await stage.subscribe(topic, "store", "the store", confirmed=False)
     await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store"))
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert stage.endpoint.pushed == [(clock.now(), "dead")]
     await stage.engine.close()
 

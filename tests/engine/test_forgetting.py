@@ -66,7 +66,7 @@ async def test_a_subscription_that_had_a_rate_leaves_no_pace(clock: VirtualClock
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
     await stage.publish(topic)
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     paces = "SELECT count(*) FROM paces"
     assert stage.store.connection.execute(paces).fetchone() == (1,)
     await stage.engine.resources.subscriptions.delete(subscription)
@@ -122,7 +122,7 @@ async def live(engine: Engine, life: str) -> None:
         await engine.messages.publish(topic, [Publication(b"0" * 16, "a", {}, {}, b"{}", 1)])
         await send(engine, queue, "a")
         await engine.messages.receive(queue, 1, wait_ms=0)
-    await engine.quiet()
+    await engine.until_quiet()
     for number in range(TOPICS):
         name = named(f"{life}-{number}")
         for topic in [found for found in [await topics.get(name)] if found]:

@@ -49,7 +49,7 @@ async def test_a_task_whose_lease_ran_out_is_taken_up(
     await clock.sleep_until(clock.now() + 1)
     await worker.tasks.take_up([task], worker.work)
     worker.goes_on.set()
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert [begun.node for begun in worker.begun] == [engine.runtime.node]
     assert worker.begun[0].lease_until == clock.now() + LEASE_MS
 
@@ -77,7 +77,7 @@ async def test_of_two_nodes_one_takes_a_task_up(
     await worker.tasks.take_up([task], worker.work)
     await other.tasks.take_up([task], other.work)
     worker.goes_on.set()
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert (len(worker.begun), len(other.begun)) == (1, 0)
 
 
@@ -88,7 +88,7 @@ async def test_work_at_a_task_that_is_worked_at_comes_after(engine: Engine, work
     await asyncio.sleep(0)
     assert worker.begun == [first]
     worker.goes_on.set()
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert worker.begun == [first, second]
 
 
@@ -103,11 +103,11 @@ async def test_a_task_that_failed_is_told_of_and_can_be_begun_again(
 
     worker.goes_on.set()
     worker.tasks.begin(task_of(), fail)
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert "move_task.interrupted task=1/here/dead/000000000000000-t: resumed later" in caplog.text
     assert ("Traceback" in caplog.text) is is_shown
     worker.tasks.begin(task_of(), worker.work)
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert len(worker.begun) == 1
 
 
@@ -116,5 +116,5 @@ async def test_a_stopped_worker_begins_no_queued_task(worker: Worker) -> None:
     worker.tasks.begin(task_of(), worker.work)
     await asyncio.sleep(0)
     await worker.tasks.stop()
-    await worker.tasks.quiet()
+    await worker.tasks.until_quiet()
     assert len(worker.begun) == 1

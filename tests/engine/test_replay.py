@@ -59,7 +59,7 @@ async def publish(engine: Engine, topic: Topic, *bodies: str) -> None:
 
 async def take(engine: Engine, queue: Queue) -> list[tuple[str, bool]]:
     """Take all out of a queue, in order, when nothing is under way: each body, and whether it is replayed."""
-    await engine.quiet()
+    await engine.until_quiet()
     taken = []
     while deliveries := await engine.messages.receive(queue, 10, wait_ms=0):
         for one in deliveries:
@@ -111,7 +111,7 @@ async def test_a_message_written_after_the_replay_ended_is_delivered_at_once(
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
     beginning.let_go()
-    await engine.quiet()
+    await engine.until_quiet()
     assert await state(engine, subscription) is ReplayState.COMPLETED
     late.let_go()
     await publishing
@@ -155,7 +155,7 @@ async def test_a_publisher_unaware_of_the_replay_delivers_at_once(
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
     await again(engine, subscription)
-    await engine.quiet()
+    await engine.until_quiet()
     late.let_go()
     await publishing
     assert await take(engine, queue) == [("late", False)]
@@ -179,7 +179,7 @@ async def test_a_replay_cut_short_is_carried_on_once_by_another_node(
     await engine.parts.replayer.close()
     two = nodes("two")
     await two.parts.replayer.round()
-    await two.quiet()
+    await two.until_quiet()
     assert await state(two, subscription) is ReplayState.RUNNING  # leased still
     await clock.sleep_until(clock.now() + LEASE_MS)
     await two.parts.replayer.round()
@@ -196,7 +196,7 @@ async def test_a_store_that_was_away_is_tried_again(
     await again(engine, subscription)
     await beginning.reached
     beginning.lose()
-    await engine.quiet()
+    await engine.until_quiet()
     assert await state(engine, subscription) is ReplayState.PENDING
     await engine.parts.replayer.round()
     assert await take(engine, queue) == [("a", True)]
@@ -206,7 +206,7 @@ async def test_a_replay_with_an_end_keeps_later_messages_in_archive_and_buffer(
     engine: Engine, clock: VirtualClock, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     await again(engine, subscription, ends_at=1)
-    await engine.quiet()
+    await engine.until_quiet()
     bodies = []
     for number in range(10):
         bodies.append(f"m{number}")
@@ -248,7 +248,7 @@ async def test_a_replay_that_is_replaced_is_given_up(
     await second_batch.reached
     await again(engine, subscription, starts_at=engine.clock.now())
     second_batch.let_go()
-    await engine.quiet()
+    await engine.until_quiet()
     replay = await engine.operations.replays.of(subscription)
     assert replay is not None
     assert (replay.starts_at, replay.state) == (engine.clock.now(), ReplayState.COMPLETED)
@@ -258,7 +258,7 @@ async def test_of_a_subscription_that_goes_nothing_stays(
     engine: Engine, clock: VirtualClock, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     await again(engine, subscription, ends_at=1)
-    await engine.quiet()
+    await engine.until_quiet()
     await publish(engine, topic, "waits")
     rests = await engine.resources.subscriptions.get(topic.name, "s")
     assert rests is not None
@@ -278,7 +278,7 @@ async def test_a_node_that_closed_does_not_go_on(
     engine: Engine, store: HeldStore, clock: VirtualClock, subscription: Subscription
 ) -> None:
     await again(engine, subscription, clock.now() + LEASE_MS, starts_at=1)
-    await engine.quiet()  # it looks again, a second from now
+    await engine.until_quiet()  # it looks again, a second from now
     await engine.parts.replayer.close()
     store.calls.clear()
     await clock.sleep_until(clock.now() + 2 * LEASE_MS)

@@ -45,6 +45,6 @@ async def test_each_subscriber_gets_what_it_may_see(clock: VirtualClock, rng: ra
     assert [letter.attempt for letter in stage.memory.dead] == [WITHHELD]
     told = {fact.subscription.id: fact.delivery.body for fact in stage.memory.attempts[:3]}
     assert told == {"all": "secret", "some": "######", "none": "secret"}
-    await stage.engine.quiet()
+    await stage.engine.until_quiet()
     assert sorted(body for _, body in stage.endpoint.pushed) == ["######", "after", "before"]
     await stage.engine.close()

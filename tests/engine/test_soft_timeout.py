@@ -50,7 +50,7 @@ def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
         topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
         await stage.publish(topic, "a")
-        await clock.advance(5 * MINUTE_MS // 2, stage.engine.quiet)
+        await clock.advance(5 * MINUTE_MS // 2, stage.engine.until_quiet)
         elapsed_ms = real.now() - stage.endpoint.pushed[0][0]
         assert elapsed_ms < 3 * HANGS_SECONDS * 1000
         assert [(fact.attempt.reason, fact.at - began) for fact in stage.memory.attempts] == [
@@ -61,8 +61,8 @@ def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
         ]
         assert len(stage.endpoint.pushed) == 2
         hanging.set()  # the second one is answered after all
-        await stage.engine.quiet()
-        await clock.advance(1, stage.engine.quiet)
+        await stage.engine.until_quiet()
+        await clock.advance(1, stage.engine.until_quiet)
         assert [fact.attempt.reason for fact in stage.memory.attempts] == [Reason.TIMED_OUT, Reason.ACCEPTED]
         await stage.engine.close()
 
@@ -82,7 +82,7 @@ def test_the_clock_waits_for_an_endpoint_that_takes_its_time() -> None:
         topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
         await stage.publish(topic, "a")
-        await clock.advance(365 * 24 * 60 * MINUTE_MS, stage.engine.quiet)
+        await clock.advance(365 * 24 * 60 * MINUTE_MS, stage.engine.until_quiet)
         (fact,) = stage.memory.attempts
         assert (fact.attempt.reason, fact.at) == (Reason.ACCEPTED, began)
         await stage.engine.close()

@@ -162,7 +162,7 @@ async def tell(all_sent: list[Sent]) -> None:
                 response = await at.server.router.answer(_request(sent))
                 assert response.status < 500, (sent, response.body)
                 ET.fromstring(response.body)
-                await at.operations.quiet()
+                await at.operations.until_quiet()
                 if response.status >= 400:
                     assert await _everything(at) == before, (sent, response.body)
                 assert not complaints.heard, (sent, complaints.heard)

@@ -58,7 +58,7 @@ class Watched(ABC):
                 break
             await asyncio.sleep(0)
         else:
-            await self._clock.advance(self.waits_ms, self.engine.quiet)
+            await self._clock.advance(self.waits_ms, self.engine.until_quiet)
         response = await answering
         await self.settle()
         return response
@@ -67,7 +67,7 @@ class Watched(ABC):
         """Let everything come to rest that the last request set going."""
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        await self.engine.quiet()
+        await self.engine.until_quiet()
 
     def everything(self) -> dict[str, list[Any]]:
         """All that is stored, table by table."""

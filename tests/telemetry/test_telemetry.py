@@ -87,7 +87,7 @@ class House:
 
     async def advance(self, milliseconds: int) -> None:
         async def settled() -> None:
-            await self.telemetry.quiet()
+            await self.telemetry.until_quiet()
             await self.store.flush()
 
         await self.clock.advance(milliseconds, settled)

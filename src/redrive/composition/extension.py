@@ -23,10 +23,10 @@ class LivesByTheClock(Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """True if `quiet` would return at once."""
+        """True if `until_quiet` would return at once."""
         ...
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when nothing is under way."""
         ...
 

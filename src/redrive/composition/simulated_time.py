@@ -43,7 +43,7 @@ class SimulatedTime:
         """
         before = self._engine.attempts
         async with self._engine.deferring():
-            await self._clock.advance(milliseconds, self._quiet, self._is_quiet)
+            await self._clock.advance(milliseconds, self._until_quiet, self._is_quiet)
             await self._engine.tidy()
             await self._telemetry.tidy()
             now = self._clock.now()
@@ -54,8 +54,8 @@ class SimulatedTime:
         others = all(other.is_quiet for other in self._others)
         return others and self._engine.is_quiet and self._telemetry.is_quiet
 
-    async def _quiet(self) -> None:
-        await self._engine.quiet()
+    async def _until_quiet(self) -> None:
+        await self._engine.until_quiet()
         for other in self._others:
-            await other.quiet()
-        await self._telemetry.quiet()
+            await other.until_quiet()
+        await self._telemetry.until_quiet()

@@ -142,15 +142,15 @@ class Engine:
         """
         await self.parts.store.check()
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
-        await self.parts.replayer.quiet()
-        await self.parts.dispatcher.quiet()
+        await self.parts.replayer.until_quiet()
+        await self.parts.dispatcher.until_quiet()
         await self.parts.store.flush()
 
     @property
     def is_quiet(self) -> bool:
-        """True if `quiet` would return at once."""
+        """True if `until_quiet` would return at once."""
         return self.parts.store.is_idle and self.parts.dispatcher.is_quiet and self.parts.replayer.is_quiet
 
     def deferring(self) -> AbstractAsyncContextManager[None]:

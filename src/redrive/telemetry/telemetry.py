@@ -136,7 +136,7 @@ class Telemetry:
         """True if nothing that was set off is under way."""
         return not self._lock.locked()
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
         async with self._lock:
             pass

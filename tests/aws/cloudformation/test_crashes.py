@@ -85,7 +85,7 @@ class Dying:
 
 async def _gone_on(at: Stage, dying: Dying, arn: str) -> tuple[bool, str]:
     """True if the node died; and the stack's status once the change was taken up."""
-    await at.operations._tasks.quiet()
+    await at.operations._tasks.until_quiet()
     died = dying.revive()
     await at.operations.take_up()
     stack = await at.ended(arn)
@@ -188,7 +188,7 @@ async def test_a_change_that_begins_again_and_again_fails_its_stack(
             body = {} if operation == "DeleteStack" else {"TemplateBody": template("b", 4)}
             await at.stacks(operation, StackName="shop", **body)
             for _ in range(5):
-                await at.operations._tasks.quiet()
+                await at.operations._tasks.until_quiet()
                 stack = (await at.stacks("DescribeStacks", StackName="shop"))["Stacks"][0]
                 assert stack["StackStatus"].endswith("_IN_PROGRESS")
                 await at.operations.take_up()

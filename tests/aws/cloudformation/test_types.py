@@ -211,8 +211,8 @@ async def _heard(at: Stage) -> dict[str, Any]:
     url = f"http://localhost/{ACCOUNT}/heard"
     found: dict[str, Any] = {}
     while not found.get("Messages"):
-        await at.operations.quiet()
-        await at.server.core.engine.quiet()
+        await at.operations.until_quiet()
+        await at.server.core.engine.until_quiet()
         found = await at.ask("sqs", "ReceiveMessage", QueueUrl=url)
     (message,) = found["Messages"]
     await at.ask("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
@@ -296,7 +296,7 @@ async def test_a_wait_condition_waits_for_its_signals() -> None:
     async with stage() as at:
         body = {"Resources": resources, "Outputs": {"Said": {"Value": _att("Wait", "Data")}}}
         stack = await at.stacks("CreateStack", StackName="shop", TemplateBody=body)
-        await at.operations.quiet()
+        await at.operations.until_quiet()
         address = (await at.resources("shop"))["Handle"]["PhysicalResourceId"]
         for number in ("1", "1", "2"):
             assert (await at.resources("shop"))["Wait"]["ResourceStatus"] == "CREATE_IN_PROGRESS"
@@ -321,7 +321,7 @@ async def test_a_creation_policy_waits_for_signal_resource() -> None:
     async with stage() as at:
         body = {"Resources": {"Queue": {**_of("SQS::Queue"), "CreationPolicy": signals}}}
         stack = await at.stacks("CreateStack", StackName="shop", TemplateBody=body)
-        await at.operations.quiet()
+        await at.operations.until_quiet()
         await at.stacks(
             "SignalResource", StackName="shop", LogicalResourceId="Queue", UniqueId="a", Status="SUCCESS"
         )

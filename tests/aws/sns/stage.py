@@ -114,7 +114,7 @@ class Stage:
         return await self.sns.operations[operation](call, params)
 
     async def advance(self, milliseconds: int) -> None:
-        await self.clock.advance(milliseconds, self.engine.quiet)
+        await self.clock.advance(milliseconds, self.engine.until_quiet)
 
     def push_to(self, protocol: str, endpoint: Endpoint) -> None:
         """Let this endpoint answer in the place of the recorder."""

@@ -83,7 +83,7 @@ async def test_a_replay_begins_and_ends_with_its_policy(stage: Stage, commits: C
     assert commits.taken() == 1
     changes = {"SubscriptionArn": made["SubscriptionArn"], "AttributeName": "ReplayPolicy"}
     for value in ("", policy):
-        await stage.engine.quiet()
+        await stage.engine.until_quiet()
         commits.taken()
         await stage.call("SetSubscriptionAttributes", AttributeValue=value, **changes)
         assert commits.taken() == 1

@@ -62,7 +62,7 @@ class Deliveries:
         """True if no flush is under way."""
         return not self._flushes
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no flush is under way."""
         while flushes := self._flushes:
             await asyncio.wait(flushes)

@@ -100,9 +100,9 @@ class Dispatcher:
         await asyncio.gather(*work, return_exceptions=True)
         await self.parts.late_pushes.close()
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no attempt is under way but those that hang: simulated time must not run ahead of the others."""
-        await self.parts.soft_timeout.quiet(self._work)
+        await self.parts.soft_timeout.until_quiet(self._work)
 
     @property
     def is_quiet(self) -> bool:

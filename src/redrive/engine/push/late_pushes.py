@@ -175,7 +175,7 @@ class SoftTimeout:
             pushing.remove_done_callback(end)
         return pushing.done()
 
-    async def quiet(self, work: Callable[[], Sequence["asyncio.Future[Any]"]]) -> None:
+    async def until_quiet(self, work: Callable[[], Sequence["asyncio.Future[Any]"]]) -> None:
         """Return when no task of this work is left but those that hang."""
         while left := work():
             hanging = [self._waiting[task] for task in left if task in self._waiting]

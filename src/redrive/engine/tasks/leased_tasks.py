@@ -148,7 +148,7 @@ class LeasedTasks(Generic[Leased]):
         """True if no task is being worked at on this node."""
         return not self._working
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no task is being worked at on this node."""
         while self._working:
             await asyncio.wait(self._working.values())

@@ -149,9 +149,9 @@ class Replayer:
         """True if no replay is being worked at."""
         return self._tasks.is_quiet
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no replay is being worked at; one that waits for a moment to come is not."""
-        await self._tasks.quiet()
+        await self._tasks.until_quiet()
 
     async def close(self) -> None:
         """Leave the replays under way to the next start."""

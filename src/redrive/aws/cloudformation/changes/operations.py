@@ -214,9 +214,9 @@ class StackOperations:
         """True if all remaining work waits for a time or a signal."""
         return self.activity.is_quiet
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when that is so."""
-        await self.activity.quiet()
+        await self.activity.until_quiet()
 
     async def close(self) -> None:
         """Leave what is under way to the next start."""

@@ -52,7 +52,7 @@ class Activity:
         """True if no work is in progress."""
         return not self._count
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no work is in progress."""
         await self._idle.wait()
 

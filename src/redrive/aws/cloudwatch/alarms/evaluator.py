@@ -100,7 +100,7 @@ class Evaluator:
         """True if no round is under way."""
         return not self._lock.locked()
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no round is under way."""
         async with self._lock:
             pass

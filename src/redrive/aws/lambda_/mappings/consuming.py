@@ -320,7 +320,7 @@ class MappingConsumers:
         """True if every consumer waits for messages, or for a moment."""
         return all(consumer.is_quiet for consumer in self._all)
 
-    async def quiet(self) -> None:
+    async def until_quiet(self) -> None:
         """Return when no invocation is under way, and none is about to begin."""
         while not self.is_quiet:
             running = [invocation for consumer in self._all for invocation in consumer.running]
