@@ -44,7 +44,7 @@ class Mark:
     x: int  # Horizontal position
     y: int  # Vertical position
     phase: str  # The class that its colour and shape come from
-    made: bool  # Whether the attempt falls into the outage
+    is_attempted: bool  # Whether it is made at all: none is after the message is delivered or given up
     number: str  # The attempt, where there is room to write it
     text: str  # The attempt in words
 

@@ -64,7 +64,7 @@ class EventSources:
         """The engine's topic of a source, if it exists."""
         return await self._topics.get(names.topic_name_of(resource))
 
-    async def wanted(self, resource: ArmId) -> Topic:
+    async def topic_or_new(self, resource: ArmId) -> Topic:
         """The engine's topic of a source: the existing one, or the one that `ensured` is to make.
 
         Raises:

@@ -97,7 +97,7 @@ class EventSubscriptionOperations:
         """Make an event subscription, or replace it: its endpoint is asked whether it agrees, in either case."""
         documents.check_name(call.params[_NAME])
         scope = await self._scope(call)
-        topic = await self._sources.wanted(scope.source)
+        topic = await self._sources.topic_or_new(scope.source)
         properties = schema.part(call.document, "properties") or {}
         existing = await self._standing(call, topic)
         if existing is not None and documents.is_over(existing, call.now):
@@ -239,7 +239,7 @@ class EventSubscriptionOperations:
     async def list(self, call: ArmCall) -> Response:
         """The event subscriptions of one source."""
         scope = await self._scope(call)
-        topic = await self._sources.wanted(scope.source)
+        topic = await self._sources.topic_or_new(scope.source)
 
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
             return await self._engine.resources.subscriptions.of(topic.name, after, limit)

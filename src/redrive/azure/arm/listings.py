@@ -105,7 +105,7 @@ class ListingOperations:
         resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
         if resource.type == STORAGE_ACCOUNT:
             return json_answer({"value": [_event_type(_BLOB_CREATED, {})]})
-        topic = await self._sources.wanted(resource)
+        topic = await self._sources.topic_or_new(resource)
         info = properties_of(topic).get("eventTypeInfo") or {}
         inline = info.get("inlineEventTypes") or {}
         return json_answer({"value": [_event_type(name, details or {}) for name, details in inline.items()]})

@@ -218,7 +218,7 @@ class SystemTopicCollection(DocumentCollection[SystemTopic]):
         document = accept(None)
         source = await self._sources.resource(ArmId.parse(document.source), document.source)
         check_theirs(call, source)
-        topic = await self._sources.wanted(source)
+        topic = await self._sources.topic_or_new(source)
         written = await super()._put(call, resource, accept)
         await self._sources.ensured(topic)
         return written

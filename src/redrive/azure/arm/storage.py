@@ -53,7 +53,7 @@ class StorageAccounts:
     def __init__(self, engine: Engine) -> None:
         self._documents = engine.resources.documents
 
-    async def made(self, resource: ArmId) -> None:
+    async def record(self, resource: ArmId) -> None:
         """Keep an account's id for lists; the account is whose the Azure subscription is.
 
         Raises:
@@ -169,7 +169,7 @@ class StorageOperations:
     async def put_account(self, call: ArmCall) -> Response:
         """Make a storage account, which is there already; from now on it is in lists."""
         resource = await self._account(call)
-        await self._accounts.made(resource)
+        await self._accounts.record(resource)
         return json_answer(self._body(call, resource))
 
     async def account(self, call: ArmCall) -> Response:

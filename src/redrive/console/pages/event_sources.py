@@ -161,7 +161,7 @@ def _row(visit: Visit, mapping: EventSourceMapping, hour: Hour) -> dict[str, Any
     return {
         "mapping": mapping,
         "source": links.target(visit, mapping.queue_arn),
-        "function": links.target(visit, mapping.named.arn),
+        "function": links.target(visit, mapping.reference.arn),
         "batches": batches.samples,
         "messages": round(batches.total),
         "failed": tallies[FAILED].samples + tallies[FAILED_IN_PART].samples,

@@ -52,7 +52,7 @@ class Suppression(NamedTuple):
     """The reason why a composite alarm keeps its actions back."""
 
     by: str  # BY_ALARM, BY_WAIT or BY_EXTENSION
-    told: str  # The state that was announced last
+    announced: str  # The state that was announced last
     until: int | None = None  # When the period ends (ms); None: with the other alarm
 
 
@@ -76,13 +76,13 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
     if current is None:
         return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
     if suppressor.on:
-        return Next(Suppression(BY_ALARM, current.told), acts=False)
+        return Next(Suppression(BY_ALARM, current.announced), acts=False)
     if current.by == BY_ALARM and suppressor.extension_ms:
-        return Next(Suppression(BY_EXTENSION, current.told, now + suppressor.extension_ms), acts=False)
-    waits_in_vain = current.by == BY_WAIT and state == current.told
+        return Next(Suppression(BY_EXTENSION, current.announced, now + suppressor.extension_ms), acts=False)
+    waits_in_vain = current.by == BY_WAIT and state == current.announced
     if not waits_in_vain and current.until is not None and now < current.until:
         return Next(current, acts=False)
-    return Next(None, acts=state != current.told)
+    return Next(None, acts=state != current.announced)
 
 
 def _first(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
@@ -156,7 +156,9 @@ class Composites:
         draft.put(ALARMS, alarm.name.key, changed)
         before = suppression_of(alarm)
         if next_state.acts and changed.acts and before is not None:
-            await owe_in(draft, self._engine, StateChange(changed, alarm.state._replace(value=before.told)))
+            await owe_in(
+                draft, self._engine, StateChange(changed, alarm.state._replace(value=before.announced))
+            )
 
     # ---- the state that a rule has -------------------------------------------------------------------------
 
@@ -201,7 +203,12 @@ def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] |
     if suppression is None:
         return None
     by = alarm.given[_SUPPRESSOR] if suppression.by == BY_ALARM else suppression.by
-    return {**suppression._asdict(), "reason": f"Actions suppressed by {by}"}
+    return {
+        "by": suppression.by,
+        "told": suppression.announced,
+        "until": suppression.until,
+        "reason": f"Actions suppressed by {by}",
+    }
 
 
 def _transitioned_at(alarm: Alarm) -> int:

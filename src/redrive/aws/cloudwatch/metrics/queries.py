@@ -73,7 +73,7 @@ class _DataRequest:
 
     metrics: Sequence[_Query]  # The rows of metrics, those included that only expressions need
     expressions: Sequence[_Math]  # The rows that are computed
-    shown: Sequence[str]  # Ids of the queries whose results are returned, in order
+    returned_ids: Sequence[str]  # Ids of the queries whose results are returned, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Queries:
                 " Ask for longer periods, or a shorter time."
             ) from None
         by_id = {row.query.id: row for row in rows}
-        return [by_id[name] for name in request.shown]
+        return [by_id[name] for name in request.returned_ids]
 
     async def _row(self, call: Call, query: _Query, span: TimeSpan) -> _Row:
         wants_values = query.statistic.needs_values
@@ -183,7 +183,7 @@ def _computed(
         value = known[each.id]
         if isinstance(value, Mapping):
             rows.append(_Row(each, sorted(value.items()), ()))
-        elif each.id in request.shown:
+        elif each.id in request.returned_ids:
             raise unreadable(f"Error in expression '{each.id}': its result is not one time series.")
     return rows
 
@@ -306,7 +306,7 @@ def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole
 def _labels(request: _DataRequest) -> dict[str, str]:
     """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
     every: Sequence[_Query | _Math] = [*request.metrics, *request.expressions]
-    queries = [query for query in every if query.id in request.shown]
+    queries = [query for query in every if query.id in request.returned_ids]
     metrics = [query for query in queries if isinstance(query, _Query)]
     statistics_differ = len({query.statistic.name for query in metrics}) > 1
     periods_differ = len({query.period_seconds for query in metrics}) > 1

@@ -15,7 +15,7 @@ _ARN_PARTS: Final = 7  # of a layer; a version's has one more
 _DIGITS: Final = 10  # so that keys are in the order of the numbers
 
 
-class LayerNamed(NamedTuple):
+class LayerReference(NamedTuple):
     """A layer that a caller named, or one of its versions."""
 
     name: ResourceName  # Account, region and name
@@ -62,31 +62,31 @@ class LayerVersion(Document):
     architectures: Sequence[str] | None = None  # Likewise
 
     @property
-    def named(self) -> LayerNamed:
+    def reference(self) -> LayerReference:
         """The name by which callers know it."""
-        return LayerNamed(self.name, self.number)
+        return LayerReference(self.name, self.number)
 
     @property
     def key(self) -> str:
         """The key of its document."""
-        return layer_version_key(self.named)
+        return layer_version_key(self.reference)
 
     @property
     def use(self) -> LayerUse:
         """The part of it that a function which uses it remembers."""
-        return LayerUse(self.named.arn, self.kept_as, self.code, self.code_bytes, self.unpacked_bytes)
+        return LayerUse(self.reference.arn, self.kept_as, self.code, self.code_bytes, self.unpacked_bytes)
 
 
 LAYER: Final = DocumentKind.of("function_layer", LayerRecord)
 LAYER_VERSION: Final = DocumentKind.of("function_layer_version", LayerVersion)
 
 
-def layer_version_key(reference: LayerNamed) -> str:
+def layer_version_key(reference: LayerReference) -> str:
     """The key of a layer's version; those of one layer are in the order of their numbers."""
     return f"{reference.name.key}/{reference.number or 0:0{_DIGITS}d}"
 
 
-def read_layer(call: Call, text: str, number: int | None = None) -> LayerNamed:
+def read_layer(call: Call, text: str, number: int | None = None) -> LayerReference:
     """The layer that a name or an ARN names, and the version, where the operation is about one.
 
     Raises:
@@ -96,13 +96,13 @@ def read_layer(call: Call, text: str, number: int | None = None) -> LayerNamed:
         raise invalid("Layer Version Cannot be less than 1")
     parts = text.split(":")
     if len(parts) >= _ARN_PARTS:
-        return LayerNamed(ResourceName(parts[4], parts[3], parts[6]), number)
-    return LayerNamed(ResourceName(call.account, call.region, text), number)
+        return LayerReference(ResourceName(parts[4], parts[3], parts[6]), number)
+    return LayerReference(ResourceName(call.account, call.region, text), number)
 
 
-def layer_of_arn(arn: str) -> LayerNamed | None:
+def layer_of_arn(arn: str) -> LayerReference | None:
     """The version of a layer that a whole ARN names; None: it names none."""
     parts = arn.split(":")
     if len(parts) != _ARN_PARTS + 1 or parts[2] != "lambda" or parts[5] != "layer" or not parts[7].isdigit():
         return None
-    return LayerNamed(ResourceName(parts[4], parts[3], parts[6]), int(parts[7]))
+    return LayerReference(ResourceName(parts[4], parts[3], parts[6]), int(parts[7]))

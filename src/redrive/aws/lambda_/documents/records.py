@@ -239,8 +239,8 @@ class EventSourceMapping(Document):
         return f"{self.function.account}/{self.function.region}/{self.id}"
 
     @property
-    def named(self) -> FunctionReference:
-        """The function as it was named."""
+    def reference(self) -> FunctionReference:
+        """The function, or the version or alias of it, that gets the messages."""
         return FunctionReference(self.function, self.qualifier)
 
     @property

@@ -7,7 +7,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.errors import denied, invalid
 from redrive.aws.lambda_.documents.layer_records import (
     LAYER_VERSION,
-    LayerNamed,
+    LayerReference,
     layer_of_arn,
     layer_version_key,
 )
@@ -33,7 +33,7 @@ async def layers_in(draft: Draft, call: Call, arns: Sequence[str]) -> tuple[Laye
         reference = layer_of_arn(arn)
         if reference is None:
             raise invalid(f"Layer version {arn} does not exist.")
-        layer = LayerNamed(reference.name).arn
+        layer = LayerReference(reference.name).arn
         if layer in uses:
             raise invalid(
                 "Two different versions of the same layer are not allowed to be referenced in the same function."
@@ -43,7 +43,7 @@ async def layers_in(draft: Draft, call: Call, arns: Sequence[str]) -> tuple[Laye
     return tuple(uses.values())
 
 
-async def _layer_in(draft: Draft, call: Call, reference: LayerNamed) -> LayerUse:
+async def _layer_in(draft: Draft, call: Call, reference: LayerReference) -> LayerUse:
     if reference.name.account == call.account and reference.name.region != call.region:
         raise invalid(
             "Layers are not in the same region as the function. Layers are expected to be in region"

@@ -11,8 +11,8 @@ from redrive.aws.lambda_.documents.errors import PAGES, denied, no_such, outdate
 from redrive.aws.lambda_.documents.layer_records import (
     LAYER,
     LAYER_VERSION,
-    LayerNamed,
     LayerRecord,
+    LayerReference,
     LayerVersion,
     layer_of_arn,
     layer_version_key,
@@ -48,7 +48,7 @@ class LayerOperations:
     async def publish_layer_version(self, call: Call, params: Structure) -> Structure:
         name = read_layer(call, params["LayerName"]).name
         if name.account != call.account or name.region != call.region:
-            raise denied(call.principal.name, "PublishLayerVersion", LayerNamed(name).arn)
+            raise denied(call.principal.name, "PublishLayerVersion", LayerReference(name).arn)
         archive = await self._archives.read(call, params["Content"])
         resource_name = ResourceName(name.account, name.region, f"{name.name}~{self._mark()}")
         digest = await self._code.keep(resource_name, archive.content)
@@ -58,7 +58,7 @@ class LayerOperations:
             layer = await draft.get(LAYER, name.key) or LayerRecord(name)
             number = layer.versions + 1
             version = _layer_version(
-                LayerNamed(name, number),
+                LayerReference(name, number),
                 resource_name.name,
                 digest,
                 archive,
@@ -84,7 +84,7 @@ class LayerOperations:
             raise no_such()
         return await self._get(call, reference)
 
-    async def _get(self, call: Call, reference: LayerNamed) -> Structure:
+    async def _get(self, call: Call, reference: LayerReference) -> Structure:
         version = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
         check_layer(call, reference, version, _BY_ARN)
         if version is None:
@@ -138,12 +138,14 @@ class LayerOperations:
                 "CodeSize": version.code_bytes,
                 "Location": self._downloads.url(call.base_url, resource_name, version.code),
             },
-            "LayerArn": LayerNamed(version.name).arn,
+            "LayerArn": LayerReference(version.name).arn,
             **_listed(version),
         }
 
 
-def check_layer(call: Call, reference: LayerNamed, layer_version: LayerVersion | None, action: str) -> None:
+def check_layer(
+    call: Call, reference: LayerReference, layer_version: LayerVersion | None, action: str
+) -> None:
     """Refuse an action on a layer's version that the caller has no permission for; what is not there has no policy.
 
     Raises:
@@ -159,7 +161,7 @@ def check_layer(call: Call, reference: LayerNamed, layer_version: LayerVersion |
 
 
 def _layer_version(
-    reference: LayerNamed,
+    reference: LayerReference,
     kept_as: str,
     digest: str,
     archive: Archive,
@@ -195,7 +197,7 @@ def _has(values: Sequence[str] | None, value: str | None) -> bool:
 def _as_layer(version: LayerVersion) -> Structure:
     return {
         "LayerName": version.name.name,
-        "LayerArn": LayerNamed(version.name).arn,
+        "LayerArn": LayerReference(version.name).arn,
         "LatestMatchingVersion": _listed(version),
     }
 
@@ -207,7 +209,7 @@ def _listed(version: LayerVersion) -> Structure:
         "CompatibleArchitectures": version.architectures,
     }
     return {
-        "LayerVersionArn": version.named.arn,
+        "LayerVersionArn": version.reference.arn,
         "Version": version.number,
         "Description": version.description,
         "CreatedDate": timestamp(version.created_at),
@@ -247,7 +249,7 @@ class LayerPermissions:
     async def _change(
         self,
         call: Call,
-        reference: LayerNamed,
+        reference: LayerReference,
         params: Structure,
         action: str,
         change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
@@ -268,7 +270,7 @@ class LayerPermissions:
 
 
 def _standing(
-    call: Call, reference: LayerNamed, layer_version: LayerVersion | None, action: str
+    call: Call, reference: LayerReference, layer_version: LayerVersion | None, action: str
 ) -> LayerVersion:
     check_layer(call, reference, layer_version, action)
     if layer_version is None:
@@ -276,7 +278,7 @@ def _standing(
     return layer_version
 
 
-def _statement(reference: LayerNamed, params: Structure) -> dict[str, Any]:
+def _statement(reference: LayerReference, params: Structure) -> dict[str, Any]:
     statement = new_statement(reference.arn, params)
     if params.get("OrganizationId"):
         statement["Condition"] = {"StringEquals": {"aws:PrincipalOrgID": params["OrganizationId"]}}

@@ -158,7 +158,7 @@ class MappingConsumer:
     async def _consumable(self) -> Queue | None:
         """The queue, if the function may run and its role may consume the queue: else every claim would count in vain."""
         queue = await self._engine.resources.queues.get(self.mapping.queue)
-        target = await self._lookup.at(self.mapping.named.arn)
+        target = await self._lookup.at(self.mapping.reference.arn)
         if queue is None or target is None or target.function.reserved == 0:
             return None
         missing = await self._roles.missing_of_source(target.configuration, queue)
@@ -253,7 +253,7 @@ class MappingConsumer:
         clock, wait_ms = self._engine.clock, _AGAIN_MS
         until = min(item.delivery.available_at for item in items)
         request_id = id_text(self._engine.runtime.message_id())
-        arn = self.mapping.named.arn
+        arn = self.mapping.reference.arn
         while (target := await self._lookup.at(arn)) is not None:
             version = await self._lookup.chosen(target, self._engine.runtime.rng)
             try:

@@ -52,8 +52,8 @@ _NO_QUEUE: Final = (
 )
 
 
-def given(before: EventSourceMapping, params: Structure) -> EventSourceMapping:
-    """A mapping with what a caller gives for it.
+def with_parameters(before: EventSourceMapping, params: Structure) -> EventSourceMapping:
+    """A mapping with the settings that a caller changes.
 
     Raises:
         AwsError: Something is not acceptable for a queue, or is not offered here.
@@ -147,11 +147,11 @@ class MappingOperations:
             id_text(self._engine.runtime.message_id()), queue.name, reference.name, reference.qualifier
         )
         tags = TAGS.read(params.get("Tags"))
-        mapping = replace(given(plain, params), modified_at=call.now, tags=tags)
+        mapping = replace(with_parameters(plain, params), modified_at=call.now, tags=tags)
 
         async def decide(draft: Draft) -> None:
             for _, standing in await draft.find(MAPPING, _beginning(call)):
-                if (standing.queue, standing.named) == (mapping.queue, mapping.named):
+                if (standing.queue, standing.reference) == (mapping.queue, mapping.reference):
                     raise taken(
                         f'An event source mapping with SQS arn (" {mapping.queue_arn} ") and function ('
                         f'" {reference.name.name} ")'
@@ -176,7 +176,7 @@ class MappingOperations:
         chosen = [
             mapping
             for mapping in mappings
-            if source in (None, mapping.queue_arn) and (reference is None or mapping.named == reference)
+            if source in (None, mapping.queue_arn) and (reference is None or mapping.reference == reference)
         ]
         return PAGES.of(operation, params, chosen, _rendered, lambda mapping: mapping.key)
 
@@ -188,9 +188,9 @@ class MappingOperations:
             await self._check_consumer(target, await self._queue(before.queue_arn))
 
         def changed(current: EventSourceMapping) -> EventSourceMapping:
-            to = reference or current.named
+            to = reference or current.reference
             moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
-            return given(moved, params)
+            return with_parameters(moved, params)
 
         try:
             after = await self._engine.resources.documents.update(MAPPING, before.key, changed)

@@ -52,12 +52,12 @@ class TemplateNode(Protocol):
 class Literal:
     """A number, a truth, null, or a text in single quotes."""
 
-    given: Value
+    constant: Value
 
     def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
-        return self.given
+        return self.constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,11 +270,11 @@ class Set:
     """`#set($place = value)`."""
 
     place: Reference
-    given: Expression
+    assigned: Expression
 
     def write(self, scope: TemplateScope) -> None:
         """See `TemplateNode`."""
-        self.place.put(scope, self.given.value(scope))
+        self.place.put(scope, self.assigned.value(scope))
 
 
 @dataclass(frozen=True, slots=True)
