@@ -71,8 +71,7 @@ class GroupFilters(Generic[F]):
                 await self._check_regexes(
                     draft, filter_document, [each for key, each in others if key != filter_document.key]
                 )
-            await draft.get(self._kind, filter_document.key)
-            draft.put(self._kind, filter_document.key, filter_document)
+            await draft.overwrite(self._kind, filter_document.key, filter_document)
 
         await self._documents.transact(decide)
 

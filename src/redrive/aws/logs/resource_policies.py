@@ -40,8 +40,7 @@ class ResourcePolicies:
             others = dict(await draft.find(RESOURCE_POLICY, _key(call, "")))
             if _key(call, name) not in others and len(others) >= POLICIES_MAX:
                 raise error("LimitExceededException", "Resource limit exceeded.")
-            await draft.get(RESOURCE_POLICY, _key(call, name))
-            draft.put(RESOURCE_POLICY, _key(call, name), policy)
+            await draft.overwrite(RESOURCE_POLICY, _key(call, name), policy)
 
         await self._documents.transact(decide)
         return {"resourcePolicy": _as_structure(policy, policy.text)}

@@ -95,6 +95,11 @@ class Draft:
         self._changes[at] = Put(kind.name, key, kind.write(value), version, first)
         self.values[at] = value
 
+    async def overwrite(self, kind: DocumentKind[T], key: str, value: T) -> None:
+        """Write a value, whether or not there is one: `put` alone refuses to replace one that was not read."""
+        await self.get(kind, key)
+        self.put(kind, key, value)
+
     def change(self, kind: DocumentKind[T], key: str, value: T, change: Callable[[T], T]) -> T:
         """Put what `change` makes of a value that was read, if that is another; the value as it is then."""
         changed = change(value)

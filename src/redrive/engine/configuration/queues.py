@@ -122,8 +122,7 @@ class Queues:
         draft.put(QUEUE, queue.name.key, queue)
         draft.put(QUEUE_RECORD, number_key(queue.id), QueueRecord(queue.id, queue.name))
         if queue.serves:
-            await draft.get(SERVING, queue.serves)
-            draft.put(SERVING, queue.serves, queue.name.key)
+            await draft.overwrite(SERVING, queue.serves, queue.name.key)
         return queue
 
     async def get_in(self, draft: Draft, name: ResourceName) -> Queue | None:
@@ -211,8 +210,7 @@ class Queues:
             draft.remove(SERVING, queue.serves)
         target = None if current.dead_letter is None else current.dead_letter.queue
         tombstone = self.mark_deleted(draft, queue.id, queue.name, target, frees_name=frees_name)
-        await draft.get(QUEUE_RECORD, number_key(queue.id))
-        draft.put(QUEUE_RECORD, number_key(queue.id), tombstone)
+        await draft.overwrite(QUEUE_RECORD, number_key(queue.id), tombstone)
         return True
 
     def mark_deleted(

@@ -177,11 +177,9 @@ class Subscriptions:
         draft.put(SUBSCRIPTION, subscription.key, subscription)
         draft.put(OF_QUEUE, number_key(subscription.queue_id), subscription.key)
         if subscription.owner != subscription.topic.account:
-            await draft.get(ELSEWHERE, _elsewhere_key(subscription))
-            draft.put(ELSEWHERE, _elsewhere_key(subscription), subscription.key)
+            await draft.overwrite(ELSEWHERE, _elsewhere_key(subscription), subscription.key)
         if subscription.subscriber is not None:
-            await draft.get(SUBSCRIBER, _subscriber_key(subscription))
-            draft.put(SUBSCRIBER, _subscriber_key(subscription), subscription.key)
+            await draft.overwrite(SUBSCRIBER, _subscriber_key(subscription), subscription.key)
         await _put_end(draft, None, subscription)
         return subscription
 
@@ -291,8 +289,7 @@ async def _put_end(draft: Draft, current: Subscription | None, changed: Subscrip
         draft.remove(DUE, end_of(changed, before).due_key)
     if changed.expires_at is not None:
         due = end_of(changed, changed.expires_at)
-        await draft.get(DUE, due.due_key)
-        draft.put(DUE, due.due_key, due)
+        await draft.overwrite(DUE, due.due_key, due)
 
 
 def _elsewhere_key(subscription: Subscription) -> str:

@@ -123,9 +123,8 @@ class Redriver:
 
     async def _start_in(self, draft: Draft, task: MoveTask) -> None:
         """Write a task as its source's last; of two that begin at the same moment, the other finds it there."""
-        await draft.get(
-            LAST_TASK, task.source.key
-        )  # first: what is found was there when it was read, or before
+        # Read first: one that begins after this may be missed by `find`, but changes what was read.
+        await draft.get(LAST_TASK, task.source.key)
         tasks = await draft.find(TASK, f"{task.source.key}/")
         if any(earlier.state.active for _, earlier in tasks):
             raise TaskActive(task.source.key)

@@ -90,8 +90,7 @@ class Replayer:
         if await self._waiting.let_earlier_go(fresh):  # nodes may be moving it just now
             begins_at = self._runtime.clock.now() + SETTLED_MS
         replay = self._tasks.leased(replace(fresh, begins_at=begins_at))
-        await draft.get(REPLAY, replay.key)
-        draft.put(REPLAY, replay.key, replay)
+        await draft.overwrite(REPLAY, replay.key, replay)
         await self._waiting.hold_in(draft, replay)
         draft.afterwards(lambda: self._tasks.begin(replay, self._carry_on))
         return replay

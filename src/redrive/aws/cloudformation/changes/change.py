@@ -228,7 +228,7 @@ class Change:
             )
 
         async def publish(draft: Draft, stack: Stack) -> None:
-            if (await self._journal.hold(draft)).state is OperationState.CANCELLING:
+            if (await self._journal.require_hold(draft)).state is OperationState.CANCELLING:
                 raise TemplateInvalid(CANCELLED)
             await self._export(draft, stack, outputs)
             await self._unpin(draft, stack, names=values.imported)
@@ -279,8 +279,7 @@ class Change:
                 draft.remove(EXPORT, key)
         for name, value in new.items():
             key = export_key(stack.name, name)
-            await draft.get(EXPORT, key)
-            draft.put(EXPORT, key, Export(name, value, stack.key))
+            await draft.overwrite(EXPORT, key, Export(name, value, stack.key))
 
     async def _unpin(self, draft: Draft, stack: Stack, names: set[str] | None = None) -> None:
         """Give back the exports that the stack uses no more."""

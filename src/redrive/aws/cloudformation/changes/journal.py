@@ -175,7 +175,7 @@ class Journal:
         identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._told_at))
         return replace(event, at=self._told_at, id=identity)
 
-    async def hold(self, draft: Draft) -> StackOperation:
+    async def require_hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written; raises Superseded if another does."""
         held = await draft.get(OPERATION, self._operation.key)
         if held is None or held.id != self._operation.id or held.node != self._operation.node:
@@ -201,10 +201,9 @@ class Journal:
         events = tuple(map(self._with_own_moment, events))
 
         async def decide(draft: Draft) -> None:
-            await self.hold(draft)
+            await self.require_hold(draft)
             key = resource_key(self.stack, resource.logical_id)
-            await draft.get(RESOURCE, key)
-            draft.put(RESOURCE, key, resource)
+            await draft.overwrite(RESOURCE, key, resource)
             await put_events(draft, self._engine, self.stack, events)
             if also is not None:
                 await also(draft)
@@ -216,7 +215,7 @@ class Journal:
         events = tuple(map(self._with_own_moment, events))
 
         async def decide(draft: Draft) -> None:
-            await self.hold(draft)
+            await self.require_hold(draft)
             draft.remove(RESOURCE, resource_key(self.stack, resource.logical_id))
             await put_events(draft, self._engine, self.stack, events)
 
@@ -235,7 +234,7 @@ class Journal:
         self._told_at = at = max(self.now, self._told_at + 1)
 
         async def decide(draft: Draft) -> Stack:
-            await self.hold(draft)
+            await self.require_hold(draft)
             current = await draft.get(STACK, self.stack.key)
             if current is None:
                 raise Superseded

@@ -85,11 +85,10 @@ class StackOperations:
         """
         change = change or self.new_id()
         begun = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))
-        await draft.get(OPERATION, begun.key)
         operation = self._tasks.leased(StackOperation(change, begun.key))
         draft.put(STACK, begun.key, begun)
         await put_events(draft, self._engine, begun, [self.event(begun)])
-        draft.put(OPERATION, operation.key, operation)
+        await draft.overwrite(OPERATION, operation.key, operation)
         draft.afterwards(lambda: self._begin(operation))
 
     def _begin(self, operation: StackOperation) -> None:

@@ -31,9 +31,9 @@ from redrive.model.names import id_text
 
 
 def spec_of(
-    stack: Stack, resource: StackResource, base_url: str, signals: StackSignals, *, again: bool
+    stack: Stack, resource: StackResource, base_url: str, signals: StackSignals, *, may_exist: bool
 ) -> ResourceSpec:
-    """The specification of a resource for its type; `again`: it may exist already."""
+    """The specification of a resource for its type; `may_exist`: a step before an interruption may have created it."""
     return ResourceSpec(
         stack=stack.name,
         stack_id=stack.arn,
@@ -45,7 +45,7 @@ def spec_of(
         signals=signals,
         tags=stack.aim.tags,
         base_url=base_url,
-        again=again,
+        may_exist=may_exist,
         change=stack.change,
         attributes=resource.attributes,
     )
@@ -123,8 +123,8 @@ class StepParts:
             lower_case=kind.lower_case,
         )
 
-    def _spec(self, resource: StackResource, *, again: bool) -> ResourceSpec:
-        return spec_of(self._stack, resource, self._base_url, self._signals, again=again)
+    def _spec(self, resource: StackResource, *, may_exist: bool) -> ResourceSpec:
+        return spec_of(self._stack, resource, self._base_url, self._signals, may_exist=may_exist)
 
     async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
         """Carry out a part of a step; raises AttemptRefused if it cannot be done."""
@@ -139,7 +139,7 @@ class StepParts:
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
-            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not spec.again) from None
+            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not spec.may_exist) from None
         except FailedAfterCreation as failure:
             raise AttemptRefused(str(failure), physical_id=failure.physical_id) from None
         except TemplateInvalid as refusal:
@@ -180,6 +180,7 @@ class StepParts:
     async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:
         async def pin(draft: Draft) -> None:
             for export in used or ():
+                # Read so that the draft is not written if the export is removed meanwhile.
                 await draft.get(EXPORT, export_key(self._stack.name, export))
                 key = import_key(self._stack, export)
                 if await draft.get(IMPORT, key) is None:
@@ -298,7 +299,7 @@ class ResourceRemoval(StepParts):
         """Remove a resource; the reason why it could not be, or an empty text."""
         kind = type_of(left.type)
         spec = replace(
-            self._spec(current, again=True),
+            self._spec(current, may_exist=True),
             name=left.name,
             physical_id=left.physical_id,
             properties=left.properties,

@@ -97,7 +97,7 @@ class Steps(StepParts):
         after = replace(after, name=name, physical_id=begun.physical_id if begun else "")
         if begun is None:
             await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
-        spec = self._spec(after, again=begun is not None)
+        spec = self._spec(after, may_exist=begun is not None)
         try:
             resource_state = await self._attempt(kind, kind.create, spec)
         except AttemptRefused as refusal:
@@ -174,7 +174,7 @@ class Steps(StepParts):
             return await kind.update(ask, spec, was.properties)
 
         try:
-            resource_state = await self._attempt(kind, update, self._spec(after, again=begun))
+            resource_state = await self._attempt(kind, update, self._spec(after, may_exist=begun))
         except AttemptRefused as refusal:
             await self._fail(after, "UPDATE_FAILED", refusal.reason)
         leftovers = after.leftovers
@@ -200,7 +200,7 @@ class Steps(StepParts):
         await self._write(after, *([] if begun else events), used=used)
         try:
             resource_state = await self._attempt(
-                kind, kind.create, self._spec(after, again=begun is not None)
+                kind, kind.create, self._spec(after, may_exist=begun is not None)
             )
         except AttemptRefused as refusal:
             if refusal.taken:
@@ -269,7 +269,7 @@ class Steps(StepParts):
             return await kind.update(ask, spec, current.properties)
 
         try:
-            await self._attempt(kind, update, self._spec(back, again=True))
+            await self._attempt(kind, update, self._spec(back, may_exist=True))
         except AttemptRefused as refusal:
             failed = replace(current, physical_id=back.physical_id)
             await self._fail(failed, "UPDATE_FAILED", refusal.reason)

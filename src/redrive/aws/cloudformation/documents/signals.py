@@ -187,8 +187,7 @@ class StackSignals:
         key = f"{_prefix(stack, logical_id, about)}{escaped(signal.id)}"
 
         async def decide(draft: Draft) -> None:
-            await draft.get(SIGNAL, key)
-            draft.put(SIGNAL, key, signal)
+            await draft.overwrite(SIGNAL, key, signal)
 
         await self._resources.write(decide)
 

@@ -128,7 +128,6 @@ class ChangeSetOperations:
         if is_new:
             if await draft.get(STACK_NAME, stack.name.key) is not None:
                 raise error("AlreadyExistsException", f"Stack [{stack.name.name}] already exists")
-            await draft.get(STACK, stack.key)
             draft.put(STACK_NAME, stack.name.key, stack.key)
             draft.put(STACK, stack.key, stack)
             await put_events(draft, self._engine, stack, [self._operations.event(stack)])

@@ -41,8 +41,8 @@ class DriftOperations:
         stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
-        looked = [resource for resource in resources if not names or resource.logical_id in names]
-        statuses = [(resource, (await self._look(stack, resource))[0]) for resource in looked]
+        selected = [resource for resource in resources if not names or resource.logical_id in names]
+        statuses = [(resource, (await self._drift_of(stack, resource))[0]) for resource in selected]
         drifted = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
         overall = "DRIFTED" if drifted else "IN_SYNC"
 
@@ -84,7 +84,7 @@ class DriftOperations:
             raise invalid(
                 f"Resource {params['LogicalResourceId']} does not exist for stack {stack.name.name}"
             )
-        status, actual = await self._look(stack, resource)
+        status, actual = await self._drift_of(stack, resource)
         return {"StackResourceDrift": _as_structure(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
@@ -93,14 +93,14 @@ class DriftOperations:
         drifts = []
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
             if resource.drift and (not statuses or resource.drift in statuses):
-                status, actual = await self._look(stack, resource)
+                status, actual = await self._drift_of(stack, resource)
                 drifts.append(_as_structure(stack, resource, status, actual, call.now))
         return {"StackResourceDrifts": drifts}
 
-    async def _look(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
+    async def _drift_of(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
         """The status of a resource, and its properties as they are."""
         kind = type_of(resource.type)
-        spec = spec_of(stack, resource, self._services.base_url, self._signals, again=True)
+        spec = spec_of(stack, resource, self._services.base_url, self._signals, may_exist=True)
         try:
             actual = await kind.read(self._services.ask_for(stack), spec)
         except (NotImplementedError, AwsError):

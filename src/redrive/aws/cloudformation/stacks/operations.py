@@ -105,7 +105,6 @@ class StackChanges:
                 raise error("AlreadyExistsException", f"Stack [{name.name}] already exists")
             draft.put(STACK_NAME, name.key, stack.key)
             draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
-            await draft.get(STACK, stack.key)
             await self._operations.begin_in(draft, stack)
             return stack
 
@@ -163,8 +162,7 @@ class StackChanges:
             current = await current_in(draft, stack)
             check_updatable(current)
             key = template_key(stack, settings.template)
-            await draft.get(TEMPLATE, key)
-            draft.put(TEMPLATE, key, text)
+            await draft.overwrite(TEMPLATE, key, text)
             begun = replace(
                 with_rights_of(current, call),
                 status="UPDATE_IN_PROGRESS",

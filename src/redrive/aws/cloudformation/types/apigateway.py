@@ -122,7 +122,7 @@ class TaggedType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if spec.again and (own_id := await self.find(ask, spec)):
+        if spec.may_exist and (own_id := await self.find(ask, spec)):
             return self.state(await self.existing(ask, own_id))
         name = text_of(spec.properties.get(self.name_property) or spec.name)
         params = {**self.params(spec.properties), "name": name, "tags": own_tags(spec)}
@@ -260,7 +260,7 @@ class ApiPartType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if spec.again and (part_id := await self.find(ask, spec)):
+        if spec.may_exist and (part_id := await self.find(ask, spec)):
             return self.state(part_id)
         answer = await ask(self.service, f"Create{self.noun}", **self.params(spec))
         return self.state(answer[self.created])

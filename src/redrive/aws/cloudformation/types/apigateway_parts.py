@@ -57,7 +57,7 @@ class MethodType(PutResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        if spec.again or spec.physical_id:
+        if spec.may_exist or spec.physical_id:
             await self.delete(ask, spec)
         at = self.identifiers(spec)
         params = lowered_keys(pick(properties, *_METHOD))

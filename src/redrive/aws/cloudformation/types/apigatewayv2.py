@@ -63,7 +63,7 @@ class ApiType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        api_id = await self.find(ask, spec) if spec.again else ""
+        api_id = await self.find(ask, spec) if spec.may_exist else ""
         if not api_id:
             params = pick(properties, *_API, *_QUICK)
             name = text_of(properties.get("Name") or spec.name)
@@ -170,7 +170,7 @@ class HttpStageType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         identifiers = self.identifiers(spec)
-        if spec.again and await without_absence(ask(SERVICE, "GetStage", **identifiers)) is not None:
+        if spec.may_exist and await without_absence(ask(SERVICE, "GetStage", **identifiers)) is not None:
             return ResourceState(spec.name)
         await ask(SERVICE, "CreateStage", Tags=spec.all_tags(), **{**_stage(spec.properties), **identifiers})
         return ResourceState(spec.name)

@@ -38,7 +38,7 @@ class ResourceSpec:
     physical_id: str = ""  # Its id; empty until it is known
     tags: Mapping[str, str] | None = None  # Of the stack, by key
     base_url: str = ""  # What URLs of this server begin with
-    again: bool = False  # It may exist already, created by this stack before an interruption
+    may_exist: bool = False  # A step of this stack may have created it before an interruption
     change: str = ""  # The id of the change to the stack
     # Those that it has, where it is there already.
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -112,7 +112,7 @@ async def unless_created(request: Awaitable[T], spec: ResourceSpec, code: str) -
     try:
         return await request
     except AwsError as error:
-        if not (spec.again and code in (error.code, error.query_code)):
+        if not (spec.may_exist and code in (error.code, error.query_code)):
             raise
         return None
 

@@ -76,9 +76,9 @@ class CustomResourceType(ResourceType):
             **more,
         }
         seconds = int(text_of(spec.properties.get("ServiceTimeout") or _SECONDS))
-        if not spec.again:
+        if not spec.may_exist:
             await signals.forget(spec.stack_id, spec.logical_id, about)
-        if not (spec.again and await signals.wait(spec.stack_id, spec.logical_id, about, 1, 0)):
+        if not (spec.may_exist and await signals.wait(spec.stack_id, spec.logical_id, about, 1, 0)):
             await _send(ask, token, event)
         deadline = signals.now + seconds * 1000
         answer = await signals.wait(spec.stack_id, spec.logical_id, about, 1, deadline)

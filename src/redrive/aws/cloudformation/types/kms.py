@@ -38,7 +38,7 @@ class KeyType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if spec.again and (key_id := await self.find(ask, spec)):
+        if spec.may_exist and (key_id := await self.find(ask, spec)):
             return await self._settled(ask, spec, key_id)
         params = pick(spec.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
         if "KeyPolicy" in spec.properties:

@@ -44,7 +44,7 @@ class EventSourceMappingType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if spec.again and (mapping_id := await self.find(ask, spec)):
+        if spec.may_exist and (mapping_id := await self.find(ask, spec)):
             return await self._state(ask, mapping_id)
         params = _mapping(spec.properties) | pick(spec.properties, "EventSourceArn")
         if tags := spec.all_tags():

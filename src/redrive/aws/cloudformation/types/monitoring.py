@@ -62,7 +62,7 @@ class AlarmType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        if self.name_property in spec.properties and not spec.again:
+        if self.name_property in spec.properties and not spec.may_exist:
             types = [self.kind]
             answer = await ask("cloudwatch", "DescribeAlarms", AlarmNames=[spec.name], AlarmTypes=types)
             if answer.get(f"{self.kind}s"):

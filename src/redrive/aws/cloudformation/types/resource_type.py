@@ -141,7 +141,7 @@ class ResourceType:
         Raises:
             AwsError: It exists.
         """
-        if spec.again or self.name_property not in spec.properties:
+        if spec.may_exist or self.name_property not in spec.properties:
             return
         try:
             await ask(self.service, operation, **params)

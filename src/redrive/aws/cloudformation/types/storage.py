@@ -243,7 +243,7 @@ class ParameterType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        return await self._put(ask, spec, overwrites=spec.again)
+        return await self._put(ask, spec, overwrites=spec.may_exist)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
