@@ -42,7 +42,7 @@ class Attachments(Generic[H]):
                 return
             if len(holder.attached) >= ATTACHED_MAX:
                 raise too_many(f"Cannot exceed quota for PoliciesPer{entity.word}: {ATTACHED_MAX}")
-            await count_in(draft, arn, attachments=1)
+            await count_uses_in(draft, arn, attachments=1)
             draft.put(entity.kind, holder.key, replace(holder, attached=(*holder.attached, arn)))
 
         await self._resources.write(decide)
@@ -55,7 +55,7 @@ class Attachments(Generic[H]):
             holder = await entity.get(draft, call.account, params[entity.parameter])
             if arn not in holder.attached:
                 raise absent(f"Policy {arn} was not found.")
-            await count_in(draft, arn, attachments=-1)
+            await count_uses_in(draft, arn, attachments=-1)
             left = tuple(each for each in holder.attached if each != arn)
             draft.put(entity.kind, holder.key, replace(holder, attached=left))
 
@@ -112,12 +112,12 @@ async def _check_attachable_in(draft: Draft, call: Call, arn: str) -> None:
     Raises:
         AwsError: `NoSuchEntity`, or `ValidationError` for what is no ARN.
     """
-    policy = await managed_in(draft, arn)
+    policy = await managed_policy_in(draft, arn)
     if policy is None or policy.account not in (call.account, AMAZON):
         raise absent(f"Policy {arn} does not exist or is not attachable.")
 
 
-async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | None:
+async def managed_policy_in(source: Documents | Draft, arn: str) -> ManagedPolicy | None:
     """The managed policy of an ARN; raises AwsError if it is no ARN of a policy."""
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS or not parts[5].startswith("policy/"):
@@ -131,17 +131,17 @@ async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | Non
 async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> None:
     """Count a boundary that takes another's place; either may be empty. Raises AwsError if there is no such policy."""
     if after:
-        policy = await managed_in(draft, after)
+        policy = await managed_policy_in(draft, after)
         if policy is None or policy.account not in (call.account, AMAZON):
             raise absent(f"Scope ARN: {after} does not exist or is not attachable.")
-        await count_in(draft, after, boundaries=1)
+        await count_uses_in(draft, after, boundaries=1)
     if before:
-        await count_in(draft, before, boundaries=-1)
+        await count_uses_in(draft, before, boundaries=-1)
 
 
-async def count_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: int = 0) -> None:
+async def count_uses_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: int = 0) -> None:
     """Count how often an account's own policy is used, so that it is not deleted meanwhile; Amazon's are always there."""
-    policy = None if arn in aws_managed() else await managed_in(draft, arn)
+    policy = None if arn in aws_managed() else await managed_policy_in(draft, arn)
     if policy is None:
         return
     counted = replace(

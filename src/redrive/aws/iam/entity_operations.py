@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from redrive.access.identities import Named, PolicyHolder
-from redrive.aws.iam.attachments import managed_in, set_boundary_in
+from redrive.aws.iam.attachments import managed_policy_in, set_boundary_in
 from redrive.aws.iam.entities import POLICIES, Entity, in_path
 from redrive.aws.iam.errors import PAGES, TAGS, absent, in_use, taken
 from redrive.aws.kit.call import Call, Verb
@@ -143,7 +143,7 @@ class EntityTags:
             entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
             return entity
         arn = params["PolicyArn"]
-        policy = await managed_in(source, arn)
+        policy = await managed_policy_in(source, arn)
         if policy is None or policy.account != call.account:
             raise absent(POLICIES.missing.format(arn))
         return policy

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from redrive.access.identities import AMAZON, ManagedPolicy, PolicyHolder, PolicyVersion, aws_managed
 from redrive.access.policy_document import Form
-from redrive.aws.iam.attachments import managed_in
+from redrive.aws.iam.attachments import managed_policy_in
 from redrive.aws.iam.documents import check_document, handed_back
 from redrive.aws.iam.entities import HOLDERS, POLICIES, Entity, in_path, shown_policy
 from redrive.aws.iam.entity_operations import EntityOperations
@@ -179,7 +179,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
         return answer
 
     async def _read(self, call: Call, params: Structure) -> ManagedPolicy:
-        policy = await managed_in(self._resources.documents, params["PolicyArn"])
+        policy = await managed_policy_in(self._resources.documents, params["PolicyArn"])
         if policy is None or policy.account not in (call.account, AMAZON):
             raise absent(POLICIES.missing.format(params["PolicyArn"]))
         return policy
@@ -187,7 +187,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
     async def _own_in(self, draft: Draft, call: Call, params: Structure, operation: str) -> ManagedPolicy:
         """The policy of a call that changes it, which Amazon's own cannot be."""
         arn = params["PolicyArn"]
-        policy = await managed_in(draft, arn)
+        policy = await managed_policy_in(draft, arn)
         if policy is not None and policy.account == AMAZON:
             reason = f"because no identity-based policy allows the iam:{operation} action"
             raise denied(call.principal.name, f"iam:{operation}", arn, reason)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from redrive.access.identities import Role, key_of
-from redrive.aws.iam.attachments import count_in
+from redrive.aws.iam.attachments import count_uses_in
 from redrive.aws.iam.entities import ROLES, shown_role
 from redrive.aws.iam.errors import absent, bad_input, unmodifiable
 from redrive.aws.iam.roles import NOT_AT_CREATION
@@ -86,7 +86,7 @@ class ServiceLinkedRoles:
             if not is_linked(role):
                 raise bad_input(f"{role.name} is not a service-linked role.")  # chosen
             if role.boundary:
-                await count_in(draft, role.boundary, boundaries=-1)
+                await count_uses_in(draft, role.boundary, boundaries=-1)
             draft.remove(ROLES.kind, role.key)
             return role
 

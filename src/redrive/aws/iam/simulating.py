@@ -19,7 +19,7 @@ from redrive.access.principals import (
     user_principal,
 )
 from redrive.access.statements import Policy, Statement
-from redrive.aws.iam.attachments import managed_in
+from redrive.aws.iam.attachments import managed_policy_in
 from redrive.aws.iam.entities import GROUPS, HOLDERS
 from redrive.aws.iam.errors import PAGES, absent, bad_input
 from redrive.aws.kit.call import Call
@@ -127,7 +127,7 @@ class Simulating:
 
     async def _text(self, arn: str) -> dict[str, str]:
         """The text of a managed policy by its ARN; empty: there is none, as of the roles of services."""
-        policy = await managed_in(self._documents, arn)
+        policy = await managed_policy_in(self._documents, arn)
         return {} if policy is None else {arn: policy.text}
 
 

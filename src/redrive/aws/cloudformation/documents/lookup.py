@@ -44,7 +44,7 @@ async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
     return stack
 
 
-async def current_in(draft: Draft, stack: Stack) -> Stack:
+async def current_stack_in(draft: Draft, stack: Stack) -> Stack:
     """The stack as a draft finds it; raises AwsError if it is not there any more."""
     current = await draft.get(STACK, stack.key)
     if current is None:

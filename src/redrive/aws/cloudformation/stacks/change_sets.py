@@ -9,7 +9,7 @@ from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
 from redrive.aws.cloudformation.documents.lookup import (
-    current_in,
+    current_stack_in,
     find_change_set,
     find_stack,
     stack_name,
@@ -183,7 +183,7 @@ class ChangeSetOperations:
         token = params.get("ClientRequestToken") or ""
 
         async def decide(draft: Draft) -> None:
-            current = await current_in(draft, stack)
+            current = await current_stack_in(draft, stack)
             held = await draft.get(CHANGE_SET, change_set.key)
             if held is None or held.execution != "AVAILABLE":
                 status = change_set.status if held is None else held.status

@@ -19,7 +19,12 @@ from redrive.aws.cloudformation.changes.programs import (
 )
 from redrive.aws.cloudformation.documents.errors import error, invalid
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
-from redrive.aws.cloudformation.documents.lookup import current_in, find_stack, stack_name, standing_stack
+from redrive.aws.cloudformation.documents.lookup import (
+    current_stack_in,
+    find_stack,
+    stack_name,
+    standing_stack,
+)
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     REVIEW,
@@ -159,7 +164,7 @@ class StackChanges:
         """
 
         async def decide(draft: Draft) -> None:
-            current = await current_in(draft, stack)
+            current = await current_stack_in(draft, stack)
             check_updatable(current)
             key = template_key(stack, settings.template)
             await draft.overwrite(TEMPLATE, key, text)
@@ -190,7 +195,7 @@ class StackChanges:
         stack = await standing_stack(self._engine, call, params["StackName"])
 
         async def decide(draft: Draft) -> None:
-            current = await current_in(draft, stack)
+            current = await current_stack_in(draft, stack)
             if current.status != "UPDATE_IN_PROGRESS":
                 raise invalid(
                     f"CancelUpdateStack cannot be called from current stack status {current.status}"
@@ -219,7 +224,7 @@ class StackChanges:
         role = await self._passed(call, params)
 
         async def decide(draft: Draft) -> None:
-            current = await current_in(draft, stack)
+            current = await current_stack_in(draft, stack)
             if current.status not in leads:
                 raise not_updatable(current)
             status = leads[current.status]
@@ -249,7 +254,7 @@ class StackChanges:
     async def _delete_in(
         self, draft: Draft, call: Call, stack: Stack, role: str | None, params: Structure
     ) -> None:
-        current = await current_in(draft, stack)
+        current = await current_stack_in(draft, stack)
         check_deletable(current, params)
         if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
             return

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from redrive.aws.cloudwatch.alarms.definition import check_actions
-from redrive.aws.cloudwatch.alarms.delivering import owe_in
+from redrive.aws.cloudwatch.alarms.delivering import owe_actions_in
 from redrive.aws.cloudwatch.alarms.notification import people_moment
-from redrive.aws.cloudwatch.alarms.operations import put_in, resource_name, tags_of
+from redrive.aws.cloudwatch.alarms.operations import put_alarm_in, resource_name, tags_of
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm, StateChange
 from redrive.aws.cloudwatch.alarms.rule import (
     RuleError,
@@ -113,7 +113,7 @@ class Composites:
         async def decide(draft: Draft) -> None:
             await _check_children(draft, name, rule)
             await _check_suppressor(draft, name, settings)
-            await put_in(draft, name, COMPOSITE, settings, tags, call.now)
+            await put_alarm_in(draft, name, COMPOSITE, settings, tags, call.now)
 
         await self._engine.resources.write(decide)
         await self.settle(call.now)
@@ -156,7 +156,7 @@ class Composites:
         draft.put(ALARMS, alarm.name.key, changed)
         before = suppression_of(alarm)
         if next_state.acts and changed.acts and before is not None:
-            await owe_in(
+            await owe_actions_in(
                 draft, self._engine, StateChange(changed, alarm.state._replace(value=before.announced))
             )
 

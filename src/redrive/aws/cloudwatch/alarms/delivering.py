@@ -85,7 +85,7 @@ def action_item(action: Action, error: str | None) -> HistoryItem:
     return HistoryItem(action.alarm, action.kind, action.at, "Action", f"{done} action {action.arn}", text)
 
 
-async def owe_in(draft: Draft, engine: Engine, change: StateChange) -> None:
+async def owe_actions_in(draft: Draft, engine: Engine, change: StateChange) -> None:
     """Let the actions of a transition enter the backlog; those that nobody here can carry out fail at once."""
     alarm = change.alarm
     arns: Sequence[str] = alarm.actions(alarm.state.value)

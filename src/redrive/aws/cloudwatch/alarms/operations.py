@@ -56,7 +56,7 @@ class AlarmOperations:
         tags = tags_of(params)
         await self._registry.check_room(name)
         await self._engine.resources.write(
-            lambda draft: put_in(draft, name, METRIC, settings, tags, call.now)
+            lambda draft: put_alarm_in(draft, name, METRIC, settings, tags, call.now)
         )
         return {}
 
@@ -136,7 +136,7 @@ def _check_json(text: str) -> None:
         raise error("InvalidFormatFault", "StateReasonData must be valid JSON.") from None
 
 
-async def put_in(
+async def put_alarm_in(
     draft: Draft, name: ResourceName, kind: str, definition: Definition, tags: dict[str, str], now: int
 ) -> Alarm:
     """Make an alarm, or give it a new definition: it keeps its state, and its tags."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.delivering import owe_in
+from redrive.aws.cloudwatch.alarms.delivering import owe_actions_in
 from redrive.aws.cloudwatch.alarms.records import (
     ALARMS,
     HISTORY,
@@ -60,7 +60,7 @@ class Transitions:
         if moved:
             draft.put(HISTORY, history_key(alarm.name, now, changed.changes), _item(change))
             if changed.acts and acts:
-                await owe_in(draft, self._engine, change)
+                await owe_actions_in(draft, self._engine, change)
         return change
 
 

@@ -3,7 +3,7 @@
 For each version or alias that is invoked so there is its own engine topic, which no caller can name. Its one
 confirmed subscription is the backlog; others, never confirmed, are the backlogs of its dead-letter target and its
 destinations, which only an event's end sends to. All that delivering takes of the function stands in the subscription's
-attributes, so whatever changes a function calls `follow_in` in the same transaction.
+attributes, so whatever changes a function calls `update_backlogs_in` in the same transaction.
 """
 
 import enum
@@ -59,13 +59,13 @@ def function_of(topic: ResourceName) -> str:
     return arn_of(ResourceName(topic.account, topic.region.partition(":")[0], name), qualifier)
 
 
-async def follow_in(draft: Draft, resources: Resources, function: FunctionRecord) -> None:
+async def update_backlogs_in(draft: Draft, resources: Resources, function: FunctionRecord) -> None:
     """Bring the backlogs of a function up to what it is in the draft."""
     for _, settings in await draft.find(EVENTS, f"{function.name.key}/"):
-        await put_in(draft, resources, function, settings)
+        await put_backlog_in(draft, resources, function, settings)
 
 
-async def put_in(
+async def put_backlog_in(
     draft: Draft, resources: Resources, function: FunctionRecord, settings: EventSettings
 ) -> None:
     """Make the backlog of a version or an alias, or bring it up to its settings."""
@@ -103,13 +103,15 @@ def _queue_of(arn: str) -> ResourceName | None:
     return ResourceName(account, region, name) if service == "sqs" else None
 
 
-async def begin_in(draft: Draft, resources: Resources, function: FunctionRecord, qualifier: str) -> None:
+async def begin_backlog_in(
+    draft: Draft, resources: Resources, function: FunctionRecord, qualifier: str
+) -> None:
     """Make the backlog of a version or an alias, if there is none yet."""
     settings = await draft.get(EVENTS, qualified_key(function.name, qualifier))
     if settings is None:
         settings = EventSettings(function.name, qualifier)
         draft.put(EVENTS, qualified_key(function.name, qualifier), settings)
-    await put_in(draft, resources, function, settings)
+    await put_backlog_in(draft, resources, function, settings)
 
 
 async def count_waiting(engine: Engine, function: ResourceName, qualifier: str | None = None) -> int:
@@ -124,7 +126,7 @@ async def count_waiting(engine: Engine, function: ResourceName, qualifier: str |
     return number
 
 
-async def remove_in(
+async def remove_backlogs_in(
     draft: Draft, resources: Resources, function: ResourceName, qualifier: str | None = None
 ) -> None:
     """Take away the backlogs of a function, or that of one version or alias; what waits there is dropped."""

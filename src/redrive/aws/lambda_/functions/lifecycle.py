@@ -8,7 +8,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.backlogs import count_waiting, follow_in, remove_in
+from redrive.aws.lambda_.documents.backlogs import count_waiting, remove_backlogs_in, update_backlogs_in
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
@@ -232,7 +232,7 @@ class FunctionOperations:
                 return before, latest, latest
             function = replace(function, latest=latest, configured=function.configured or configures)
             draft.put(FUNCTION, reference.name.key, function)
-            await follow_in(draft, self._engine.resources, function)
+            await update_backlogs_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
                 return before, latest, latest
             return before, latest, await publish_in(draft, function, of_version, call.now)
@@ -286,7 +286,7 @@ class FunctionOperations:
             for key, _ in await draft.find(PROVISIONED, beginning):
                 draft.remove(PROVISIONED, key)
             draft.remove(FUNCTION, reference.name.key)
-            await remove_in(draft, self._engine.resources, function.name)
+            await remove_backlogs_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]
 
         waiting = await count_waiting(self._engine, reference.name)
@@ -314,7 +314,7 @@ class FunctionOperations:
                 qualifier: policy for qualifier, policy in function.policies.items() if qualifier != version
             }
             draft.put(FUNCTION, reference.name.key, replace(function, policies=policies))
-            await remove_in(draft, self._engine.resources, function.name, version)
+            await remove_backlogs_in(draft, self._engine.resources, function.name, version)
             return configuration
 
         waiting = await count_waiting(self._engine, reference.name, version)

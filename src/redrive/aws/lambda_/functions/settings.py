@@ -9,7 +9,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.backlogs import follow_in
+from redrive.aws.lambda_.documents.backlogs import update_backlogs_in
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
@@ -77,7 +77,7 @@ class ConcurrencyOperations:
         async def decide(draft: Draft) -> None:
             function = replace(await function_in(draft, reference), reserved=requested)
             draft.put(FUNCTION, reference.name.key, function)
-            await follow_in(draft, self._engine.resources, function)
+            await update_backlogs_in(draft, self._engine.resources, function)
 
         await self._engine.resources.write(decide)
 

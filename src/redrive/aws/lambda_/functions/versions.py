@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.backlogs import follow_in, remove_in
+from redrive.aws.lambda_.documents.backlogs import remove_backlogs_in, update_backlogs_in
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
@@ -194,7 +194,7 @@ class AliasOperations:
             )
             await _check_in(draft, after)
             draft.put(ALIAS, key, after)
-            await follow_in(draft, self._engine.resources, function)
+            await update_backlogs_in(draft, self._engine.resources, function)
             return after
 
         return _rendered(await self._engine.resources.write(decide))
@@ -213,7 +213,7 @@ class AliasOperations:
             function = without_url_in(draft, _without_policy(function, alias), alias)
             draft.put(FUNCTION, reference.name.key, function)
             draft.remove(PROVISIONED, qualified_key(reference.name, alias))
-            await remove_in(draft, self._engine.resources, function.name, alias)
+            await remove_backlogs_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)
         return {}

@@ -246,7 +246,9 @@ class AsyncInvocations:
 
         async def decide(draft: Draft) -> Topic | None:
             function = await function_in(draft, reference)
-            await backlogs.begin_in(draft, self._engine.resources, function, reference.qualifier or LATEST)
+            await backlogs.begin_backlog_in(
+                draft, self._engine.resources, function, reference.qualifier or LATEST
+            )
             return await topics.get_in(draft, name)
 
         topic = await self._engine.resources.write(decide)

@@ -40,12 +40,14 @@ class AnswerStream(AnswerParts):
     def __init__(self) -> None:
         self.content_type = ""
         self.begun = False
-        self._parts: deque[bytes] = deque()
-        self._held = 0
-        self._is_over = False
-        self._is_left = False
-        self._resume: Callable[[], None] | None = None
-        self._stirred: asyncio.Future[None] | None = None
+        self._parts: deque[bytes] = deque()  # Those that the reader has not taken
+        self._held_bytes = 0  # The size of these
+        self._has_ended = False
+        self._has_no_reader = False  # It stopped early: parts are thrown away, so that the function can end
+        self._resume: Callable[[], None] | None = (
+            None  # Lets the function write again; None: it is not held up
+        )
+        self._wakeup: asyncio.Future[None] | None = None
         self._running: asyncio.Task[InvocationResult]
 
     def run(self, running: "asyncio.Task[InvocationResult]") -> None:
@@ -57,54 +59,54 @@ class AnswerStream(AnswerParts):
     def begin(self, content_type: str) -> None:
         """See `AnswerParts.begin`."""
         self.begun, self.content_type = True, content_type
-        self._stir()
+        self._wake()
 
     @override
     def add(self, part: bytes, resume: Callable[[], None]) -> bool:
         """See `AnswerParts.add`."""
-        if self._is_left:
+        if self._has_no_reader:
             return True
         self._parts.append(part)
-        self._held += len(part)
-        self._stir()
-        if self._held < HELD_BYTES_MAX:
+        self._held_bytes += len(part)
+        self._wake()
+        if self._held_bytes < HELD_BYTES_MAX:
             return True
         self._resume = resume
         return False
 
     def _end(self, running: "asyncio.Task[InvocationResult]") -> None:
-        self._is_over = True
+        self._has_ended = True
         if running.cancelled() or running.exception() is not None:
             self._parts.clear()
-        self._stir()
+        self._wake()
 
-    def _stir(self) -> None:
-        if self._stirred is not None and not self._stirred.done():
-            self._stirred.set_result(None)
+    def _wake(self) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
 
-    async def _until_stirred(self) -> None:
-        self._stirred = asyncio.get_running_loop().create_future()
-        await self._stirred
+    async def _until_woken(self) -> None:
+        self._wakeup = asyncio.get_running_loop().create_future()
+        await self._wakeup
 
     # ---- for the reader ---------------------------------------------------------------------------------
 
     async def started(self) -> None:
         """Wait until the function begins to stream, or is done without; raises Throttled if it was not run."""
-        while not self.begun and not self._is_over:
-            await self._until_stirred()
+        while not self.begun and not self._has_ended:
+            await self._until_woken()
         if not self.begun:
             await self._running
 
     async def parts(self) -> AsyncIterator[bytes]:
         """The parts as they come; whoever stops early lets the function write into nothing."""
         try:
-            while self._parts or not self._is_over:
+            while self._parts or not self._has_ended:
                 if self._parts:
                     yield self._take()
                 else:
-                    await self._until_stirred()
+                    await self._until_woken()
         finally:
-            self._is_left = True
+            self._has_no_reader = True
             self._parts.clear()
             self._go_on()
 
@@ -114,8 +116,8 @@ class AnswerStream(AnswerParts):
 
     def _take(self) -> bytes:
         part = self._parts.popleft()
-        self._held -= len(part)
-        if self._held < HELD_BYTES_MAX // 2:
+        self._held_bytes -= len(part)
+        if self._held_bytes < HELD_BYTES_MAX // 2:
             self._go_on()
         return part
 
