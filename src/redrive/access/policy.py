@@ -207,7 +207,7 @@ def _needed(principal: Principal, statements: Sequence[Statement]) -> frozenset[
     """
     needed = frozenset(Source)
     for statement in statements:
-        names = statement.principals.names_among(principal.identities)
+        names = statement.principals.listed_identities(principal.identities)
         if names is None:
             return _NONE
         others = names - {Identity("AWS", principal.account)}

@@ -202,8 +202,11 @@ class Principals:
         )
         return is_listed is not self.is_exclusion
 
-    def names_among(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
-        """The names among these that stand in the element; None if it reaches whoever it reaches by none of them."""
+    def listed_identities(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
+        """Those of a principal's identities that the element lists; None: it reaches them without listing them.
+
+        It does so as `*`, as all principals of a kind, or as NotPrincipal.
+        """
         if (
             self.everyone
             or self.is_exclusion

@@ -164,13 +164,13 @@ def _groups(setting: Setting) -> Callable[[ResourceName], int] | None:
 
 def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
     """Shows a claimed delivery as SQS shows it to receivers, with all its attributes."""
-    showing, handles = Showing(core.engine, presenters), Handles(core.secret)
+    messages, handles = Showing(core.engine, presenters), Handles(core.secret)
 
     async def show(queue: Queue, delivery: Delivery) -> Structure:
-        handle = handles.write(delivery, delivery.available_at - queue.lease_ms)
-        return showing.to_structure(
-            queue, delivery, ATTRIBUTES, ("All",), handle, await showing.sources([delivery])
-        )
+        claimed_at = delivery.available_at - queue.lease_ms
+        handle = handles.write(delivery, claimed_at)
+        sources = await messages.sources([delivery])
+        return messages.to_structure(queue, delivery, ATTRIBUTES, ("All",), handle, sources)
 
     return show
 

@@ -76,7 +76,7 @@ class HttpConnections:
         if self._has_room(origin):
             self._count(origin, 1)
         else:
-            await self._turn(origin)
+            await self._await_turn(origin)
         resting = self._resting.get(origin, [])
         while resting:
             connection = resting.pop()
@@ -122,7 +122,7 @@ class HttpConnections:
         if not self._used[origin]:
             del self._used[origin]
 
-    async def _turn(self, origin: WebOrigin) -> None:
+    async def _await_turn(self, origin: WebOrigin) -> None:
         """Wait until there is room; it counts as used then."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(origin, deque()).append(turn)
@@ -184,7 +184,7 @@ class HttpConnections:
         def make(info: AddressInfo) -> socket.socket:
             family, kind, protocol, _, address = info
             if self._forbids(host := str(address[0])):
-                forbidden.append(host)
+                forbidden.append(host)  # the error below is lost among those of the other addresses
                 raise ForbiddenAddressError(host)
             return socket.socket(family, kind, protocol)
 

@@ -74,7 +74,7 @@ class Telemetry:
         self._news = asyncio.Event()
         self._active = asyncio.Event()
         self._lock = asyncio.Lock()
-        self.metrics = Metrics(self._stir)
+        self.metrics = Metrics(self._note_activity)
         self.logs = LogBuffer(store, self._news.set)
         self._topics = topics
         self._gauges = Gauges(store, places, self.metrics)
@@ -157,7 +157,7 @@ class Telemetry:
                 pass
             await self._sweep_logs()
 
-    def _stir(self) -> None:
+    def _note_activity(self) -> None:
         self._news.set()
         self._active.set()
 

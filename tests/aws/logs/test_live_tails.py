@@ -14,7 +14,7 @@ from redrive.aws.logs.live_tails import (
     LATE_MS,
     SESSIONS_MAX,
     FollowedGroup,
-    ReadingRoom,
+    UpdateRoom,
 )
 from redrive.aws.logs.places import GROUP, STREAM, LogPlaces
 from redrive.aws.wire.errors import AwsError
@@ -129,7 +129,7 @@ async def test_an_event_whose_transaction_ends_late_is_told_all_the_same(stage: 
     told = []
     for seen, moment in ((found[1:], 0), (found, LATE_MS - 1), (found, 3 * LATE_MS), (found, 9 * LATE_MS)):
         late.seen = seen
-        read = await followed.read(lambda _, __: True, lambda _: 1, ReadingRoom(100, 100, 1000), moment)
+        read = await followed.read(lambda _, __: True, lambda _: 1, UpdateRoom(100, 100, 1000), moment)
         told.append([event.message for _, event in read])
     assert told == [["early"], ["late"], [], []]
 

@@ -124,6 +124,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
             version = _version(policy, number)
             return {name: value for name, value in version.items() if name != "Document"}
 
+        # Pages continue after a key that ascends, so the key of a higher number is the lower text.
         newest_first = sorted(policy.versions, reverse=True)
         return PAGES.of(
             "ListPolicyVersions", params, newest_first, as_structure, lambda number: f"{10**9 - number:010}"

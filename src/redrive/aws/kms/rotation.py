@@ -63,11 +63,11 @@ class Rotation:
         return status
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
-        key = await self._rotatable(call, params, "RotateKeyOnDemand", unfit="")
+        key = await self._rotatable(call, params, "RotateKeyOnDemand", refusal="")
 
         def rotated(current: KmsKey) -> KmsKey:
             if current.origin == "EXTERNAL":
-                return _with_pending(current, call.now)
+                return _with_pending_material(current, call.now)
             if sum(material.rotation == ON_DEMAND for material in current.materials) >= ON_DEMAND_MAX:
                 raise error(
                     "LimitExceededException",
@@ -88,11 +88,11 @@ class Rotation:
         return PAGES.of("ListKeyRotations", params, chosen, lambda material: _as_structure(key, material))
 
     async def _rotatable(
-        self, call: Call, params: Structure, operation: str, unfit: str | None = None
+        self, call: Call, params: Structure, operation: str, refusal: str | None = None
     ) -> KmsKey:
         key = await self._access.managed(call, params["KeyId"], operation)
         check_enabled(key, call.now)
-        _check_symmetric(key, unfit)
+        _check_symmetric(key, refusal)
         if key.primary_region not in ("", key.name.region):
             raise unsupported(f"{key.arn} is a replica: its primary in {key.primary_region} is rotated.")
         if key.replica_regions:
@@ -102,7 +102,7 @@ class Rotation:
         return key
 
 
-def _with_pending(key: KmsKey, now: int) -> KmsKey:
+def _with_pending_material(key: KmsKey, now: int) -> KmsKey:
     """A key whose imported material that was pending is current."""
     if key.pending is None:
         text = f"No available key material pending rotation for the key: {key.arn}."
@@ -111,11 +111,11 @@ def _with_pending(key: KmsKey, now: int) -> KmsKey:
     return replace(key, materials=(*key.materials, material), pending=None, imported_id=material.id)
 
 
-def _check_symmetric(key: KmsKey, unfit: str | None = None) -> None:
-    """Refuse a key that is never rotated, in these words or the usual ones; on demand KMS says nothing (recorded)."""
+def _check_symmetric(key: KmsKey, refusal: str | None = None) -> None:
+    """Refuse a key that is never rotated; KMS refuses to rotate it on demand with an empty message (recorded)."""
     if not key.symmetric:
         usual = f"{key.arn} is not a symmetric encryption key: only those are rotated."
-        raise unsupported(usual if unfit is None else unfit)
+        raise unsupported(usual if refusal is None else refusal)
 
 
 def _as_structure(key: KmsKey, material: Material) -> Structure:

@@ -83,5 +83,5 @@ class Logs(OfferedService):
             StoreUnavailable: It is unknown whether they are on disk.
         """
         await self._subscriptions.write_down(events, streams)
-        self.tails.stir()
+        self.tails.note_news()
         await self._filters.pass_through(events)

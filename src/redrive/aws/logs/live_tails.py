@@ -38,33 +38,33 @@ SESSION_MS: Final = 3 * 60 * 60 * 1000
 UPDATE_MS: Final = 1_000
 EVENTS_MAX: Final = 500  # of an update
 _UPDATE_BYTES_MAX: Final = 1_048_576
-_LOOKED_AT_MAX: Final = 2_000  # for an update: about 20 ms of the store's time
+_EXAMINATIONS_MAX: Final = 2_000  # for an update: about 20 ms of the store's time
 UPDATES_AT_ONCE_MAX: Final = 10  # for a client that was slow
 _TIMEOUT: Final = "The Live Tail session has timed out after three hours."
 _BROKEN: Final = "The Live Tail session cannot go on: the log events cannot be read."
 
 
-class ReadingRoom:
-    """The room of one update, which all groups of a session share.
+class UpdateRoom:
+    """The room that is left in one update, which all groups of a session share.
 
     Attributes:
-        looked_at: Events that may still be looked at.
-        events: Events that may still be kept.
-        bytes: What they may still come to.
-        is_short: Something found no room.
+        examinations: Number of events that may still be examined.
+        events: Number of events that it may still take.
+        bytes: Number of bytes that they may still come to.
+        overflows: Whether an event was left for which there was no room.
     """
 
-    def __init__(self, looked_at: int, events: int, size: int) -> None:
-        self.looked_at, self.events, self.bytes = looked_at, events, size
-        self.is_short = False
+    def __init__(self, examinations: int, events: int, size: int) -> None:
+        self.examinations, self.events, self.bytes = examinations, events, size
+        self.overflows = False
 
     @property
     def is_full(self) -> bool:
-        """True if nothing more is looked at."""
-        return self.looked_at <= 0 or self.events <= 0 or self.bytes <= 0
+        """True if no event is examined any more."""
+        return self.examinations <= 0 or self.events <= 0 or self.bytes <= 0
 
     def take(self, event: LogEvent) -> None:
-        """Let an event have its part."""
+        """Take an event up into the update."""
         self.events -= 1
         self.bytes -= len(event.message.encode()) + EVENT_BYTES
 
@@ -95,13 +95,13 @@ class FollowedGroup:
         self._ends.clear()
 
     async def read(
-        self, keeps: Keeps, steps: Steps, room: ReadingRoom, now: int
+        self, keeps: Keeps, steps: Steps, room: UpdateRoom, now: int
     ) -> list[tuple[str, LogEvent]]:
         """The new events that are to be kept, with the names of their streams, as far as there is room."""
         self._close_ends(now)
         events: list[tuple[str, LogEvent]] = []
         after = self._after
-        while not room.is_short:
+        while not room.overflows:
             query = LogQuery(self.group.id, limit=EVENTS_PER_PAGE, arrived_after=after)
             page = await self._store.find_events(query)
             await self._learn_streams(page)
@@ -114,25 +114,26 @@ class FollowedGroup:
         return events
 
     async def _read(
-        self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: ReadingRoom
+        self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: UpdateRoom
     ) -> list[tuple[str, LogEvent]]:
         matches: list[tuple[str, LogEvent]] = []
+        # Pages of the last two seconds are read again, in case a slow transaction adds to them.
         new = [event for event in page if event.seq not in self._seen]
         streams = self._streams
 
-        def is_kept(event: LogEvent) -> bool:
+        def is_match(event: LogEvent) -> bool:
             stream = streams[event.stream_id]
             return stream is not None and keeps(stream, event)
 
-        each = await each_in_turn(self.group.name.account, new, steps, is_kept)
-        for event, is_told in zip(new, each, strict=True):
+        are_matches = await each_in_turn(self.group.name.account, new, steps, is_match)
+        for event, matched in zip(new, are_matches, strict=True):
             if room.is_full:
-                room.is_short = True
+                room.overflows = True
                 break
             self._seen.add(event.seq)
-            room.looked_at -= 1
+            room.examinations -= 1
             stream = streams[event.stream_id]
-            if stream is not None and is_told:
+            if stream is not None and matched:
                 room.take(event)
                 matches.append((stream, event))
         return matches
@@ -152,7 +153,7 @@ class FollowedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Selection:
     """The events that a session tells."""
 
     text: str  # Text of the pattern
@@ -207,7 +208,7 @@ class LiveTails:
         }
         return {"responseStream": self._session((call.account, call.region), start, followed, selection)}
 
-    def stir(self) -> None:
+    def note_news(self) -> None:
         """Events were written down on this node."""
         if self._simulated:
             self._news += 1
@@ -221,7 +222,7 @@ class LiveTails:
     # ---- sessions ----------------------------------------------------------------------------------------
 
     async def _session(
-        self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], selection: _Wanted
+        self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], selection: _Selection
     ) -> Events:
         """The events of a session; whoever closes this ends it."""
         self._open[owner] += 1
@@ -249,17 +250,17 @@ class LiveTails:
             self._open[owner] -= 1
 
     async def _update(
-        self, groups: Sequence[FollowedGroup], selection: _Wanted, *, is_behind: bool
+        self, groups: Sequence[FollowedGroup], selection: _Selection, *, is_behind: bool
     ) -> Structure:
         await self._settle()
-        room = ReadingRoom(_LOOKED_AT_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
+        room = UpdateRoom(_EXAMINATIONS_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
         now = self._runtime.clock.now()
         results = [
             _as_structure(followed, stream, event)
             for followed in groups
             for stream, event in await followed.read(selection.keeps, selection.steps, room, now)
         ]
-        sampled = room.is_short and not is_behind
+        sampled = room.overflows and not is_behind
         if sampled:  # the rest of this second is left out
             for followed in groups:
                 await followed.begin()
@@ -299,7 +300,7 @@ def _as_structure(followed: FollowedGroup, stream: str, event: LogEvent) -> Stru
     }
 
 
-def _selection(params: Structure) -> _Wanted:
+def _selection(params: Structure) -> _Selection:
     """The events that a request asks for; raises AwsError (`InvalidParameterException`)."""
     chosen, prefixes = params.get("logStreamNames"), params.get("logStreamNamePrefixes")
     if chosen and prefixes:
@@ -309,7 +310,7 @@ def _selection(params: Structure) -> _Wanted:
             "logStreamNames and logStreamNamePrefixes can only be specified with one logGroupIdentifier."
         )
     text = params.get("logEventFilterPattern") or ""
-    return _Wanted(
+    return _Selection(
         text, read_pattern(text), _stream_filter(frozenset(chosen or ()), tuple(prefixes or ("",)))
     )
 

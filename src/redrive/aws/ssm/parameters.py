@@ -193,6 +193,7 @@ def _arn(parameter: Parameter) -> str:
 def _as_structure(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
     value = parameter.value_of(version) or ""
     if parameter.type == "SecureString" and not decrypts:
+        # In place of ciphertext: the same at each call, and another for each version.
         value = b64encode(sha256(f"{parameter.name}\n{version}".encode()).digest()).decode()
     return {
         "Name": parameter.name,

@@ -83,9 +83,14 @@ class Subscribers:
                     await self._queues.put_in(draft, replace(queue, copies=existing.copies))
 
     async def remove(self, subscription: Subscription, *, topic_goes_too: bool = False) -> None:
-        """Remove an event subscription, its dead letters and its queue; with the last of a topic, `topic_goes_too`."""
+        """Remove an event subscription, its dead letters and its queue.
 
-        async def remove(draft: Draft) -> None:
+        Args:
+            subscription: The event subscription.
+            topic_goes_too: Whether its topic is removed as well, if this was the last of it.
+        """
+
+        async def decide(draft: Draft) -> None:
             await self.remove_in(draft, subscription)
             if not topic_goes_too or await self._subscriptions.of_in(draft, subscription.topic):
                 return
@@ -93,7 +98,7 @@ class Subscribers:
             if topic is not None:
                 await self._topics.delete_in(draft, topic)
 
-        await self._write(remove)
+        await self._write(decide)
 
     async def remove_in(self, draft: Draft, subscription: Subscription) -> None:
         """See `remove`; the topic stays."""

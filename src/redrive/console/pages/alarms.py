@@ -71,7 +71,7 @@ async def listed(visit: Visit) -> Page:
 
 async def one(visit: Visit) -> Page:
     """An alarm: its state, its line with the threshold, its actions and its history."""
-    alarm = await found_alarm(visit)
+    alarm = await _existing_alarm(visit)
     name = alarm["AlarmName"]
     history = await visit.call(
         "cloudwatch",
@@ -100,7 +100,7 @@ async def one(visit: Visit) -> Page:
 async def change(visit: Visit) -> Redirect:
     """Switch the actions of an alarm on or off."""
     name, enabled = visit.parameter("name"), visit.parameter("do") == "enable"
-    await found_alarm(visit)
+    await _existing_alarm(visit)
     operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
     await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
     sentence = (
@@ -113,7 +113,7 @@ async def change(visit: Visit) -> Redirect:
 
 async def state_form(visit: Visit) -> Page:
     """The state that an alarm would be set to, and what that sets off: asked before it is done."""
-    alarm = await found_alarm(visit)
+    alarm = await _existing_alarm(visit)
     values = {
         "alarm": alarm,
         "states": [(state, _actions(visit, alarm, state)) for state in STATES],
@@ -135,7 +135,7 @@ async def set_state(visit: Visit) -> Redirect:
     return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 
-async def found_alarm(visit: Visit) -> Mapping[str, Any]:
+async def _existing_alarm(visit: Visit) -> Mapping[str, Any]:
     """The alarm that a link or a form names.
 
     Raises:

@@ -28,7 +28,7 @@ class CountByKey(Generic[T]):
         directory: Directory,
         kind: DocumentKind[T],
         key_of: Callable[[T], str],
-        sorts_of: Callable[[T], Sequence[str]],
+        categories_of: Callable[[T], Sequence[str]],
     ) -> None:
         """Count in this directory.
 
@@ -36,12 +36,12 @@ class CountByKey(Generic[T]):
             directory: Where they are.
             kind: What is counted.
             key_of: What one of them is kept under.
-            sorts_of: Of what sorts it is.
+            categories_of: Of what categories it is.
         """
         self._directory = directory
         self._kind = kind
         self._key_of = key_of
-        self._sorts_of = sorts_of
+        self._categories_of = categories_of
         self._counts: dict[str, _Count] = {}
 
     def changed(self, key: str) -> None:
@@ -59,20 +59,20 @@ class CountByKey(Generic[T]):
         self._counts.pop(prefix, None)
 
     async def numbers(self, prefix: str) -> "Counter[str]":
-        """The number of each sort, of those whose key begins so."""
+        """The number of each category, of those whose key begins so."""
         return (await self._current(prefix)).numbers
 
-    async def keys(self, prefix: str, sort: str) -> list[str]:
-        """The keys of a sort, of those that begin so."""
+    async def keys(self, prefix: str, category: str) -> list[str]:
+        """The keys of a category, of those that begin so."""
         count = await self._current(prefix)
-        return [key for key, sorts in count.sorts.items() if sort in sorts]
+        return [key for key, categories in count.categories.items() if category in categories]
 
-    async def keys_by_sort(self, prefix: str) -> dict[str, list[str]]:
-        """The keys that begin so, by their sorts, each in order."""
+    async def keys_by_category(self, prefix: str) -> dict[str, list[str]]:
+        """The keys that begin so, by their categories, each in order."""
         keys: dict[str, list[str]] = {}
-        for key, sorts in sorted((await self._current(prefix)).sorts.items()):
-            for sort in sorts:
-                keys.setdefault(sort, []).append(key)
+        for key, categories in sorted((await self._current(prefix)).categories.items()):
+            for category in categories:
+                keys.setdefault(category, []).append(key)
         return keys
 
     async def _current(self, prefix: str) -> "_Count":
@@ -80,7 +80,7 @@ class CountByKey(Generic[T]):
         async with count.reading:
             if not count.is_read:
                 for value in await self._directory.find(self._kind, prefix):
-                    count.put(self._key_of(value), self._sorts_of(value))
+                    count.put(self._key_of(value), self._categories_of(value))
                 count.is_read = True
             while count.changed:
                 key = next(iter(count.changed))
@@ -94,7 +94,7 @@ class CountByKey(Generic[T]):
         except BaseException:
             count.changed.add(key)
             raise
-        count.put(key, () if value is None else self._sorts_of(value))
+        count.put(key, () if value is None else self._categories_of(value))
 
 
 class _Count:
@@ -103,20 +103,20 @@ class _Count:
     def __init__(self) -> None:
         self.reading = asyncio.Lock()
         self.is_read = False
-        self.sorts: dict[str, Sequence[str]] = {}
+        self.categories: dict[str, Sequence[str]] = {}
         self.numbers: Counter[str] = Counter()
         self.changed: set[str] = set()
 
-    def put(self, key: str, sorts: Sequence[str]) -> None:
-        self.numbers.subtract(self.sorts.pop(key, ()))
-        if sorts:
-            self.sorts[key] = sorts
-            self.numbers.update(sorts)
+    def put(self, key: str, categories: Sequence[str]) -> None:
+        self.numbers.subtract(self.categories.pop(key, ()))
+        if categories:
+            self.categories[key] = categories
+            self.numbers.update(categories)
 
 
 # Numbers of topics and subscriptions, for those who ask how many there are, and for limits.
 
-# Sorts of topics, and of subscriptions.
+# Categories of topics, and of subscriptions.
 _ORDERED, _UNORDERED = "ordered", "unordered"
 _CONFIRMED, _UNCONFIRMED, _FILTERED = "confirmed", "unconfirmed", "filtered"
 
@@ -146,10 +146,14 @@ class ResourceCounts:
         self._subscriptions = subscriptions
         self._tallies: Mapping[str, CountByKey[Topic] | CountByKey[Subscription]] = {
             topics.name: (
-                topic_tally := CountByKey(directory, topics, lambda topic: topic.name.key, _sorts_of_topic)
+                topic_tally := CountByKey(
+                    directory, topics, lambda topic: topic.name.key, _categories_of_topic
+                )
             ),
             subscriptions.name: (
-                tally := CountByKey(directory, subscriptions, lambda subscription: subscription.key, _sorts)
+                tally := CountByKey(
+                    directory, subscriptions, lambda subscription: subscription.key, _categories
+                )
             ),
         }
         self._topic_tally = topic_tally
@@ -189,10 +193,10 @@ class ResourceCounts:
         return unconfirmed
 
 
-def _sorts(subscription: Subscription) -> Sequence[str]:
+def _categories(subscription: Subscription) -> Sequence[str]:
     standing = _CONFIRMED if subscription.confirmed else _UNCONFIRMED
     return (standing,) if subscription.filter_text is None else (standing, _FILTERED)
 
 
-def _sorts_of_topic(topic: Topic) -> Sequence[str]:
+def _categories_of_topic(topic: Topic) -> Sequence[str]:
     return (_ORDERED if topic.ordered else _UNORDERED,)

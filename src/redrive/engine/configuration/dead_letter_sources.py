@@ -110,7 +110,7 @@ class DeadLetterSources:
         def of(target: ResourceName) -> Sources:
             return by_name.setdefault(target, Sources([], [], []))
 
-        for target, keys in (await self._queues.keys_by_sort(of_account(account, region))).items():
+        for target, keys in (await self._queues.keys_by_category(of_account(account, region))).items():
             of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
         for subscription in await self._subscribed(account, region):
             if subscription.dead_letter is not None:
@@ -133,7 +133,7 @@ class DeadLetterSources:
         """The subscriptions of an account's region whose own dead letters, or whose deliveries, go to a queue."""
         keys: list[str] = []
         for prefix in self._prefixes(account, region):
-            by_target = await self._of_topics.keys_by_sort(prefix)
+            by_target = await self._of_topics.keys_by_category(prefix)
             keys += [key for of_target in by_target.values() for key in of_target]
         return [*await self._values(SUBSCRIPTION, keys), *await self._at_others(account, region)]
 
@@ -141,7 +141,7 @@ class DeadLetterSources:
         """Sources of dead letters that were deleted, no longer ago than a message can be kept."""
         keys: list[str] = []
         for prefix in self._prefixes(account, region):
-            by_target = await self._of_deleted.keys_by_sort(prefix)
+            by_target = await self._of_deleted.keys_by_category(prefix)
             keys += [key for of_target in by_target.values() for key in of_target]
         return await self._values(TOMBSTONE, keys)
 

@@ -21,7 +21,7 @@ def main(descriptor: int) -> None:
         with channel.makefile("rb") as pipe:
             document = json.loads(pipe.read())
         listeners = [socket.create_server(("127.0.0.1", port), backlog=128) for port in document["ports"]]
-        if listeners:
+        if listeners:  # made here, inside the namespace; a message of descriptors needs a byte beside them
             socket.send_fds(channel, [b"."], [listener.fileno() for listener in listeners])
         for listener in listeners:
             listener.close()

@@ -32,7 +32,7 @@ _INSERT_EVENTS: Final = (
     " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])"
     " AS new (group_id, at, stream_id, ingested_at, message)"
 )
-_WEIGH: Final = (
+_ADD_SIZES: Final = (
     "INSERT INTO log_sizes AS known (group_id, bytes) SELECT * FROM unnest($1::bigint[], $2::bigint[])"
     " ON CONFLICT (group_id) DO UPDATE SET bytes = known.bytes + excluded.bytes"
 )
@@ -58,17 +58,17 @@ _DROP_EVENTS: Final = (
     " ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING octet_length(message) AS bytes)"
     " SELECT count(*), coalesce(sum(bytes), 0) FROM gone"
 )
-_UNWEIGH: Final = "UPDATE log_sizes SET bytes = bytes - $2 WHERE group_id = $1"
-_FORGET: Final = "DELETE FROM log_sizes WHERE group_id = $1 AND bytes <= 0"
+_SUBTRACT_SIZE: Final = "UPDATE log_sizes SET bytes = bytes - $2 WHERE group_id = $1"
+_DROP_EMPTY_SIZE: Final = "DELETE FROM log_sizes WHERE group_id = $1 AND bytes <= 0"
 
 
 async def add_log_events(connection: Connection, events: Sequence[LogEvent]) -> None:
     """See `TelemetryStore.add_events`."""
-    weights: Counter[int] = Counter()
+    sizes: Counter[int] = Counter()
     messages = [_storable(event.message) for event in events]
     for event, message in zip(events, messages, strict=True):
-        weights[event.group_id] += len(message.encode()) + EVENT_BYTES
-    groups = sorted(weights)
+        sizes[event.group_id] += len(message.encode()) + EVENT_BYTES
+    groups = sorted(sizes)
     async with connection.transaction():
         await connection.execute(
             _INSERT_EVENTS,
@@ -78,7 +78,7 @@ async def add_log_events(connection: Connection, events: Sequence[LogEvent]) -> 
             [event.ingested_at for event in events],
             messages,
         )
-        await connection.execute(_WEIGH, groups, [weights[group_id] for group_id in groups])
+        await connection.execute(_ADD_SIZES, groups, [sizes[group_id] for group_id in groups])
 
 
 async def find_log_events(connection: Connection, query: LogQuery) -> list[LogEvent]:
@@ -123,8 +123,8 @@ async def drop_log_events(
     async with connection.transaction():
         number, message_bytes = await connection.fetchrow(_DROP_EVENTS, group_id, before, stream_id, limit)
         if number:
-            await connection.execute(_UNWEIGH, group_id, int(message_bytes) + number * EVENT_BYTES)
-            await connection.execute(_FORGET, group_id)
+            await connection.execute(_SUBTRACT_SIZE, group_id, int(message_bytes) + number * EVENT_BYTES)
+            await connection.execute(_DROP_EMPTY_SIZE, group_id)
     return int(number)
 
 

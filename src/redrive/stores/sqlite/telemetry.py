@@ -31,7 +31,9 @@ from redrive.stores.sqlite.transaction import Transaction
 _INSERT_EVENTS: Final = (
     "INSERT INTO log_events (group_id, at, seq, stream_id, ingested_at, message) VALUES (?,?,?,?,?,?)"
 )
-_WEIGH: Final = "INSERT INTO log_sizes VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes"
+_ADD_SIZES: Final = (
+    "INSERT INTO log_sizes VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes"
+)
 _SELECT: Final = (
     "SELECT group_id, stream_id, at, ingested_at, message, seq FROM log_events WHERE group_id = :group"
 )
@@ -53,10 +55,10 @@ def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None
     cursor, next_seq = transaction.cursor, transaction.next_seq
     written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
     cursor.executemany(_INSERT_EVENTS, written)
-    weights: Counter[int] = Counter()
+    sizes: Counter[int] = Counter()
     for event in events:
-        weights[event.group_id] += len(event.message.encode()) + EVENT_BYTES
-    cursor.executemany(_WEIGH, list(weights.items()))
+        sizes[event.group_id] += len(event.message.encode()) + EVENT_BYTES
+    cursor.executemany(_ADD_SIZES, list(sizes.items()))
 
 
 def find_log_events(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:

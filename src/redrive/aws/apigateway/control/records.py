@@ -134,12 +134,12 @@ ACCOUNT: Final = DocumentKind.of("apigateway_account", GatewayAccount)
 
 
 _LETTERS: Final = string.ascii_lowercase + string.digits
-_CHOSEN: Final = frozenset(string.ascii_lowercase + string.digits + "-")
-_CHOSEN_CHARS_MAX: Final = 63
+_CUSTOM_ID_CHARACTERS: Final = frozenset(_LETTERS + "-")
+_CUSTOM_ID_CHARS_MAX: Final = 63  # of a label in a host's name
 API_CHARS: Final = 10
 PART_CHARS: Final = 6
 KEY_CHARS: Final = 40
-CHOSEN_TAG: Final = "_custom_id_"
+CUSTOM_ID_TAG: Final = "_custom_id_"
 """The tag by which callers choose the id of an API that they make, as LocalStack has it."""
 
 
@@ -149,17 +149,17 @@ def new_id(rng: random.Random, chars: int = PART_CHARS) -> str:
     return rng.choice(string.ascii_lowercase) + "".join(rest)
 
 
-def chosen_id(tags: dict[str, str]) -> str:
+def custom_id(tags: dict[str, str]) -> str:
     """The id that a caller wants for an API; empty: any.
 
     Raises:
         AwsError: `BadRequestException`: it is not a part of a host's name.
     """
-    chosen = tags.get(CHOSEN_TAG, "")
-    fits = len(chosen) <= _CHOSEN_CHARS_MAX and _CHOSEN.issuperset(chosen) and chosen.strip("-") == chosen
-    if not fits:
-        raise bad_request(f"Invalid API identifier chosen by the tag {CHOSEN_TAG}: {chosen}")
-    return chosen
+    text = tags.get(CUSTOM_ID_TAG, "")
+    is_short = len(text) <= _CUSTOM_ID_CHARS_MAX
+    if not (is_short and _CUSTOM_ID_CHARACTERS.issuperset(text) and text.strip("-") == text):
+        raise bad_request(f"Invalid API identifier chosen by the tag {CUSTOM_ID_TAG}: {text}")
+    return text
 
 
 Path = Sequence[str]

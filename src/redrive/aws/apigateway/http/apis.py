@@ -16,7 +16,7 @@ from redrive.aws.apigateway.control.records import (
     ApiDeployment,
     HttpApi,
     Tree,
-    chosen_id,
+    custom_id,
     deployment_key,
     new_id,
 )
@@ -112,7 +112,7 @@ class HttpApiOperations:
     async def _make(
         self, call: Call, settings: Mapping[str, Any], tree: Tree, tags: dict[str, str]
     ) -> Structure:
-        api_id = chosen_id(tags) or new_id(self._rng, API_CHARS)
+        api_id = custom_id(tags) or new_id(self._rng, API_CHARS)
         whole = {
             "RouteSelectionExpression": "$request.method $request.path",
             "ApiKeySelectionExpression": "$request.header.x-api-key",

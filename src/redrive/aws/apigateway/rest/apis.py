@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, unoffered
-from redrive.aws.apigateway.control.records import API_CHARS, REST, REST_API, RestApi, Tree, chosen_id, new_id
+from redrive.aws.apigateway.control.records import API_CHARS, REST, REST_API, RestApi, Tree, custom_id, new_id
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
 from redrive.aws.apigateway.rest.kinds import RESOURCES, PatchRules, invalid_path, patched, shape_of, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
@@ -96,7 +96,7 @@ class RestApiOperations:
             "endpointConfiguration": endpoints,
             "rootResourceId": root,
         }
-        api_id = chosen_id(tags) or new_id(self._rng, API_CHARS)
+        api_id = custom_id(tags) or new_id(self._rng, API_CHARS)
         api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
         api = replace(api, tree=_bare(api, self._rng))
         if document is not None:

@@ -302,8 +302,8 @@ def check_integration(integration: Mapping[str, Any]) -> None:
 
 
 def _check_target(kind: str, uri: str) -> None:
-    """Refuse an ARN that names no operation of a service, or as a proxy one of another service than two."""
-    _, _, rest = uri.partition(":apigateway:")
+    """Refuse an ARN without an operation of a service; that of a proxy is one of Lambda or Firehose."""
+    _, _, rest = uri.partition(":apigateway:")  # `eu-west-1:lambda:path/…`
     if not uri.startswith("arn:"):
         raise bad_request("Invalid ARN specified in the request")
     if rest and not any(f":{word}/" in rest for word in ("path", "action")):

@@ -77,7 +77,7 @@ class ChangeSetOperations:
             raise error(
                 "InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]"
             )
-        change_set = await self._looked_at(call, params, kind, stack, prepared)
+        change_set = await self._preview(call, params, kind, stack, prepared)
         await self._engine.resources.write(
             lambda draft: self._create_in(draft, stack, change_set, prepared, is_new=current is None)
         )
@@ -100,7 +100,7 @@ class ChangeSetOperations:
             check_updatable(current)
         return current
 
-    async def _looked_at(
+    async def _preview(
         self, call: Call, params: Structure, kind: str, stack: Stack, prepared: Prepared
     ) -> ChangeSet:
         changes = await preview(self._engine, stack, prepared.settings, prepared.program)

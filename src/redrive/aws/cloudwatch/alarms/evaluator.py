@@ -80,10 +80,10 @@ class Evaluator:
         self._clock = clock
         self._settle = settle
         self._simulated = simulated
-        self._stirred = asyncio.Event()
+        self._alarms_changed = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
-        registry.on_change = self._stirred.set
+        registry.on_change = self._alarms_changed.set
 
     def start(self) -> None:
         """Begin to evaluate."""
@@ -109,11 +109,11 @@ class Evaluator:
 
     async def _run(self) -> None:
         while True:
-            self._stirred.clear()
+            self._alarms_changed.clear()
             await _survive(self._registry.follow())
             grain_seconds = self._registry.grain_seconds
             if grain_seconds is None:
-                await self._stirred.wait()
+                await self._alarms_changed.wait()
                 continue
             grain_ms, late_ms = grain_seconds * 1000, 0 if self._simulated else LATE_MS
             moment = ((self._clock.now() - late_ms) // grain_ms + 1) * grain_ms

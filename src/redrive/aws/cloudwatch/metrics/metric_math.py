@@ -84,7 +84,7 @@ class Computation:
         if function == "FILL":
             return self._fill(*arguments)
         if function == "IF":
-            return self._chosen(*(self.value(argument) for argument in arguments))
+            return self._if(*(self.value(argument) for argument in arguments))
         (argument,) = arguments
         value = self.value(argument)
         self._spend(value)
@@ -116,18 +116,16 @@ class Computation:
         fill = _repeated if word == "REPEAT" else _interpolated
         return _each(partial(fill, self.moments), value)
 
-    def _chosen(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
+    def _if(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
         self.budget.spend(len(self.moments))
-        moments = [
-            moment for moment in self.moments if _at(condition, moment, "the condition of IF") is not None
-        ]
-        chosen: dict[int, float] = {}
-        for moment in moments:
-            branch = then if _at(condition, moment, "") else otherwise
-            value = None if branch is None else _at(branch, moment, "a branch of IF")
-            if value is not None:
-                chosen[moment] = value
-        return chosen
+        points: dict[int, float] = {}
+        for moment in self.moments:
+            truth = _at(condition, moment, "the condition of IF")
+            branch = None if truth is None else then if truth else otherwise
+            point = None if branch is None else _at(branch, moment, "a branch of IF")
+            if point is not None:
+                points[moment] = point
+        return points
 
     def _spend(self, *values: Value) -> None:
         for value in values:

@@ -116,7 +116,9 @@ class Destinations:
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, *, is_open: bool) -> None:
         self._calls = calls
-        self._rounds = rounds  # Counts the runs of functions that events lead to
+        self._rounds = (
+            rounds  # Count runs in a row: a function is stopped whose objects run it again and again
+        )
         # Whether what has no policy takes events of its own account's buckets. Amazon's does not: its
         # policy has to let `s3.amazonaws.com` in
         self._is_open = is_open

@@ -20,8 +20,8 @@ TAGGED: Final = "s3:ObjectTagging"
 RULES_MAX: Final = 100  # "Amazon S3 quotas": event notification configurations of a bucket
 _ID_CHARS_MAX: Final = 255
 _VALUE_BYTES_MAX: Final = 1024
-# The member that names the destination in each sort of rules, and the service that the destination is of.
-_SORTS: Final = {
+# For each list of rules, the member of a rule that is the ARN of its destination, and the destination's service.
+_LISTS: Final = {
     "TopicConfigurations": ("TopicArn", "sns"),
     "QueueConfigurations": ("QueueArn", "sqs"),
     "LambdaFunctionConfigurations": ("LambdaFunctionArn", "lambda"),
@@ -90,8 +90,8 @@ def _either(begins: Callable[[str, str], bool], one: str, two: str) -> bool:
 
 def rules_of(configuration: Mapping[str, Any]) -> Iterator[NotificationRule]:
     """The rules of a bucket's configuration, as `checked` returned it."""
-    for sort, (member, _) in _SORTS.items():
-        for each in configuration.get(sort) or ():
+    for list_name, (member, _) in _LISTS.items():
+        for each in configuration.get(list_name) or ():
             filters = {rule["Name"]: rule["Value"] for rule in _filter_rules(each)}
             ends = filters.get("Prefix", ""), filters.get("Suffix", "")
             yield NotificationRule(each["Id"], each[member], each["Events"], *ends)
@@ -106,10 +106,10 @@ def checked(configuration: Structure, region: str, new_id: Callable[[], str]) ->
     if configuration.get("EventBridgeConfiguration") is not None:
         raise unoffered("EventBridgeConfiguration")
     configured: Structure = {}
-    for sort, (member, service) in _SORTS.items():
-        rules = configuration.get(sort) or []
+    for list_name, (member, service) in _LISTS.items():
+        rules = configuration.get(list_name) or []
         if rules:
-            configured[sort] = [_checked(each, member, service, region, new_id) for each in rules]
+            configured[list_name] = [_checked(each, member, service, region, new_id) for each in rules]
     _check_together(list(rules_of(configured)))
     return configured
 

@@ -163,8 +163,8 @@ def _is_soon_over(message: str, finders: Mapping[str, Finder]) -> bool:
 
 
 def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspections:
-    looked_at = {name: Text(text) for name, text in texts.items()}
-    return {name: (text, text.search(finders)) for name, text in looked_at.items()}
+    searchable = {name: Text(text) for name, text in texts.items()}
+    return {name: (text, text.search(finders)) for name, text in searchable.items()}
 
 
 def _found_by(
