@@ -137,6 +137,8 @@ async def _rehearsed(visit: Visit, thing: str, watched: Watched) -> Rehearsal | 
 def firings(values: Mapping[int, float], limit: float, minutes: int, *, gaps_end_it: bool) -> int:
     """The number of times that as many minutes in a row were above a limit.
 
+    The decision of alarms looks at all minutes of its window each time: for a day that is up to two million steps.
+
     Args:
         values: By minute (ms), in order.
         limit: The limit.

@@ -44,23 +44,23 @@ _ORDERS: Final[Mapping[str, _Order]] = {
 
 
 async def listed(visit: Visit) -> Page:
-    """Queues, the fullest first, each with its numbers and its last hour: one read for all of them each."""
+    """Queues, the fullest first, each with its numbers and its last hour. Each number is one read for all of them."""
     scope, prefix = visit.scope, visit.parameter("prefix")
-    part = await find_queues(visit)
-    page = part.queues
-    counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
+    search = await find_queues(visit)
+    queues = search.queues
+    counts = await visit.engine.messages.count_each(queues, COUNTED_MAX)
     targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
-    names_shown = {queue.name for queue in page}
+    names_shown = {queue.name for queue in queues}
     levels = {each.name: each for each in visit.installation.queue_levels() if each.name in names_shown}
     waiting = long_waiting(list(levels.values()), [visit.scope], targets)
     series = [*flow_series(names_shown), *receive_series(waiting)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
-    lonely = {each.name for each in unattended(waiting, hour)}
+    unattended_names = {level.name for level in unattended(waiting, hour)}
     rows = [
         {
             "queue": queue,
             "takes_letters": queue.name in targets,
-            "unattended": queue.name in lonely,
+            "unattended": queue.name in unattended_names,
             "counts": counts[queue.id],
             "oldest_at": levels[queue.name].oldest_at if queue.name in levels else None,
             "flow": flow(hour, queue.name, visit.now),
@@ -70,7 +70,7 @@ async def listed(visit: Visit) -> Page:
             if queue.dead_letter is None
             else visit.link("dead-letters", queue.dead_letter.queue.name),
         }
-        for queue in page
+        for queue in queues
     ]
     ordered, heads = sort_rows(visit, rows, _COLUMNS, "queues", prefix=prefix)
     values = {
@@ -79,8 +79,8 @@ async def listed(visit: Visit) -> Page:
         "at_most": COUNTED_MAX,
         "prefix": prefix,
         "form": visit.link("queues"),
-        "first": visit.link("queues", prefix=prefix) if part.is_later else "",
-        "next": part.next,
+        "first": visit.link("queues", prefix=prefix) if search.is_later else "",
+        "next": search.next,
     }
     values["start"] = aws_command(visit, "sqs", "create-queue", "--queue-name", "orders")
     return Page("queues.html", values, live_seconds=5)

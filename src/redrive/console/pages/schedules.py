@@ -41,49 +41,51 @@ async def lab(visit: Visit) -> Page:
 
 
 async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
-    tried = lab_of(visit)
+    inputs = lab_of(visit)
     subscription = await _subscription(visit)
     values: dict[str, Any] = {
-        "lab": tried,
+        "lab": inputs,
         "choices": CHOICES,
         "fails": _FAILS,
         "outage": visit.parameter("outage", "40 min"),
         "attempt": visit.parameter("attempt", "0 s"),
-        "pasted": "" if tried.plan else visit.parameter("policy"),
+        "pasted": "" if inputs.plan else visit.parameter("policy"),
         "form": visit.here.partition("?")[0],
-        "notice": notice or tried.refused,
-        "refused_field": tried.refused_field,
+        "notice": notice or inputs.refused,
+        "refused_field": inputs.refused_field,
         "result": None,
         "place": visit.scope if "account" in visit.args else None,
         "subscription": subscription,
-        "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
+        "saves": visit.session.writes and subscription is not None and inputs.kind == POLICY,
     }
-    if tried.plan is not None:
-        values["result"] = _result(visit, tried, tried.plan, subscription)
+    if inputs.plan is not None:
+        values["result"] = _result(visit, inputs, inputs.plan, subscription)
     # A refusal replaces only the refusal before it: the last curve stays on the screen.
-    return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
+    return Page("schedules.html", values, status, instead_of="#refused" if inputs.plan is None else "")
 
 
-def _result(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
+def _result(visit: Visit, inputs: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
     schedule = plan.schedule
-    answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
-    runs = runs_of(schedule, tried.attempt_ms)
+    answer = outage(schedule, inputs.attempt_ms, inputs.outage_ms)
+    runs = runs_of(schedule, inputs.attempt_ms)
     columns = columns_of(runs)
-    rested = outage_with_breaker(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
+    breaker_outage = outage_with_breaker(
+        schedule, USUAL, FAILURES[inputs.failure], inputs.attempt_ms, inputs.outage_ms
+    )
     end, state = _ENDS[answer.end]
     return {
         "plan": plan,
         "summary": summary(runs),
-        "chart": chart_of(columns, answer if tried.outage_ms else None) if columns else None,
+        "chart": chart_of(columns, answer if inputs.outage_ms else None) if columns else None,
         "rows": [row for run in runs for row in _rows(run)],
         "end": end,
         "state": state,
         "sentence": _sentence(answer, schedule),
-        "rested": _rested(rested, schedule, tried),
-        "note": _note(tried, schedule),
-        "compared": [_compared(name, tried) for name, _ in CHOICES],
+        "with_breaker": _with_breaker(breaker_outage, schedule, inputs),
+        "note": _note(inputs, schedule),
+        "comparison": [_by_other_plan(name, inputs) for name, _ in CHOICES],
         "json": _policy_json(plan),
-        "command": _command(visit, tried, plan, subscription),
+        "command": _command(visit, inputs, plan, subscription),
     }
 
 
@@ -107,28 +109,31 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
     return f"{when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} that it may live"
 
 
-def _rested(rested: BreakerOutage, schedule: RetrySchedule, tried: Lab) -> str:
-    attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
+def _with_breaker(outcome: BreakerOutage, schedule: RetrySchedule, inputs: Lab) -> str:
+    attempts = "attempt fails" if outcome.failures == 1 else "attempts fail"
     served = (
-        f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when it is resumed"
+        f"{show_duration(outcome.served_at_ms)} after the outage's beginning, or at once when it is resumed"
     )
     lost = (
         "no delivery is"
-        if not rested.given_up
-        else f"at most {rested.given_up:,} {'delivery is' if rested.given_up == 1 else 'deliveries are'}"
+        if not outcome.given_up
+        else f"at most {outcome.given_up:,} {'delivery is' if outcome.given_up == 1 else 'deliveries are'}"
     )
-    text = f"{rested.failures:,} {attempts} in all, whatever waits; {lost} given up, the others begin to be made {served}"
+    text = (
+        f"{outcome.failures:,} {attempts} in all, whatever waits; {lost} given up,"
+        f" the others begin to be made {served}"
+    )
     lifetime_ms = schedule.expires_after_ms
-    if lifetime_ms is not None and rested.served_at_ms > lifetime_ms and tried.outage_ms:
+    if lifetime_ms is not None and outcome.served_at_ms > lifetime_ms and inputs.outage_ms:
         text += (
             f"; those that have waited longer than the {show_duration(lifetime_ms)} that they may live expire"
         )
     return text
 
 
-def _note(tried: Lab, schedule: RetrySchedule) -> tuple[str, str]:
+def _note(inputs: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     """A figure that puts the answer into proportion, and what it is."""
-    if tried.kind == POLICY:
+    if inputs.kind == POLICY:
         used = f"{schedule.total_ms() // 1000:,} of them are used here"
         advice = "For longer outages switch the circuit breaker on, or redrive."
         return "3,600 s", f"of waits are the most that a delivery policy may have; {used}. {advice}"
@@ -139,15 +144,15 @@ def _note(tried: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     return show_duration(schedule.total_ms()), "are all the waits together; they cannot be configured."
 
 
-def _compared(name: str, tried: Lab) -> dict[str, Any]:
+def _by_other_plan(name: str, inputs: Lab) -> dict[str, Any]:
     """The fate of a message by another plan in the same outage."""
     plan = PLANS[name]
-    answer = outage(plan.schedule, tried.attempt_ms, tried.outage_ms)
+    answer = outage(plan.schedule, inputs.attempt_ms, inputs.outage_ms)
     end, state = _ENDS[answer.end]
     return {
         "name": name,
         "title": plan.title,
-        "attempts": runs_of(plan.schedule, tried.attempt_ms)[-1].last.attempt,
+        "attempts": runs_of(plan.schedule, inputs.attempt_ms)[-1].last.attempt,
         "end": end,
         "state": state,
         "when": show_duration(answer.at_ms),
@@ -160,18 +165,18 @@ def _compared(name: str, tried: Lab) -> dict[str, Any]:
 async def save(visit: Visit) -> Page | Redirect:
     """Set the policy as a subscription's own, by the service's own rules."""
     subscription = await _subscription(visit)
-    tried = lab_of(visit)
+    inputs = lab_of(visit)
     if subscription is None:
         raise Unusable("No subscription is named.")
-    if not isinstance(tried.plan, PolicyPlan):
+    if not isinstance(inputs.plan, PolicyPlan):
         return await _page(
-            visit, tried.refused or "Only HTTP/S subscriptions have a delivery policy.", _REFUSED
+            visit, inputs.refused or "Only HTTP/S subscriptions have a delivery policy.", _REFUSED
         )
     arn = names.subscription_arn(subscription)
     try:
         answer = await visit.call("sns", "GetSubscriptionAttributes", {"SubscriptionArn": arn})
         before = orjson.loads(answer["Attributes"].get("DeliveryPolicy") or "{}")
-        policy = {**before, "healthyRetryPolicy": tried.plan.policy.to_document()}
+        policy = {**before, "healthyRetryPolicy": inputs.plan.policy.to_document()}
         await visit.call(
             "sns",
             "SetSubscriptionAttributes",
@@ -221,21 +226,21 @@ def _policy_json(plan: RetryPlan) -> str:
     ).decode()
 
 
-def _command(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
+def _command(visit: Visit, inputs: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
     """The command that sets the same."""
     if isinstance(plan, PolicyPlan):
         arn = "ARN" if subscription is None else names.subscription_arn(subscription)
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
         words = ("sns", "set-subscription-attributes", "--subscription-arn", arn)
         return aws_command(visit, *words, "--attribute-name", "DeliveryPolicy", "--attribute-value", policy)
-    numbers: Sequence[str] = [field.value for field in tried.fields]
-    if tried.kind == EVENT_GRID:
+    numbers: Sequence[str] = [field.value for field in inputs.fields]
+    if inputs.kind == EVENT_GRID:
         return (
             "az eventgrid event-subscription update --name NAME --source-resource-id ID"
             f" --max-delivery-attempts {numbers[0]} --event-ttl {numbers[1]}"
         )
-    if tried.kind == FUNCTION:
+    if inputs.kind == FUNCTION:
         words = ("lambda", "put-function-event-invoke-config", "--function-name", "NAME")
         retries = ("--maximum-retry-attempts", numbers[0])
         return aws_command(visit, *words, *retries, "--maximum-event-age-in-seconds", numbers[1])
-    return f"redrive schedule --plan {tried.kind}"
+    return f"redrive schedule --plan {inputs.kind}"
