@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote_plus
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 NASTY_TEXTS = [
@@ -41,6 +42,8 @@ NASTY_TEXTS = [
     "http://localhost/000000000000/",
     "eyJ0YXNrSWQiOm51bGx9",
 ]
+#: Half the examples of other tests: each has a world built, and `python -m tests.fuzz` asks for hours.
+HALF = settings(max_examples=settings().max_examples // 2)
 TEXTS = st.sampled_from(NASTY_TEXTS) | st.text(st.characters(), max_size=30)
 _NUMBERS = st.integers(-(2**70), 2**70) | st.sampled_from(
     [0, -1, 2**31, -(2**31) - 1, 2**63, 2**64, 1.5, 1e308, float("inf")]

@@ -12,6 +12,7 @@ from redrive.model.http import Request, Response
 from tests.fuzz.grid_documents import documents_of
 from tests.fuzz.grid_requests import Asked, arm_routes, asked
 from tests.fuzz.grid_world import BEARER, PROVIDER, STORAGE, SUBSCRIPTION, GridWorld
+from tests.fuzz.spoiling import HALF
 
 _TOP = "api-version=2025-02-15&$top=100"
 _LISTS = (
@@ -100,6 +101,7 @@ async def tell(all_asked: list[Asked], *, secured: bool) -> None:
         await world.close()
 
 
+@HALF
 @given(st.lists(asked(), min_size=1, max_size=8), st.booleans())
 def test_a_refusal_changes_nothing_and_nothing_fails(all_asked: list[Asked], secured: bool) -> None:
     asyncio.run(tell(all_asked, secured=secured))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from redrive.model.http import Request
 from tests.fuzz.iam_world import AMAZON, CLIENTS, KEY, LINKED, POLICY, READS, TRUST, IamWorld
-from tests.fuzz.spoiling import TEXTS, spoilt, spoilt_forms
+from tests.fuzz.spoiling import HALF, TEXTS, spoilt, spoilt_forms
 
 _USER: Final = {"UserName": "ann"}
 _ROLE: Final = {"RoleName": "worker"}
@@ -212,6 +212,7 @@ async def tell(all_sent: list[Sent]) -> None:
         await world.close()
 
 
+@HALF
 @given(st.lists(requests(), min_size=1, max_size=8))
 def test_a_refusal_changes_nothing_and_nothing_fails(all_sent: list[Sent]) -> None:
     asyncio.run(tell(all_sent))

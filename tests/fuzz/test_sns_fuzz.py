@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.sns_requests import RIGHT, Sent, requests
 from tests.fuzz.sns_world import CLIENT, STANDARD, SnsWorld
+from tests.fuzz.spoiling import HALF
 
 _READS = (
     ("ListTopics", {}),
@@ -57,6 +58,7 @@ async def tell(all_sent: list[Sent]) -> None:
         await world.close()
 
 
+@HALF
 @given(st.lists(requests(), min_size=1, max_size=8))
 def test_a_refusal_changes_nothing_and_nothing_fails(all_sent: list[Sent]) -> None:
     asyncio.run(tell(all_sent))

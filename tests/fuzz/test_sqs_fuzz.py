@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from redrive.model.http import Request, Response
 from tests.fuzz.oddities import RIGHT, Odd, requests
+from tests.fuzz.spoiling import HALF
 from tests.fuzz.world import World
 from tests.services.server import Server, serving
 
@@ -60,6 +61,7 @@ async def tell(odds: list[Odd]) -> None:
         await world.close()
 
 
+@HALF
 @given(st.lists(requests(), min_size=1, max_size=12))
 def test_a_refusal_changes_nothing_and_nothing_fails(odds: list[Odd]) -> None:
     asyncio.run(tell(odds))
@@ -73,6 +75,7 @@ def server() -> Iterator[Server]:
         assert "Traceback" not in log, log
 
 
+@HALF
 @given(st.lists(requests(), min_size=1, max_size=5))
 def test_odd_requests_over_the_wire_are_no_server_errors(server: Server, odds: list[Odd]) -> None:
     server.reset()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.http import Request
-from tests.fuzz.spoiling import plain, spoilt
+from tests.fuzz.spoiling import HALF, plain, spoilt
 from tests.fuzz.watch_world import (
     CLIENTS,
     NOW_MS,
@@ -199,6 +199,7 @@ async def tell(all_sent: list[Sent]) -> None:
         await world.close()
 
 
+@HALF
 @given(st.lists(requests(), min_size=1, max_size=8))
 def test_a_refusal_changes_nothing_and_nothing_fails(all_sent: list[Sent]) -> None:
     asyncio.run(tell(all_sent))

@@ -358,7 +358,11 @@ async def test_history_comes_page_by_page_and_of_all_alarms(stage: Stage) -> Non
 
 async def test_history_is_kept_for_thirty_days(stage: Stage) -> None:
     await stage.alarm()
-    day = 24 * 60 * 60
-    for passed, left in ((30 * day, 1), (2 * day, 0)):
-        await stage.advance(passed)
+    await stage.watch("DeleteAlarms", AlarmNames=["a"])
+    hour, day = 60 * 60, 24 * 60 * 60
+    for passed, left in ((30 * day, 2), (2 * day, 0)):
+        await stage.advance(passed - hour)  # while there is no alarm, no minute is computed
+        await stage.alarm("b")
+        await stage.advance(hour)
+        await stage.watch("DeleteAlarms", AlarmNames=["b"])
         assert len(await stage.history(type_="ConfigurationUpdate")) == left
