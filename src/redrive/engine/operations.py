@@ -1,11 +1,13 @@
 """Operations: the part of the door through which an operator, or a facade for one, steps in."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from redrive.engine.configuration.dead_letter_sources import SCOPES_MAX, DeadLetterOrigin
 from redrive.engine.node.memory import METRIC_NAMES, QueueCounters, failed_on_purpose
 from redrive.engine.parts import EngineParts
+from redrive.engine.ports import PushRequest
 from redrive.engine.push.circuit_breakers import Failing
 from redrive.engine.push.conditions import EndpointCondition, EndpointState
 from redrive.engine.tasks.dead_letters import BATCH_MAX, SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
@@ -15,6 +17,7 @@ from redrive.engine.tasks.redrive_plan import RATE_MAX, RedriveOptions, RedriveP
 from redrive.engine.tracing import Trace, TracedDelivery
 from redrive.model.attempt import Attempt
 from redrive.model.circuit import OpenCircuit
+from redrive.model.delivery import is_sealed
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -52,6 +55,8 @@ class Operations:
         self.conditions: Final = parts.conditions  # How endpoints stand
         self.trace: Final = parts.tracer.trace
         self._circuits = parts.circuits
+        self._contexts = parts.contexts
+        self._topics = parts.topics
         self._faults = parts.faults
         self._counters = parts.counters
         self._sweeper = parts.sweeper
@@ -63,6 +68,16 @@ class Operations:
         """Remove all that a topic has archived, once it archives no more; replays from there fail."""
         await self._sweeper.purge(topic.id)
         await self.replays.round()
+
+    async def request_of(self, letter: DeadLetter) -> PushRequest | None:
+        """The request of a further attempt at a dead letter, by its subscription as it is now; None: none is made."""
+        subscription = letter.from_subscription
+        topic = None if subscription is None else await self._topics.get(subscription.topic)
+        if subscription is None or topic is None or is_sealed(letter.delivery):
+            return None
+        context = self._contexts.of(topic, subscription)
+        delivery = replace(letter.delivery, attempts=letter.attempts + 1)
+        return None if context.queue is not None else await context.profile.render(context, [delivery])
 
     async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
         """The open circuit breaker of a subscription's endpoint; None: closed."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.console import json_text
+from redrive.console.as_delivered import request_of
 from redrive.console.letter_blobs import folder_of
 from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
@@ -46,6 +47,7 @@ async def letter(visit: Visit) -> Page:
         "pretty": None if body is None else json_text.pretty(body),
         "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],
         "timeline": timeline(dead),
+        "request": await request_of(visit, dead),
         "older": _link(visit, queue, older[0].seq) if older else "",
         "newer": _link(visit, queue, newer[0].seq) if newer else "",
         "back": visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause")),
