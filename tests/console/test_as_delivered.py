@@ -44,7 +44,7 @@ def words_of(command: str) -> list[str]:
     return shlex.split(command.replace("\\\n", ""))
 
 
-async def test_it_is_what_the_endpoint_got_but_for_secrets() -> None:
+async def test_the_request_of_a_dead_letter_is_that_of_its_delivery_without_secrets() -> None:
     async with visiting(clock="simulated") as visitor:
         pushed, path = await die(visitor, Message='{"order": "it\'s 7"}', Subject="An order")
         page = text(await visitor.get(path))
@@ -64,7 +64,7 @@ async def test_it_is_what_the_endpoint_got_but_for_secrets() -> None:
         assert "What is masked has to be filled in" in page
 
 
-async def test_hidden_bodies_hide_it_and_a_long_one_has_no_command() -> None:
+async def test_a_hidden_body_has_no_request_and_a_long_one_no_command() -> None:
     async with visiting(clock="simulated", console_bodies="hidden") as visitor:
         _, path = await die(visitor, Message="MARKED")
         page = text(await visitor.get(path))

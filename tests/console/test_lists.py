@@ -8,6 +8,7 @@ from redrive.console.health import answer_of
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Message
+from redrive.telemetry.accumulators import WEB, topic_series
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 _TAG: Final = re.compile(r"<[^>]+>")
@@ -60,10 +61,16 @@ async def test_a_dead_letter_queue_says_of_what_its_messages_died_and_since_when
 
 
 async def test_a_topic_says_how_many_subscribe_and_what_was_published() -> None:
-    async with visiting() as visitor:
-        world = await make_world(visitor)
-        cells = await _row(visitor, "topics", "Rentals")
-        assert cells[1:4] == ["Healthy", "1", "0"]
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        assert (await _row(visitor, "topics", "Rentals"))[1:4] == ["Idle", "1", "0"]
+        for counter, state in (("attempts_failed", "None delivered"), ("deliveries_made", "Healthy")):
+            series = topic_series(world.topic.name, counter, WEB)
+            point = MetricPoint(series, world.engine.clock.now(), "", Statistics.of(4))
+            await visitor.server.core.store.add_points([point])
+            await time.advance(MINUTE_MS)
+            assert (await _row(visitor, "topics", "Rentals"))[1] == state
         await world.engine.resources.subscriptions.delete(world.subscription)
         assert (await _row(visitor, "topics", "Rentals"))[1:3] == ["Nobody subscribes", "0"]
 
