@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from redrive.functions.environment import Environment
 from redrive.functions.pool import STARTS_MAX
-from redrive.model.function import AnswerParts, InvocationResult, Isolation, Throttled
+from redrive.model.function import AnswerParts, Invocation, InvocationResult, Isolation, Throttled
 from redrive.runtime.machine import SystemClock
 from tests.functions.conftest import NAME, Workshop, make
 
@@ -41,6 +41,32 @@ async def test_an_environment_is_used_again_but_never_for_two_at_once(workshop: 
     assert [document(await workshop.call(function, b"0")) for _ in range(3)] == [1, 2, 3]
     at_once = await asyncio.gather(*(workshop.call(function, b"0.2") for _ in range(3)))
     assert sorted(document(result) for result in at_once) == [1, 1, 4]
+
+
+async def test_an_environment_that_rests_takes_an_event_at_once(workshop: Workshop) -> None:
+    function = workshop.function("app.count", reserved=1)
+    invocation = Invocation("r", b"0", "arn")
+    results: asyncio.Queue[InvocationResult] = asyncio.Queue()
+    assert not workshop.pool.begin(function, invocation, results.put_nowait)
+    assert document(await workshop.call(function, b"0")) == 1
+    assert workshop.pool.begin(function, invocation, results.put_nowait)
+    with pytest.raises(Throttled):
+        workshop.pool.begin(function, invocation, results.put_nowait)
+    assert document(await results.get()) == 2
+    assert workshop.pool.running(NAME) == 0
+    assert document(await workshop.call(function, b"0")) == 3
+
+
+async def test_the_end_of_a_process_is_the_result_of_what_it_took_at_once(workshop: Workshop) -> None:
+    function = workshop.function("app.keep", timeout_ms=300)
+    assert document(await workshop.call(function, b'"look"')) is False
+    results: asyncio.Queue[InvocationResult] = asyncio.Queue()
+    for payload, error in ((b'"hang"', "Sandbox.Timedout"), (b'"leave"', "Runtime.ExitError")):
+        assert workshop.pool.begin(function, Invocation("r", payload, "arn"), results.put_nowait)
+        assert document(await results.get())["errorType"] == error
+        assert workshop.pool.running(NAME) == 0
+        assert not workshop.pool.begin(function, Invocation("r", b"{}", "arn"), results.put_nowait)
+        assert document(await workshop.call(function, b'"look"')) is True
 
 
 class LaterClock(SystemClock):

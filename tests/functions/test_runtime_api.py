@@ -86,16 +86,18 @@ async def test_a_client_that_reads_no_answer_is_cut_off(api: RuntimeApi) -> None
 async def test_another_process_gets_no_invocation(api: RuntimeApi) -> None:
     client = await _connected(api, own=False)
     client.writer.write(_NEXT)
-    api.hand_over(Invocation("r", b"secret", "arn"), 0)
+    api.hand_over(Invocation("r", b"secret", "arn"), 0, lambda _: None)
     assert await _read(client.reader) == b""
     client.writer.close()
 
 
 async def test_a_process_that_is_gone_answers_nothing(api: RuntimeApi) -> None:
-    under_way = api.hand_over(Invocation("r", b"{}", "arn"), 0)
+    under_way, later = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    api.hand_over(Invocation("r", b"{}", "arn"), 0, under_way.set_result)
     api.abandon()
     assert await under_way is None
-    assert await api.hand_over(Invocation("later", b"{}", "arn"), 0) is None
+    api.hand_over(Invocation("later", b"{}", "arn"), 0, later.set_result)
+    assert await later is None
 
 
 async def test_a_process_has_as_many_connections_as_it_needs(api: RuntimeApi) -> None:

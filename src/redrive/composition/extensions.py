@@ -24,7 +24,7 @@ from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
 from redrive.composition.extension import DeliveryParts, Extension, Interface, LivesByTheClock, Presenter
 from redrive.endpoints.kept_connection import SingleFlight
-from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
+from redrive.engine.ports import DirectEndpoint, DocumentKind, Endpoint, PushRequest
 from redrive.functions.setting import Setting
 from redrive.model.attempt import Attempt
 from redrive.model.errors import StoreUnavailable
@@ -150,17 +150,25 @@ class DeferredServices(Deferred):
         return answer
 
 
-class _DeferredEndpoint:
+class _DeferredEndpoint(DirectEndpoint):
     """An endpoint of an extension (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, deferred: Deferred, protocol: str) -> None:
         self._deferred = deferred
         self._protocol = protocol
+        self._endpoint: Endpoint | None = None  # The extension's own, once it was asked for
+
+    @override
+    def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
+        """See `DirectEndpoint.begin`."""
+        endpoint: object = self._endpoint
+        return endpoint.begin(push_request, take) if isinstance(endpoint, DirectEndpoint) else None
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """See `Endpoint.push`."""
-        extension = await self._deferred.open()
-        return await extension.delivery.endpoints[self._protocol].push(push_request)
+        if self._endpoint is None:
+            self._endpoint = (await self._deferred.open()).delivery.endpoints[self._protocol]
+        return await self._endpoint.push(push_request)
 
     async def close(self) -> None:
         """See `Endpoint.close`; the extension's own is closed with it."""

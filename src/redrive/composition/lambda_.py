@@ -72,10 +72,11 @@ def extension(
     code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
     metrics = InvocationMetrics(core.telemetry.add, clock.now)
-    rounds, lookup = Rounds(core.secret, core.runtime.rng), Lookup(core.engine.resources.documents)
+    documents = core.engine.resources.documents
+    rounds, lookup = Rounds(core.secret, core.runtime.rng), Lookup(documents)
     roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
     variables = SealedVariables(core.calls, None if encryption is None else encryption.inside)
-    executor = Executor(code, pool, clock, metrics, rounds, roles, variables)
+    executor = Executor(documents, code, pool, clock, metrics, rounds, roles, variables)
     downloads, warmth = (
         Downloads(code, core.secret, SystemClock()),
         Warmth(core.engine, lookup, executor, pool),

@@ -9,25 +9,19 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from redrive.engine.ports import Timer
 from redrive.functions import isolation, processes
 from redrive.functions.gateway import API_PORT, FunctionGateway
 from redrive.functions.isolation import Owner
 from redrive.functions.launch import LaunchChannel, Program, Unsupported, environment_of, program_for
+from redrive.functions.memory_watch import MemoryWatch
 from redrive.functions.output import Output
 from redrive.functions.peers import Address, holds, peer_of
-from redrive.functions.processes import (
-    family,
-    kill_all,
-    kill_family,
-    kill_user,
-    memory_of,
-    resident_kb,
-    wait_for_end,
-)
+from redrive.functions.processes import family, kill_all, kill_family, kill_user, wait_for_end
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
 from redrive.functions.setting import Setting
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
@@ -37,9 +31,17 @@ logger = logging.getLogger(__name__)
 INIT_MS: Final = 10_000  # AWS: the start of an environment may take ten seconds
 RENEWED_MS: Final = 30 * 60 * 60 * 1000  # of constant use; its credentials are good for 36 hours
 _LAST_WORDS_MS: Final = 1_000  # for the exit status of a process that has hung up
-MEMORY_EVERY_MS: Final = 100  # while an invocation runs, its memory is looked at so often
-MEMORY_TOLD_EVERY_MS: Final = 500  # the same while none takes so long, and for what their reports say of it
 _MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that descends from this one
+
+
+@dataclass(slots=True)
+class _Run:
+    """An invocation that is under way."""
+
+    invocation: Invocation
+    init_ms: float | None
+    take: Callable[[InvocationResult], None]  # Called with its result
+    began: float  # By the setting's count of milliseconds
 
 
 class Environment:
@@ -47,6 +49,7 @@ class Environment:
 
     Attributes:
         function: What it runs.
+        key: The identity that it shares with others of the function's revision.
         stream: The log stream of its own.
         idle_since: When its last invocation ended (ms).
         rounds: See `Invocation.rounds`, of the last.
@@ -72,6 +75,7 @@ class Environment:
             output: Takes what it prints.
         """
         self.function = function
+        self.key = function.key
         self.idle_since = setting.clock.now()
         self.rounds = 0
         self._renewed_at = self.idle_since + RENEWED_MS
@@ -86,11 +90,10 @@ class Environment:
         self._gateway = FunctionGateway(setting.endpoint)
         self._process: asyncio.subprocess.Process | None = None
         self._exit: asyncio.Task[int] | None = None
-        self._memory_mb = 0
-        self._memory_at = 0
-        self._watching: Timer | None = None
-        self._runs_since: int | None = None
-        self._looked_at = 0
+        self._memory = MemoryWatch(setting.clock, function.memory_mb, setting.processes_max, self._kill_group)
+        self._run: _Run | None = None
+        self._ends_at = 0.0  # by the event loop's time
+        self._timer: asyncio.TimerHandle | None = None
         self._over = False
 
     @property
@@ -159,6 +162,7 @@ class Environment:
         finally:
             os.close(out)
             os.close(framed)
+        self._memory.pid = self._process.pid
         self._exit = asyncio.ensure_future(self._process.wait())
         self._exit.add_done_callback(lambda _: self._api.abandon())
         return channel, framed
@@ -227,48 +231,83 @@ class Environment:
             invocation: What is called.
             init_ms: How long the environment took to start, if it was started for this.
         """
-        output, milliseconds = self._output, self._setting.milliseconds
+        ended: asyncio.Future[InvocationResult] = asyncio.get_running_loop().create_future()
+
+        def take(result: InvocationResult) -> None:
+            if not ended.done():
+                ended.set_result(result)
+
+        self.begin(invocation, take, init_ms)
+        try:
+            return await ended
+        finally:
+            self._forget_run()  # where its caller is gone, its answer counts no more
+
+    def begin(
+        self,
+        invocation: Invocation,
+        take: Callable[[InvocationResult], None],
+        init_ms: float | None = None,
+    ) -> None:
+        """The same without waiting: later `take` is called with the result."""
+        output, function = self._output, self.function
         self.rounds = invocation.rounds
         output.begin()
-        output.event(f"START RequestId: {invocation.request_id} Version: {self.function.version}\n")
-        began = milliseconds()
-        result = await self._run(invocation)
-        duration_ms = milliseconds() - began
-        output.drain()
-        memory = self._memory_used()
-        billed = math.ceil(duration_ms + (init_ms or 0))
-        output.event(f"END RequestId: {invocation.request_id}\n")
-        output.event(self._report(invocation, duration_ms, billed, memory, init_ms))
-        self.idle_since = self._setting.clock.now()
-        return InvocationResult(
-            result.payload, result.failed, result.streamed, duration_ms, init_ms, memory, output.tail
-        )
+        output.event(f"START RequestId: {invocation.request_id} Version: {function.version}\n")
+        now = self._setting.clock.now()
+        self._run = _Run(invocation, init_ms, take, self._setting.milliseconds())
+        self._memory.begin(now)
+        self._set_timer()
+        self._api.hand_over(invocation, now + function.timeout_ms, self._end)
 
-    async def _run(self, invocation: Invocation) -> InvocationResult:
-        function, now = self.function, self._setting.clock.now()
-        self._runs_since = now
-        if self._watching is None:
-            self._watch_at(now + MEMORY_EVERY_MS)
-        answer = self._api.hand_over(invocation, now + function.timeout_ms)
-        # `asyncio.timeout` does as much and more, for 4 us.
-        timer = asyncio.get_running_loop().call_later(function.timeout_ms / 1000, _give_up, answer)
-        try:
-            posted = await answer
-        except TimeoutError:
-            return self._timed_out(invocation)
-        finally:
-            timer.cancel()
-            self._runs_since = None
+    def _set_timer(self) -> None:
+        """Set the time-out; a timer that rings earlier stays, and is set anew then: one in seconds and not one a run."""
+        loop = asyncio.get_running_loop()
+        self._ends_at = loop.time() + self.function.timeout_ms / 1000
+        if self._timer is None:
+            self._timer = loop.call_at(self._ends_at, self._ring)
+
+    def _ring(self) -> None:
+        loop, self._timer = asyncio.get_running_loop(), None
+        if self._run is None:
+            return
+        if loop.time() < self._ends_at:
+            self._timer = loop.call_at(self._ends_at, self._ring)
+        else:
+            self._finish(self._run, self._time_out(self._run.invocation))
+
+    def _end(self, posted: Posted | None) -> None:
+        """The process has posted its answer, or is gone."""
+        if self._run is None:  # it was out of time, or nobody waits any more
+            return
         if posted is not None:
             if posted.too_large:
                 self.kill()  # runtime clients give up when their answer is refused: AWS starts anew as well
-            return _result_of(posted)
+            self._finish(self._run, _result_of(posted))
+            return
         self.kill()
-        return self._failed(
-            FunctionError.EXIT, f"RequestId: {invocation.request_id} Error: {self._exit_text()}"
-        )
+        text = f"RequestId: {self._run.invocation.request_id} Error: {self._exit_text()}"
+        self._finish(self._run, self._failed(FunctionError.EXIT, text))
 
-    def _timed_out(self, invocation: Invocation) -> InvocationResult:
+    def _forget_run(self) -> None:
+        self._run = None
+        self._memory.end()
+
+    def _finish(self, run: _Run, result: InvocationResult) -> None:
+        self._forget_run()
+        output, request_id = self._output, run.invocation.request_id
+        duration_ms = self._setting.milliseconds() - run.began
+        output.drain()
+        memory = self._memory.used_mb()
+        billed = math.ceil(duration_ms + (run.init_ms or 0))
+        output.event(f"END RequestId: {request_id}\n")
+        output.event(self._report(request_id, duration_ms, billed, memory, run.init_ms))
+        self.idle_since = self._setting.clock.now()
+        result.duration_ms, result.init_ms = duration_ms, run.init_ms
+        result.memory_mb, result.log_tail = memory, output.tail
+        run.take(result)
+
+    def _time_out(self, invocation: Invocation) -> InvocationResult:
         """AWS ends the process at the moment; what it had in memory is gone, and its /tmp stays."""
         self.kill()
         seconds = self.function.timeout_ms / 1000
@@ -279,43 +318,11 @@ class Environment:
         self._output.event(f"{moment} {invocation.request_id} Task timed out after {seconds:.2f} seconds\n\n")
         return self._failed(FunctionError.TIMEOUT, text)
 
-    def _watch_at(self, at: int) -> None:
-        self._watching = self._setting.clock.call_at(at, self._watch_processes)
-
-    def _watch_processes(self) -> None:
-        """Kill the process when it and its children are or hold more than they may; look again in a while.
-
-        The last look comes behind the last invocation: to begin and to end them with each took 4 us. Where invocations
-        are shorter than the time between two looks, there is one in half a second: a look takes 60 us.
-        """
-        self._watching = None
-        if self._process is None or self._runs_since is None:
-            return
-        now = self._setting.clock.now()
-        looks_at = min(self._runs_since + MEMORY_EVERY_MS, self._looked_at + MEMORY_TOLD_EVERY_MS)
-        if now < looks_at:
-            self._watch_at(looks_at)
-            return
-        self._looked_at = now
-        sizes = resident_kb(family(self._process.pid))
-        if len(sizes) > self._setting.processes_max or sum(sizes) // 1024 > self.function.memory_mb:
-            self._kill_group()
-            return
-        self._watch_at(now + MEMORY_EVERY_MS)
-
-    def _memory_used(self) -> int:
-        """The most that it has held; a look takes 60 us, and a figure that only grows may be a moment old."""
-        now = self._setting.clock.now()
-        if self._process is not None and now - self._memory_at >= MEMORY_TOLD_EVERY_MS:
-            self._memory_mb = min(memory_of(family(self._process.pid)), self.function.memory_mb)
-            self._memory_at = now
-        return self._memory_mb
-
     def _report(
-        self, invocation: Invocation, duration_ms: float, billed: int, memory: int, init_ms: float | None
+        self, request_id: str, duration_ms: float, billed: int, memory: int, init_ms: float | None
     ) -> str:
         line = (
-            f"REPORT RequestId: {invocation.request_id}\tDuration: {duration_ms:.2f} ms\t"
+            f"REPORT RequestId: {request_id}\tDuration: {duration_ms:.2f} ms\t"
             f"Billed Duration: {billed} ms\tMemory Size: {self.function.memory_mb} MB\t"
             f"Max Memory Used: {memory} MB\t"
         )
@@ -326,6 +333,9 @@ class Environment:
     def kill(self) -> None:
         """End the process and its family at once; it serves no more."""
         self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._kill_group()
         self._api.close()
         self._gateway.close()
@@ -368,11 +378,6 @@ _SIGNALS: Final[dict[int, str]] = {
     signal.SIGSEGV: "segmentation fault",
     signal.SIGABRT: "aborted",
 }
-
-
-def _give_up(answer: "asyncio.Future[Posted | None]") -> None:
-    if not answer.done():
-        answer.set_exception(TimeoutError())
 
 
 def _result_of(posted: Posted) -> InvocationResult:

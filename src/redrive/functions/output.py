@@ -6,6 +6,7 @@ length, microseconds since the epoch, all big-endian. So a record of several lin
 
 import asyncio
 import os
+import select
 import struct
 from collections.abc import Callable
 from typing import Final
@@ -32,7 +33,8 @@ class Output:
         """Write events with `write(at, message)`, where `at` is by the clock `now` (ms)."""
         self._now = now
         self._write = write
-        self._readers: list[_FrameReader] = []
+        self._readers: dict[int, _FrameReader] = {}  # By descriptor
+        self._readable = select.poll()
         self._bytes = self._events = self._left_out = 0
         self._tail = bytearray()
 
@@ -45,7 +47,8 @@ class Output:
         """Make a pipe that is read here; the end that the process writes to, which the caller closes."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
-        self._readers.append(_FrameReader(reading, self._framed if framed else self._lines))
+        self._readers[reading] = _FrameReader(reading, self._framed if framed else self._lines)
+        self._readable.register(reading, select.POLLIN)
         return writing
 
     def begin(self) -> None:
@@ -54,9 +57,12 @@ class Output:
         self._tail.clear()
 
     def drain(self) -> None:
-        """Take what the process has written up to now, so that it stands before the invocation's last lines."""
-        for reader in self._readers:
-            reader.drain()
+        """Take what the process has written up to now, so that it stands before the invocation's last lines.
+
+        Most often that is nothing: to ask takes 2 us, and to read both pipes in vain 12.
+        """
+        for descriptor, _ in self._readable.poll(0):
+            self._readers[descriptor].drain()
         if self._left_out:
             left_out, self._left_out = self._left_out, 0
             self.event(
@@ -67,7 +73,8 @@ class Output:
     def close(self) -> None:
         """Take what is left, and close the pipes."""
         self.drain()
-        for reader in self._readers:
+        for descriptor, reader in self._readers.items():
+            self._readable.unregister(descriptor)
             reader.close()
         self._readers.clear()
 

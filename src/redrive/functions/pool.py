@@ -161,9 +161,35 @@ class FunctionPool:
         try:
             return await self._run(function, invocation)
         finally:
-            self._running[function.name] -= 1
-            if function.reserved is None:
-                self._unreserved[function.name.account] -= 1
+            self._release(function)
+
+    def begin(
+        self, function: FunctionVersion, invocation: Invocation, take: Callable[[InvocationResult], None]
+    ) -> bool:
+        """The same where an environment rests: later `take` is called with the result. False: nothing was begun.
+
+        Raises:
+            Throttled: See `invoke`.
+        """
+        self._admit(function)
+        environment = self._rested(function)
+        if environment is None:
+            self._release(function)
+            return False
+        self._busy.add(environment)
+
+        def end(result: InvocationResult) -> None:
+            if self._rest(environment):
+                over(result)
+            else:
+                self._start_end(environment).add_done_callback(lambda _: over(result))
+
+        def over(result: InvocationResult) -> None:
+            self._release(function)
+            take(result)
+
+        environment.begin(invocation, end)
+        return True
 
     def _admit(self, function: FunctionVersion) -> None:
         account = function.name.account
@@ -175,6 +201,11 @@ class FunctionPool:
         else:
             self._unreserved[account] += 1
         self._running[function.name] += 1
+
+    def _release(self, function: FunctionVersion) -> None:
+        self._running[function.name] -= 1
+        if function.reserved is None:
+            self._unreserved[function.name.account] -= 1
 
     async def _run(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
         environment, init_ms = self._rested(function), None
@@ -190,6 +221,10 @@ class FunctionPool:
             return await environment.invoke(invocation, init_ms)
         finally:
             await self._put_back(environment)
+
+    async def _put_back(self, environment: Environment) -> None:
+        if not self._rest(environment):
+            await self._end(environment)
 
     # ---- environments -----------------------------------------------------------------------------------
 
@@ -214,13 +249,14 @@ class FunctionPool:
         return failure
 
     def _rested(self, function: FunctionVersion) -> Environment | None:
-        resting = self._idle.get(function.key, [])
+        key = function.key
+        resting = self._idle.get(key, [])
         while resting:
             environment = resting.pop()
             if environment.usable:
                 return environment
             self._start_end(environment)
-        self._idle.pop(function.key, None)
+        self._idle.pop(key, None)
         return None
 
     def _new(self, function: FunctionVersion) -> Environment:
@@ -260,22 +296,23 @@ class FunctionPool:
                 path.chmod(mode)  # whatever this process's umask is
         return folder
 
-    async def _put_back(self, environment: Environment) -> None:
-        key = environment.function.key
+    def _rest(self, environment: Environment) -> bool:
+        """Let an environment rest until it is used again; False: it cannot be."""
+        key = environment.key
         if not environment.usable or key in self._outdated:
-            await self._end(environment)
-            return
+            return False
         self._busy.discard(environment)
         self._idle.setdefault(key, []).append(environment)
         if environment not in self._timers:
             self._set_timer(environment, self._setting.clock.now() + self._idle_ms)
+        return True
 
     def _set_timer(self, environment: Environment, at: int) -> None:
         self._timers[environment] = self._setting.clock.call_at(at, lambda: self._ring(environment))
 
     def _ring(self, environment: Environment) -> None:
         del self._timers[environment]
-        if environment not in self._idle.get(environment.function.key, ()):
+        if environment not in self._idle.get(environment.key, ()):
             return  # it is busy, and put back with a new timer
         over_at = environment.idle_since + self._idle_ms
         if self._setting.clock.now() < over_at:
@@ -293,7 +330,7 @@ class FunctionPool:
 
     def _count(self, key: Key) -> int:
         """The number of environments of a revision that serve or could."""
-        busy = [each for each in self._busy - self._starting if each.function.key == key and each.usable]
+        busy = [each for each in self._busy - self._starting if each.key == key and each.usable]
         return len(self._idle.get(key, ())) + len(busy)
 
     async def _warm(self, function: FunctionVersion) -> InvocationResult | None:
@@ -304,7 +341,7 @@ class FunctionPool:
         return None
 
     def _reap(self, environment: Environment) -> None:
-        key = environment.function.key
+        key = environment.key
         others = [other for other in self._idle.get(key, []) if other is not environment]
         if self._kept.wants(key):
             self._idle[key] = [environment, *others]
@@ -315,10 +352,11 @@ class FunctionPool:
 
     # ---- ends -------------------------------------------------------------------------------------------
 
-    def _start_end(self, environment: Environment) -> None:
+    def _start_end(self, environment: Environment) -> asyncio.Task[None]:
         outcome = asyncio.get_running_loop().create_task(self._end(environment))
         self._ending.add(outcome)
         outcome.add_done_callback(self._ending.discard)
+        return outcome
 
     async def _end(self, environment: Environment) -> None:
         """End an environment. Its /tmp is the next one's, as after a time-out on AWS, unless the revision is over."""
@@ -326,7 +364,7 @@ class FunctionPool:
         if (timer := self._timers.pop(environment, None)) is not None:
             timer.cancel()
         await environment.close()
-        key, temporary = environment.function.key, environment.temporary
+        key, temporary = environment.key, environment.temporary
         if key in self._outdated:
             await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
         else:
@@ -352,7 +390,7 @@ class FunctionPool:
                 await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
     def _known(self) -> set[Key]:
-        return {*self._idle, *self._spare, *(environment.function.key for environment in self._busy)}
+        return {*self._idle, *self._spare, *(environment.key for environment in self._busy)}
 
     async def close(self) -> None:
         """End every environment and remove what they kept; no process is left."""

@@ -13,7 +13,7 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import httptools
 from typing_extensions import override
@@ -32,12 +32,14 @@ _INVOCATION: Final = re.compile(r"/2018-06-01/runtime/invocation/([^/]+)/(respon
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+")  # what a caller sends along must not begin another header
 _NEXT: Final = "/2018-06-01/runtime/invocation/next"
 _INIT_ERROR: Final = "/2018-06-01/runtime/init/error"
-_ERROR_TYPE: Final = "lambda-runtime-function-error-type"
-_ERROR_BODY: Final = "lambda-runtime-function-error-body"
-_MODE: Final = "lambda-runtime-function-response-mode"
+_ERROR_TYPE: Final = b"lambda-runtime-function-error-type"
+_ERROR_BODY: Final = b"lambda-runtime-function-error-body"
+_MODE: Final = b"lambda-runtime-function-response-mode"
+_CONTENT_TYPE: Final = b"content-type"
+_HEADERS: Final = frozenset({_ERROR_TYPE, _ERROR_BODY, _MODE, _CONTENT_TYPE})  # those that are looked at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as PushRequest: each invocation makes one
 class Posted:
     """An answer as the process posted it."""
 
@@ -45,6 +47,9 @@ class Posted:
     error_type: str | None = None  # Error type that the process reported; None: it succeeded
     too_large: bool = False  # The body was over the limit, and was discarded
     streamed: bool = False  # The parts went to `Invocation.parts`
+
+
+TakePosted: TypeAlias = Callable[[Posted | None], None]
 
 
 class RuntimeApi:
@@ -60,7 +65,7 @@ class RuntimeApi:
         self._asking: _Connection | None = None
         self._invocation: Invocation | None = None
         self._deadline = 0
-        self._answer: asyncio.Future[Posted | None] | None = None
+        self._take: TakePosted | None = None
         self._abandoned = False
         self._connections: set[_Connection] = set()
         self._is_own: Callable[[Address, Address], bool] = lambda _peer, _own: True
@@ -90,17 +95,15 @@ class RuntimeApi:
         for connection in list(self._connections):
             connection.hang_up()
 
-    def hand_over(self, invocation: Invocation, deadline: int) -> "asyncio.Future[Posted | None]":
+    def hand_over(self, invocation: Invocation, deadline: int, take: TakePosted) -> None:
         """Give the process its next invocation, which has to end by `deadline` (ms).
 
-        Done with what it has posted, or with None when it is gone.
+        Later `take` is called with what it has posted, or with None when it is gone.
         """
-        self._invocation, self._deadline = invocation, deadline
-        answer = self._answer = asyncio.get_running_loop().create_future()
+        self._invocation, self._deadline, self._take = invocation, deadline, take
         self._give()
         if self._abandoned:
             self._settle(None)
-        return answer
 
     def abandon(self) -> None:
         """The process is gone: it posts nothing any more."""
@@ -111,7 +114,7 @@ class RuntimeApi:
         if self._asking is None or self._invocation is None:
             return
         asking, self._asking = self._asking, None
-        asking.respond(200, self._invocation.payload, _head_of(self._invocation, self._deadline))
+        asking.give(self._invocation, self._deadline)
 
     # ---- what connections tell --------------------------------------------------------------------------
 
@@ -129,16 +132,15 @@ class RuntimeApi:
         if self._asking is connection:
             self._asking = None
 
-    def parts_of(self, path: str, headers: Mapping[str, str]) -> AnswerParts | None:
+    def parts_of(self, path: str, headers: Mapping[bytes, str]) -> AnswerParts | None:
         """The taker of the answer that is streamed to that path, if its caller takes parts."""
-        answered = _INVOCATION.fullmatch(path)
         invocation = self._invocation
-        if answered is None or invocation is None or invocation.parts is None:
+        if invocation is None or invocation.parts is None or headers.get(_MODE) != "streaming":
             return None
-        mine = answered[1] == invocation.request_id and answered[2] == "response"
-        if not mine or headers.get(_MODE) != "streaming":
+        answered = _INVOCATION.fullmatch(path)
+        if answered is None or answered.groups() != (invocation.request_id, "response"):
             return None
-        invocation.parts.begin(headers.get("content-type", ""))
+        invocation.parts.begin(headers.get(_CONTENT_TYPE, ""))
         return invocation.parts
 
     def request(self, connection: "_Connection", method: str, path: str, posted: Posted, mode: str) -> None:
@@ -146,7 +148,7 @@ class RuntimeApi:
         if (method, path) == ("GET", _NEXT):
             self._wait_for_invocation(connection)
         elif (method, path) == ("GET", "/2018-06-01/ping") or (method, path) == ("GET", "/ping"):
-            connection.respond(200, b"pong", (("Content-Type", "text/plain"),))
+            connection.respond(200, b"pong", "text/plain")
         elif (method, path) == ("POST", _INIT_ERROR):
             self._failed_to_start(connection, posted)
         elif method == "POST" and (answered := _INVOCATION.fullmatch(path)):
@@ -188,9 +190,9 @@ class RuntimeApi:
             self._settle(posted)
 
     def _settle(self, posted: Posted | None) -> None:
-        answer, self._answer, self._invocation = self._answer, None, None
-        if answer is not None and not answer.done():
-            answer.set_result(posted)
+        take, self._take, self._invocation = self._take, None, None
+        if take is not None:  # not from within the parser, which would take its exceptions for the process's
+            asyncio.get_running_loop().call_soon(take, posted)
 
 
 def _decoded(trailer: str) -> bytes:
@@ -205,18 +207,24 @@ def too_large_text(beginning: str = "Exceeded") -> str:
     return f"{beginning} maximum allowed payload size ({ANSWER_BYTES_MAX} bytes)."
 
 
-def _head_of(invocation: Invocation, deadline: int) -> tuple[tuple[str, str], ...]:
-    head = [
-        ("Content-Type", "application/json"),
-        ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),
-        ("Lambda-Runtime-Deadline-Ms", str(deadline)),
-        ("Lambda-Runtime-Invoked-Function-Arn", invocation.invoked_as),
+def _head_of(invocation: Invocation, deadline: int) -> bytes:
+    """The head of the answer with an invocation, each header one line whatever a caller sent along."""
+    lines = [
+        "HTTP/1.1 200 OK",
+        "Content-Type: application/json",
+        f"Lambda-Runtime-Aws-Request-Id: {invocation.request_id}",
+        f"Lambda-Runtime-Deadline-Ms: {deadline}",
+        f"Lambda-Runtime-Invoked-Function-Arn: {invocation.invoked_as}",
     ]
     if invocation.trace is not None:
-        head.append(("Lambda-Runtime-Trace-Id", invocation.trace))
+        lines.append(f"Lambda-Runtime-Trace-Id: {invocation.trace}")
     if invocation.client_context is not None:
-        head.append(("Lambda-Runtime-Client-Context", invocation.client_context))
-    return tuple(head)
+        lines.append(f"Lambda-Runtime-Client-Context: {invocation.client_context}")
+    lines.append(f"Content-Length: {len(invocation.payload)}")
+    head = "\r\n".join(lines)
+    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
+        head = "\r\n".join(_LINE_BREAKS.sub(" ", line) for line in lines)
+    return f"{head}\r\n\r\n".encode("latin-1")
 
 
 class _RefusedError(Exception):
@@ -236,7 +244,7 @@ class _Connection(asyncio.Protocol):
 
     def _reset(self) -> None:
         self._path = ""
-        self._headers: dict[str, str] = {}
+        self._headers: dict[bytes, str] = {}
         self._head_bytes = 0
         self._parts: list[bytes] = []
         self._body_bytes = 0
@@ -286,7 +294,9 @@ class _Connection(asyncio.Protocol):
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > _HEAD_BYTES_MAX:
             raise _RefusedError
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        low = name.lower()
+        if low in _HEADERS:
+            self._headers[low] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._streams_to = self._api.parts_of(self._path, self._headers)
@@ -329,13 +339,19 @@ class _Connection(asyncio.Protocol):
     def accept(self) -> None:
         self._write(_ACCEPTED)
 
+    def give(self, invocation: Invocation, deadline: int) -> None:
+        """Answer with an invocation."""
+        self._write(_head_of(invocation, deadline) + invocation.payload)
+
     def refuse(self, status: int, error_type: str, text: str) -> None:
         body = json.dumps({"errorMessage": text, "errorType": error_type}).encode()
-        self.respond(status, body, (("Content-Type", "application/json"),))
+        self.respond(status, body, "application/json")
 
-    def respond(self, status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
-        lines = "".join(f"{name}: {_LINE_BREAKS.sub(' ', value)}\r\n" for name, value in headers)
-        head = f"HTTP/1.1 {status} {_PHRASES[status]}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
+    def respond(self, status: int, body: bytes, content_type: str) -> None:
+        head = (
+            f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: {content_type}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
         self._write(head.encode("latin-1") + body)
 
     def _write(self, answer: bytes) -> None:

@@ -64,7 +64,7 @@ class AnswerParts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it would take three times as long to make
 class Invocation:
     """One call of a function."""
 
@@ -87,7 +87,7 @@ class FunctionError(enum.StrEnum):
     ENTRYPOINT = "Runtime.InvalidEntrypoint"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as Invocation
 class InvocationResult:
     """The result of an invocation."""
 

@@ -27,6 +27,7 @@ from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
 
 _ARN_PARTS: Final = 6
+_TARGETS_MAX: Final = 1_024
 
 
 class FunctionTarget(NamedTuple):
@@ -42,6 +43,8 @@ class Lookup:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
+        # What ARNs meant, each as of a number of changes of documents.
+        self._targets: dict[str, tuple[int, FunctionTarget]] = {}
 
     async def function(self, call: Call, reference: FunctionReference, action: str) -> FunctionRecord:
         """The function that a caller named, whatever its qualifier.
@@ -69,11 +72,24 @@ class Lookup:
 
     async def at(self, arn: str) -> FunctionTarget | None:
         """The version of a full ARN; None if the ARN is not that of a function on this server."""
-        reference = of_arn(arn)
+        known = self.known_at(arn)
+        if known is not None:
+            return known
+        changes, reference = self._documents.changes, of_arn(arn)
         if reference is None:
             return None
         function = await self._documents.get(FUNCTION, reference.name.key)
-        return None if function is None else await self.version(function, reference.qualifier)
+        target = None if function is None else await self.version(function, reference.qualifier)
+        if target is not None:
+            if len(self._targets) >= _TARGETS_MAX:
+                self._targets.clear()
+            self._targets[arn] = changes, target
+        return target
+
+    def known_at(self, arn: str) -> FunctionTarget | None:
+        """The same, where it was looked up before and no document has changed since, as far as this node knows."""
+        known = self._targets.get(arn)
+        return None if known is None or known[0] != self._documents.changes else known[1]
 
     async def version(self, function: FunctionRecord, qualifier: str | None) -> FunctionTarget | None:
         """The version that a qualifier means; None: there is no such version and no such alias."""

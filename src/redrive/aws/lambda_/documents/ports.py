@@ -1,6 +1,6 @@
 """Ports of functions: who keeps their code, and who runs them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult
@@ -44,6 +44,12 @@ class Runner(Protocol):
 
     async def invoke(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
         """Run one invocation; raises Throttled if as many are under way as may be."""
+        ...
+
+    def begin(
+        self, function: FunctionVersion, invocation: Invocation, take: Callable[[InvocationResult], None]
+    ) -> bool:
+        """The same where that takes no waiting: later `take` is called with the result. False: nothing was begun."""
         ...
 
     def keep(self, function: FunctionVersion, count: int) -> None:

@@ -45,7 +45,7 @@ _THROTTLED: Final = "Rate Exceeded."
 _REQUEST_ID: Final = "RequestID"  # an attribute of letters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as PushRequest
 class InvocationEvent:
     """The part of an asynchronous invocation that is kept beside its payload."""
 

@@ -1,7 +1,7 @@
 """Execution: one invocation of one version, handed to whoever runs functions, and counted."""
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -13,11 +13,30 @@ from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables, VariablesUnreadable
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.engine.ports import Clock
+from redrive.engine.resources import Documents
 from redrive.model.errors import Refused
-from redrive.model.function import AnswerParts, FunctionError, FunctionVersion, Invocation, InvocationResult
+from redrive.model.function import (
+    AnswerParts,
+    FunctionError,
+    FunctionVersion,
+    Invocation,
+    InvocationResult,
+    Throttled,
+)
 from redrive.model.names import ResourceName
 
 _TASK: Final = b"/var/task"
+_READY_MAX: Final = 1_024
+_READY_MS: Final = 1_000  # a policy may ask for the time, of which it knows seconds
+
+
+class _Ready(NamedTuple):
+    """A version that can be run at once, as long as nothing changes that was looked at to find that out."""
+
+    version: Configuration  # The identical object
+    changes: int  # As of that number of changes of documents
+    until: int  # Moment (ms)
+    function: FunctionVersion
 
 
 class Executor:
@@ -25,6 +44,7 @@ class Executor:
 
     def __init__(
         self,
+        documents: Documents,
         code: CodeKeeper,
         runner: Runner,
         clock: Clock,
@@ -33,6 +53,7 @@ class Executor:
         roles: ExecutionRoles,
         variables: SealedVariables,
     ) -> None:
+        self._documents = documents
         self._code = code
         self._runner = runner
         self._clock = clock
@@ -41,6 +62,7 @@ class Executor:
         self._roles = roles
         self._variables = variables
         self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
+        self._ready: dict[tuple[ResourceName, str], _Ready] = {}
 
     async def run(
         self,
@@ -71,13 +93,48 @@ class Executor:
             return InvocationResult(orjson.dumps(document), failed=True)
         rounds = self._rounds.of(trace)
         invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts, rounds)
-        with self._metrics.counting(target, version, self._clock.now()) as counted:
+        count, result = self._metrics.begin(target, version, self._clock.now()), None
+        try:
             result = await self._runner.invoke(function, invocation)
-            if result.failed:  # its trace names files where AWS has them, and not this machine's folders
-                task_payload = result.payload.replace(function.code.encode(), _TASK)
-                result = replace(result, payload=task_payload)
-            counted.result = result
+            _hide_folders(function, result)
+        except Throttled:
+            self._metrics.throttle(count)
+            raise
+        finally:
+            self._metrics.end(count, result)
         return result
+
+    def begin(
+        self,
+        target: FunctionTarget,
+        invoked_as: str,
+        payload: bytes,
+        request_id: str,
+        trace: str | None,
+        take: Callable[[InvocationResult], None],
+    ) -> bool:
+        """Begin what `run` does where nothing has to be waited for: later `take` is called with the result.
+
+        False: nothing was begun, and nothing was counted.
+
+        Raises:
+            Throttled: See `run`; it is not counted either.
+        """
+        version, now = target.configuration, self._clock.now()
+        function = self._ready_function(version, target.function.reserved, now)
+        if function is None:
+            return False
+
+        def end(result: InvocationResult) -> None:
+            _hide_folders(function, result)
+            self._metrics.end(count, result)
+            take(result)
+
+        invocation = Invocation(request_id, payload, invoked_as, trace, rounds=self._rounds.of(trace))
+        if not self._runner.begin(function, invocation, end):
+            return False
+        count = self._metrics.begin(target, version, now)
+        return True
 
     async def runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
         """A version with its code and its layers on this node; `reserved` is its function's concurrency.
@@ -85,10 +142,14 @@ class Executor:
         Raises:
             NotFound: The code is not kept (any more).
         """
+        changes, now = self._documents.changes, self._clock.now()
+        function = self._ready_function(version, reserved, now)
+        if function is not None:
+            return function
         code = await self._code.folder(version.name, version.code)
         logs = await self._roles.may_log(version)
         revision = await self._revision(version, code)
-        return FunctionVersion(
+        function = FunctionVersion(
             name=version.name,
             version=version.version,
             revision=revision if logs else f"{revision}.unlogged",
@@ -106,6 +167,22 @@ class Executor:
             logs=logs,
             reserved=reserved,
         )
+        if revision == version.revision and not version.sealed_variables:
+            if len(self._ready) >= _READY_MAX:
+                self._ready.clear()
+            ready = _Ready(version, changes, now + _READY_MS - now % _READY_MS, function)
+            self._ready[version.name, version.version] = ready
+        return function
+
+    def _ready_function(
+        self, version: Configuration, reserved: int | None, now: int
+    ) -> FunctionVersion | None:
+        """What `runnable` found out a moment ago; None: it has to look."""
+        ready = self._ready.get((version.name, version.version))
+        if ready is None or ready.version is not version or now >= ready.until:
+            return None
+        current = ready.changes == self._documents.changes and ready.function.reserved == reserved
+        return ready.function if current else None
 
     async def _revision(self, version: Configuration, code: str) -> str:
         """The revision of a version as its code is now; where that has changed, what rests with the old code is ended."""
@@ -122,3 +199,9 @@ class Executor:
         return await self._code.layers(
             version.name, [(layer.archive, layer.code) for layer in version.layers]
         )
+
+
+def _hide_folders(function: FunctionVersion, result: InvocationResult) -> None:
+    """The trace of a failure names files where AWS has them, and not this machine's folders."""
+    if result.failed:
+        result.payload = result.payload.replace(function.code.encode(), _TASK)

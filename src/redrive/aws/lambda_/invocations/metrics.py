@@ -19,8 +19,7 @@ Errors are counted as 0 if there is none, so that an alarm on them heals.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -32,7 +31,7 @@ from redrive.aws.lambda_.documents.lookup import FunctionTarget
 from redrive.aws.lambda_.documents.records import Configuration, EventSourceMapping
 from redrive.engine.ports.facts import Attempted, Listener, Undelivered
 from redrive.model.delivery import Outcome
-from redrive.model.function import InvocationResult, Throttled
+from redrive.model.function import InvocationResult
 from redrive.model.metric import Series, SeriesGroup
 from redrive.model.names import ResourceName
 
@@ -52,7 +51,11 @@ Dimensions = tuple[tuple[str, str], ...]
 class InvocationCount:
     """An invocation that is being counted."""
 
-    result: InvocationResult | None = None  # Its result; None: there is none yet
+    name: ResourceName  # The function
+    resource: str  # The function as it was named: with the alias, if it was named by one
+    version: str  # The version that runs
+    is_unreserved: bool  # The function has no reserved concurrency
+    began_at: int  # Its beginning (ms)
 
 
 class InvocationMetrics:
@@ -65,38 +68,38 @@ class InvocationMetrics:
         self._running: Counter[ResourceName] = Counter()
         self._unreserved: Counter[tuple[str, str]] = Counter()
 
-    @contextmanager
-    def counting(
-        self, target: FunctionTarget, version: Configuration, began_at: int
-    ) -> Iterator[InvocationCount]:
-        """Count one invocation, which runs inside; it began at that moment (ms)."""
-        counted = InvocationCount()
-        name = version.name
-        location = name.account, name.region
+    def begin(self, target: FunctionTarget, version: Configuration, began_at: int) -> InvocationCount:
+        """Count one invocation, which begins at that moment (ms); `end` has to follow."""
+        name, alias = version.name, target.alias
+        resource = name.name if alias is None else f"{name.name}:{alias.name}"
         is_unreserved = target.function.reserved is None
         self._running[name] += 1
-        self._unreserved[location] += is_unreserved
-        try:
-            yield counted
-        except Throttled:
-            self._add(name, _resource_name(target), version.version, began_at, {"Throttles": 1})
-            raise
-        finally:
-            running = self._running[name]
-            unreserved = self._unreserved[location]
-            self._running[name] -= 1
-            self._unreserved[location] -= is_unreserved
-            if counted.result is not None:
-                values = {
-                    "Invocations": 1,
-                    "Errors": int(counted.result.failed),
-                    "Throttles": 0,
-                    "Duration": counted.result.duration_ms,
-                    "ConcurrentExecutions": running,
-                }
-                if is_unreserved:
-                    values[UNRESERVED] = unreserved
-                self._add(name, _resource_name(target), version.version, began_at, values)
+        self._unreserved[name.account, name.region] += is_unreserved
+        return InvocationCount(name, resource, version.version, is_unreserved, began_at)
+
+    def end(self, count: InvocationCount, result: InvocationResult | None) -> None:
+        """Count an invocation by its result; None: it has none."""
+        name = count.name
+        location = name.account, name.region
+        running, unreserved = self._running[name], self._unreserved[location]
+        self._running[name] = running - 1
+        self._unreserved[location] = unreserved - count.is_unreserved
+        if result is None:
+            return
+        values = {
+            "Invocations": 1,
+            "Errors": int(result.failed),
+            "Throttles": 0,
+            "Duration": result.duration_ms,
+            "ConcurrentExecutions": running,
+        }
+        if count.is_unreserved:
+            values[UNRESERVED] = unreserved
+        self._add(name, count.resource, count.version, count.began_at, values)
+
+    def throttle(self, count: InvocationCount) -> None:
+        """Count that an invocation was refused for want of concurrency; `end` follows."""
+        self._add(count.name, count.resource, count.version, count.began_at, {"Throttles": 1})
 
     def count_mapping(self, mapping: EventSourceMapping, metric: str, value: int) -> None:
         """Count messages of a mapping, if its owner wants them counted."""
@@ -126,12 +129,6 @@ def batch_series(mapping: EventSourceMapping, result: str) -> Series:
     account, region, _ = mapping.function
     dimensions = (("account", account), ("mapping", mapping.id), ("region", region))
     return Series("", "", MAPPINGS, result, dimensions)
-
-
-def _resource_name(target: FunctionTarget) -> str:
-    """The function as it was named: with the alias, if it was named by one."""
-    name = target.function.name.name
-    return name if target.alias is None else f"{name}:{target.alias.name}"
 
 
 # What is invoked is invoked again: 20 series of an invocation are 10 us to make, and it has as many others to count.

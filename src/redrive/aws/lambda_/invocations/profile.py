@@ -1,6 +1,6 @@
 """Lambda's part in delivering: when an event is tried again, and where its end leads."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -68,6 +68,7 @@ class LambdaDeliveryProfile:
             plan=_plan(subscription) if events_plan else _TARGET_PLAN,
             headers=whole_envelope,
             identify=_request_id if events_plan else _own_request_id,
+            render_at_once=_render_at_once if events_plan else None,
         )
 
     def refusal(
@@ -79,27 +80,23 @@ class LambdaDeliveryProfile:
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """See `DeliveryProfile.render`."""
         (delivery,) = deliveries
-        headers = {ACCOUNT: context.topic.name.account}
         if context.subscription.id == INVOCATIONS:
-            event = InvocationEvent.unpack(delivery.headers, context.subscription.endpoint)
-            headers |= {REQUEST: event.request_id, INVOKED_AS: event.arn}
-            headers[INVOKED_BEFORE] = str(await self._invoked_before(delivery))
-            trace = event.trace
-        else:
-            envelope = orjson.loads(delivery.headers or b"{}")
-            headers[REGION] = context.topic.name.region.partition(":")[0]
-            headers[FUNCTION] = backlogs.function_of(context.topic.name)
-            headers[ATTRIBUTES] = orjson.dumps(envelope["attributes"]).decode()
-            if "note" in envelope:
-                died = (envelope["origin"], delivery.message_id.hex(), envelope["note"])
-                headers[DIED] = orjson.dumps(died).decode()
-            if envelope.get("object"):
-                headers[OBJECT] = envelope["object"]
-            trace = envelope["trace"]
-        if trace:
-            headers[TRACE] = trace
-        endpoint = context.subscription.endpoint
-        return PushRequest(endpoint, delivery.body.encode(), "application/json", headers, _TIMEOUT_MS)
+            return _invocation(context, delivery, await self._invoked_before(delivery))
+        envelope = orjson.loads(delivery.headers or b"{}")
+        headers = {
+            ACCOUNT: context.topic.name.account,
+            REGION: context.topic.name.region.partition(":")[0],
+            FUNCTION: backlogs.function_of(context.topic.name),
+            ATTRIBUTES: orjson.dumps(envelope["attributes"]).decode(),
+        }
+        if "note" in envelope:
+            died = (envelope["origin"], delivery.message_id.hex(), envelope["note"])
+            headers[DIED] = orjson.dumps(died).decode()
+        if envelope.get("object"):
+            headers[OBJECT] = envelope["object"]
+        if envelope["trace"]:
+            headers[TRACE] = envelope["trace"]
+        return _parcel(context, delivery, headers)
 
     async def _invoked_before(self, delivery: Delivery) -> int:
         """The number of times that the function was run for an event before this attempt."""
@@ -122,6 +119,30 @@ class LambdaDeliveryProfile:
             service = targets[destination].split(":")[2]
             follow_ups.append(FollowUp(fact.topic.name, events.record(fact, service), destination))
         return follow_ups
+
+
+def _render_at_once(context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest | None:
+    """The request of an event's first attempt: before another, earlier ones have to be looked up."""
+    (delivery,) = deliveries
+    return None if delivery.attempts > 1 else _invocation(context, delivery, 0)
+
+
+def _invocation(context: SubscriptionContext, delivery: Delivery, invoked_before: int) -> PushRequest:
+    event = InvocationEvent.unpack(delivery.headers, context.subscription.endpoint)
+    headers = {
+        ACCOUNT: context.topic.name.account,
+        REQUEST: event.request_id,
+        INVOKED_AS: event.arn,
+        INVOKED_BEFORE: str(invoked_before),
+    }
+    if event.trace:
+        headers[TRACE] = event.trace
+    return _parcel(context, delivery, headers)
+
+
+def _parcel(context: SubscriptionContext, delivery: Delivery, headers: Mapping[str, str]) -> PushRequest:
+    endpoint, body = context.subscription.endpoint, delivery.body.encode()
+    return PushRequest(endpoint, body, "application/json", headers, _TIMEOUT_MS)
 
 
 def _plan(subscription: Subscription) -> Plan:

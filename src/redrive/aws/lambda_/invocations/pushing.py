@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Final
 
 import orjson
+from typing_extensions import override
 
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import TRACE, Rounds
@@ -18,7 +19,7 @@ from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERS
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import AttemptNote, Clock, DeathRecord, Endpoint, PushRequest
+from redrive.engine.ports import AttemptNote, Clock, DeathRecord, DirectEndpoint, Endpoint, PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.function import InvocationResult, Throttled
 
@@ -55,7 +56,7 @@ _NONE_RESERVED: Final = throttled(AttemptResult.REFUSED, Reason.DISABLED)
 _THROTTLED: Final = throttled(AttemptResult.FAILED, Reason.THROTTLED)
 
 
-class InvocationEndpoint:
+class InvocationEndpoint(DirectEndpoint):
     """Runs a function for one event (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, lookup: Lookup, executor: Executor, rng: random.Random) -> None:
@@ -63,6 +64,30 @@ class InvocationEndpoint:
         self._lookup = lookup
         self._executor = executor
         self._rng = rng
+
+    @override
+    def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
+        """See `DirectEndpoint.begin`: where an environment rests, and there is no choice of versions."""
+        target = self._lookup.known_at(push_request.endpoint)
+        if target is None or target.function.reserved == 0 or (target.alias and target.alias.weights):
+            return None
+        headers = push_request.headers
+        version, invoked = target.configuration.version, int(headers[profile.INVOKED_BEFORE]) + 1
+        taking: list[Callable[[Attempt], None]] = [take]  # empty: given up
+
+        def end(result: InvocationResult) -> None:
+            for taker in taking:
+                taker(_came_of(result, version, invoked))
+
+        begun = self._executor.begin(
+            target,
+            headers[profile.INVOKED_AS],
+            push_request.body,
+            headers[profile.REQUEST],
+            headers.get(profile.TRACE),
+            end,
+        )
+        return taking.clear if begun else None
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Run it, and say what came of it."""
