@@ -9,8 +9,10 @@ import pytest
 from redrive.console.routes import ROUTES
 from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
+from redrive.model.delivery import Outcome
 from redrive.model.http import Response
 from redrive.model.topic import Message
+from tests.console.test_schedules import text as words
 from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, make_world, pages_of, visiting
 
 #: A time of day, and what stands after it: its zone, or more of it.
@@ -146,6 +148,30 @@ async def test_a_redrive_of_all_says_how_many_it_left() -> None:
         page = text(await visitor.get(started.headers["Location"]))
         assert "completed" in page
         assert "1 was left: its origin is unknown or was deleted" in page
+
+
+async def test_a_redrive_tells_its_rate_and_what_was_delivered_and_died_again() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, _ = await filled(visitor, *(f"order {each}" for each in range(8)))
+        dead, time = f"{ROOM}/dead-letters/orders-dead", visitor.server.time
+        assert time is not None
+        form = {"what": "all", "cause": "all", "number": 8, "last_seq": 10**6, "pace": "steady", "rate": 1}
+        task = (await visitor.post(f"{dead}/plan", form)).headers["Location"]
+        await time.advance(9_000)
+        page = words(await visitor.get(task))
+        assert re.search(r"Moved [3-6] of 8 .* Delivered 0 [3-6] wait at the receiver Dead again 0", page)
+        assert "Messages a second Moved 1/s Allowed 1/s" in page
+        await time.advance(60_000)
+        assert "8 messages moved in 8 s; 0 delivered, 0 dead again, 8 still waiting." in words(
+            await visitor.get(task)
+        )
+        await world.end(Outcome.DELIVERED, 5)
+        await world.end(Outcome.DEAD_LETTERED, 2)
+        answer = await visitor.get(f"{task}?again")  # the same address is answered from memory for a moment
+        assert "8 messages moved in 8 s; 5 delivered, 2 dead again, 1 still waiting" in words(answer)
+        assert "2 Server error 503 Show them" in words(answer)
+        (link,) = set(re.findall(r'href="([^"]+cause=[^"]+since[^"]+)"', answer.body.decode()))
+        assert "2 found among 2" in words(await visitor.get(link.replace("&amp;", "&")))
 
 
 async def test_picked_messages_go_back_aside_and_home_again() -> None:

@@ -105,16 +105,18 @@ class World:
         await engine.messages.send(
             self.orders, [Message(engine.runtime.message_id(), body) for body in bodies]
         )
-        claimed = await engine.messages.receive(self.orders, len(bodies), wait_ms=0)
-        target = MoveTarget(self.dead.id, self.dead.ordered)
-        ends = [
-            Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
-            for one in claimed
-        ]
-        await engine.parts.store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
+        await self.end(Outcome.DEAD_LETTERED, len(bodies), note)
         return [
             letter.delivery.seq for letter in await engine.operations.dead_letters.letters(self.dead, 0, 1000)
         ]
+
+    async def end(self, outcome: Outcome, number: int, note: AttemptNote | None = BUSY) -> None:
+        """Let so many messages that wait in the queue of orders end like this."""
+        engine = self.engine
+        claimed = await engine.messages.receive(self.orders, number, wait_ms=0)
+        target = MoveTarget(self.dead.id, self.dead.ordered) if outcome is Outcome.DEAD_LETTERED else None
+        ends = [Settlement(one.seq, one.token or 0, outcome, target=target, note=note) for one in claimed]
+        await engine.parts.store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
 
     async def fail(self) -> None:
         """Let an attempt at each message that waits in the queue of orders fail; it is tried again in an hour."""

@@ -1,6 +1,18 @@
+from itertools import pairwise
+
 import pytest
 
-from redrive.model.task import LOOK_AGAIN_MS, CarefulPace, CarefulStep, Fares, careful_step
+from redrive.model.names import ResourceName
+from redrive.model.task import (
+    LOOK_AGAIN_MS,
+    PROGRESS_MAX,
+    CarefulPace,
+    CarefulStep,
+    Fares,
+    MoveTask,
+    Progress,
+    careful_step,
+)
 
 PACE = CarefulPace()
 TEN_TAKEN = Fares(10, taken=10, failed=0)
@@ -49,3 +61,16 @@ def test_the_rate_doubles_up_to_its_bound(passed_ms: int, rate: int) -> None:
 )
 def test_the_time_of_a_pace_is_the_sum_of_its_steps(number: int, takes_ms: int) -> None:
     assert PACE.takes_ms(number) == takes_ms
+
+
+def test_the_progress_of_a_task_is_kept_evenly_whatever_it_takes() -> None:
+    task = MoveTask("t", ResourceName("", "", ""), None, None, 100_000, 1_000, 10**9)
+    for second in range(1, 10_001):
+        task = task.counting(7, 1_000 + second * 1_000)
+        assert len(task.progress) <= PROGRESS_MAX
+    assert task.progress[0] == Progress(1_000, 0)
+    assert task.progress[-1] == Progress(10_001_000, 70_000)
+    gaps = [after.at - before.at for before, after in pairwise(task.progress)]
+    assert max(gaps) < 1_000_000
+    assert all((each.at - 1_000) * 7 == each.moved * 1_000 for each in task.progress)
+    assert MoveTask.from_document(task.to_document()) == task

@@ -15,6 +15,7 @@ WIDTH: Final = 600
 HEIGHT: Final = 160
 HAIRS_MAX: Final = 200
 NOTHING: Final = "\N{EN DASH}"  # where nothing was measured
+_SHORT_MS: Final = 10 * 60_000
 _LABELS: Final = 5  # along the axis of time
 _TURNS: Final = (1, 3, 2, 5, 4)  # the colours of lines that mean nothing by themselves
 #: The colours of lines that mean the same wherever they are drawn: in, out, failed, waiting or slow, on hold.
@@ -22,7 +23,7 @@ _COLOURS: Final = {
     **dict.fromkeys(("in", "Published", "Invocations", "Sent"), 1),
     **dict.fromkeys(("out", "Delivered", "Received", "On average", "Answered"), 2),
     **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors", "5xx"), 3),
-    **dict.fromkeys(("Slowest", "Throttles", "Oldest", "4xx"), 4),
+    **dict.fromkeys(("Slowest", "Throttles", "Oldest", "4xx", "Allowed"), 4),
 }
 _STEPS: Final = (1, 2, 3, 5, 10)
 Point = tuple[int, float]
@@ -94,6 +95,7 @@ class TimeChart:
     times: Sequence[str] = ()
     series: Sequence[Sequence[str]] = ()  # For each line: its value in each of those periods, as text
     latest: Sequence[str] = ()  # For each line: its last value, as text
+    time_chars: int = 5  # Of a time of day: hours and minutes, and of a short chart seconds
 
 
 def time_chart(
@@ -119,6 +121,7 @@ def time_chart(
     top = _round_up(max([*values, *marked, 0.0]))
     bottom = -_round_up(-min([*values, *marked, 0.0])) if min([*values, *marked, 0.0]) < 0 else 0.0
     span, height = max(1, until - since), top - bottom
+    time_chars = 8 if span < _SHORT_MS else 5  # of hours, minutes and seconds
 
     def position(point: Point) -> str:
         x = round((point[0] - since) / span * WIDTH, 1)
@@ -140,8 +143,9 @@ def time_chart(
         _rows(series),
         _summary(series, threshold),
         _ticks(top, bottom, unit),
-        *_hairs(series, since, until, period_ms, unit),
+        *_hairs(series, range(since, until, max(1, period_ms)), time_chars, unit),
         [f"{figure(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
+        time_chars,
     )
 
 
@@ -152,17 +156,16 @@ def _ticks(top: float, bottom: float, unit: str) -> list[tuple[float, str]]:
 
 
 def _hairs(
-    series: Mapping[str, Sequence[Point]], since: int, until: int, period_ms: int, unit: str
+    series: Mapping[str, Sequence[Point]], moments: Sequence[int], time_chars: int, unit: str
 ) -> tuple[list[str], list[list[str]]]:
     """The times and values that a cross-hair reads; of too many periods none."""
-    moments = range(since, until, max(1, period_ms))
     if not 1 < len(moments) <= HAIRS_MAX:
         return [], []
     known = [dict(points) for points in series.values()]
     texts = [
         [f"{figure(points[at])}{unit}" if at in points else NOTHING for at in moments] for points in known
     ]
-    return [f"{clock_time(at)[:5]}Z" for at in moments], texts
+    return [f"{clock_time(at)[:time_chars]}Z" for at in moments], texts
 
 
 def with_zeros(points: Sequence[Point], since: int, until: int, period_ms: int) -> list[Point]:

@@ -39,6 +39,24 @@ class Fares(NamedTuple):
 UNTRIED = Fares()
 
 
+class Progress(NamedTuple):
+    """The number of messages that a task had moved at a moment."""
+
+    at: int  # ms
+    moved: int
+
+
+PROGRESS_MAX = 60  # moments of a task that are kept: a chart's worth, in 1.3 KB
+
+
+def noted(progress: Sequence[Progress], now: int, moved: int) -> Sequence[Progress]:
+    """The progress with one more moment, thinned evenly where there would be too many: the last one is always kept."""
+    step = (now - progress[0].at) * 2 // PROGRESS_MAX if progress else 0
+    before = progress[:-1] if len(progress) > 1 and now - progress[-2].at < step else progress
+    thinned = before[::2] if len(before) == PROGRESS_MAX else before
+    return (*thinned, Progress(now, moved))
+
+
 @dataclass(frozen=True, slots=True)
 class CarefulPace(Document):
     """A pace that starts with a few messages and doubles while they are delivered."""
@@ -155,6 +173,7 @@ class MoveTask(Document):
         "careful": CarefulPace.from_document,
         "sample": lambda sampled: tuple(Sampled(*each) for each in sampled),
         "fares": lambda fares: Fares(*fares),
+        "progress": lambda progress: tuple(Progress(*each) for each in progress),
     }
 
     id: str  # Unique
@@ -186,6 +205,7 @@ class MoveTask(Document):
     stopped_why: str = ""  # Reason why it paused itself; empty if a caller paused it
     by: str = ""  # The caller that started it
     looked_to: int = 0  # For a choice by search: sequence number of the last delivery examined
+    progress: Sequence[Progress] = ()  # How it went on, at most `PROGRESS_MAX` moments
 
     def resumed(self, now: int) -> "MoveTask":
         """The task when it goes on after a pause: a careful one begins with a few again."""
@@ -202,10 +222,15 @@ class MoveTask(Document):
 
     def counting(self, moved: int, now: int) -> "MoveTask":
         """The task when so many more have gone."""
-        counted = replace(self, moved=self.moved + moved)
+        total = self.moved + moved
+        counted = replace(self, moved=total, progress=noted(self._begun, now, total))
         if now < (self.told_at or self.started_at) + TELL_EVERY_MS:
             return counted
         return replace(counted, told=counted.moved, told_at=now)
+
+    @property
+    def _begun(self) -> Sequence[Progress]:
+        return self.progress or (Progress(max(self.started_at, self.starts_at), 0),)
 
     @property
     def moved_shown(self) -> int:

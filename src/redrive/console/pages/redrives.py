@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from redrive.console.charts import Curve, sparkline
 from redrive.console.commands import redrive_command
+from redrive.console.outcomes import DEAD_AGAIN_MAX, WAITING_MAX, Outcome, outcome_of, progress_chart
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
@@ -18,14 +19,13 @@ from redrive.engine.operations import (
     RedriveOptions,
     RedrivePlan,
 )
-from redrive.engine.ports import Cause, CauseCount, LookRequest
+from redrive.engine.ports import Cause, CauseCount
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
 from redrive.model.task import CarefulPace, MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
 CAUSES_SHOWN: Final = 20
-DEAD_AGAIN_MAX: Final = 100
 LISTED_MAX: Final = 1_000  # tasks looked through
 ROWS_SHOWN: Final = 100
 SUGGESTED_MAX: Final = 50  # names of queues
@@ -236,37 +236,35 @@ async def task(visit: Visit) -> Page:
     seconds = max(1000, visit.now - max(record.started_at, record.starts_at, record.resumed_at)) / 1000
     rate = (record.moved - record.moved_before) / seconds if record.state is TaskState.RUNNING else 0
     left = max(0, record.to_move - record.moved)
+    outcome = await outcome_of(visit, queue, record)
     values: dict[str, Any] = {
         "queue": queue,
         "task": record,
         "left": left,
         "rate": rate,
+        "chart": progress_chart(record, visit.now),
+        "took": record.progress[-1].at - record.progress[0].at if record.progress else 0,
         "seconds_left": round(left / rate * 1000) if rate and not record.careful else 0,
         "starts_in": max(0, record.starts_at - visit.now),
         "active": record.state.active,
-        "after": await _afterwards(visit, queue, record),
-        "summary": _summary(record, left),
+        "outcome": outcome,
+        "at_most": DEAD_AGAIN_MAX,
+        "waiting_at_most": WAITING_MAX,
+        "summary": _summary(record, left, outcome),
         "back": visit.link("dead-letters", queue.name.name),
     }
-    return Page("task.html", values, live_seconds=1 if record.state.active else 0)
+    seconds_between = 1 if record.state.active else 2 if outcome.waiting else 0
+    return Page("task.html", values, live_seconds=seconds_between)
 
 
-async def _afterwards(visit: Visit, queue: Queue, record: MoveTask) -> dict[str, Any]:
-    """The dead letters that came after a task began, those it sent back among them; counted up to a hundred."""
-    request = LookRequest(queue.id, DEAD_AGAIN_MAX, record.last_seq)
-    letters = await visit.engine.operations.dead_letters.peek(request)
-    link = visit.link("dead-letters", queue.name.name)
-    return {"dead_again": len(letters), "at_most": DEAD_AGAIN_MAX, "link": link}
-
-
-def _summary(record: MoveTask, left: int) -> str:
+def _summary(record: MoveTask, left: int, outcome: Outcome) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
     choice = "all dead letters" if record.choice is None else failure_words(record.choice.text)
     who = f" by {record.by}" if record.by else ""
     why = f" It stopped by itself: {why_stopped(record.stopped_why)}." if record.stopped_why else ""
     return (
         f"Redrive of {record.source.name} ({choice}), started {moment(record.started_at)[:19]}Z{who}: {record.state},"
-        f" {record.moved:,} of {record.to_move:,} moved, {left:,} stayed.{why}"
+        f" {record.moved:,} of {record.to_move:,} moved, {left:,} stayed; {outcome.text}.{why}"
     )
 
 
