@@ -91,9 +91,9 @@ class MessageBudget(Budget):
 
     def share(self, filters: int) -> None:
         """Begin with one filter of so many that are still to be asked."""
-        left = self.left + self._others
-        self.left = max(left // filters, SHARE_MIN)
-        self._others = left - self.left
+        remaining = self.left + self._others
+        self.left = max(remaining // filters, SHARE_MIN)
+        self._others = remaining - self.left
 
 
 def weight(value: object) -> int:

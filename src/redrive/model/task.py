@@ -75,11 +75,13 @@ class CarefulPace(Document):
 
     def takes_ms(self, number: int) -> int:
         """The time for so many messages from when the first were taken, if none fails."""
-        left, passed = max(0, number - self.first), 0
-        while (rate := self.rate_after(passed)) < self.rate_max and left * 1000 > rate * self.doubles_each_ms:
-            left -= rate * self.doubles_each_ms // 1000
+        remaining, passed = max(0, number - self.first), 0
+        while (
+            rate := self.rate_after(passed)
+        ) < self.rate_max and remaining * 1000 > rate * self.doubles_each_ms:
+            remaining -= rate * self.doubles_each_ms // 1000
             passed += self.doubles_each_ms
-        return passed + left * 1000 // rate
+        return passed + remaining * 1000 // rate
 
 
 class CarefulStep(NamedTuple):

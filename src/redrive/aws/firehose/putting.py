@@ -75,9 +75,9 @@ class PutRecordOperations:
             raise invalid(f"Records size exceeds 4 MB limit: {size}")
         failing = self._fails(stream)
         left_out = {number for number in range(len(records)) if failing and number % 2 == len(records) % 2}
-        taken = [record for number, record in enumerate(records) if number not in left_out]
-        ids = iter(await self._put(call, stream, taken) if taken else ())
-        self._metrics.count_call(stream, "PutRecordBatch", len(taken), sum(map(len, taken)), call.now)
+        accepted = [record for number, record in enumerate(records) if number not in left_out]
+        ids = iter(await self._put(call, stream, accepted) if accepted else ())
+        self._metrics.count_call(stream, "PutRecordBatch", len(accepted), sum(map(len, accepted)), call.now)
         failure = {"ErrorCode": _BUSY, "ErrorMessage": slow_down().message}
         answers = [
             failure if number in left_out else {"RecordId": next(ids)} for number in range(len(records))

@@ -56,8 +56,8 @@ class Attachments(Generic[H]):
             if arn not in holder.attached:
                 raise absent(f"Policy {arn} was not found.")
             await count_uses_in(draft, arn, attachments=-1)
-            left = tuple(each for each in holder.attached if each != arn)
-            draft.put(entity.kind, holder.key, replace(holder, attached=left))
+            remaining = tuple(each for each in holder.attached if each != arn)
+            draft.put(entity.kind, holder.key, replace(holder, attached=remaining))
 
         await self._resources.write(decide)
         return {}
@@ -199,8 +199,8 @@ class InlinePolicies(Generic[H]):
             holder = await entity.get(draft, call.account, params[entity.parameter])
             if name not in holder.inline:
                 raise self._missing(name)
-            left = {each: text for each, text in holder.inline.items() if each != name}
-            draft.put(entity.kind, holder.key, replace(holder, inline=left))
+            remaining = {each: text for each, text in holder.inline.items() if each != name}
+            draft.put(entity.kind, holder.key, replace(holder, inline=remaining))
 
         await self._resources.write(decide)
         return {}

@@ -137,10 +137,10 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
             version_number = _number(policy, params["VersionId"])
             if version_number == policy.default:
                 raise in_use("Cannot delete the default version of a policy.")
-            left = {
+            remaining = {
                 number: version for number, version in policy.versions.items() if number != version_number
             }
-            draft.put(POLICIES.kind, policy.key, replace(policy, versions=left))
+            draft.put(POLICIES.kind, policy.key, replace(policy, versions=remaining))
 
         await self._resources.write(decide)
         return {}

@@ -138,8 +138,8 @@ class GroupOperations(EntityOperations[Group]):
             user = await USERS.get(draft, call.account, params["UserName"])
             if group.name not in user.groups:
                 raise absent(f"User {user.name} is not in group {group.name}.")  # chosen
-            left = tuple(name for name in user.groups if name != group.name)
-            draft.put(USERS.kind, user.key, replace(user, groups=left))
+            remaining = tuple(name for name in user.groups if name != group.name)
+            draft.put(USERS.kind, user.key, replace(user, groups=remaining))
 
         await self._resources.write(decide)
         return {}

@@ -93,8 +93,10 @@ class Tagging:
             AwsError: That is more than there may be.
         """
         again = {self._same(key) for key in more}
-        left = {key: value for key, value in before.items() if key in more or self._same(key) not in again}
-        return self._bounded({**left, **more})
+        remaining = {
+            key: value for key, value in before.items() if key in more or self._same(key) not in again
+        }
+        return self._bounded({**remaining, **more})
 
     def without(self, before: Tags, keys: Collection[str]) -> dict[str, str]:
         """Tags without those of some keys."""

@@ -179,8 +179,8 @@ class KeyRing:
             for region in {*current.replica_regions, current.primary_region} - {"", key.name.region}:
                 relative = await draft.get(KEY, key.name._replace(region=region).key)
                 if relative is not None:
-                    left = tuple(each for each in relative.replica_regions if each != key.name.region)
-                    draft.put(KEY, relative.name.key, replace(relative, replica_regions=left))
+                    remaining = tuple(each for each in relative.replica_regions if each != key.name.region)
+                    draft.put(KEY, relative.name.key, replace(relative, replica_regions=remaining))
             for at, _ in await draft.find(GRANT, f"{key.name.key}/"):
                 draft.remove(GRANT, at)
             for at, alias in await draft.find(ALIAS, ResourceName(*key.name[:2], "").key):

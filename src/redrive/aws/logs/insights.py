@@ -275,10 +275,10 @@ def _order(value: Value) -> tuple[int, float, str]:
 
 
 def _distinct(terms: Sequence[Term], rows: Rows) -> Rows:
-    seen: dict[tuple[str, ...], Fields] = {}
+    first_of: dict[tuple[str, ...], Fields] = {}
     for row in rows:
-        seen.setdefault(tuple(text_of(term.value(row)) for term in terms), row)
-    return list(seen.values())
+        first_of.setdefault(tuple(text_of(term.value(row)) for term in terms), row)
+    return list(first_of.values())
 
 
 # ---- aggregates -------------------------------------------------------------------------------------------------

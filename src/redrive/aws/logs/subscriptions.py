@@ -97,18 +97,18 @@ class SubscriptionFilters:
             StoreUnavailable: It is unknown whether it was done.
         """
         await self.kept.follow()
-        owed = [
+        calls = [
             delivery
             for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
             for delivery in await self._forwarded(list(of_stream), streams[stream_id])
         ]
-        if not owed:
+        if not calls:
             await self._store.add_events(events)
             return
 
         async def decide(draft: Draft) -> None:
             draft.log(events)
-            for subscription_filter, forwarded in owed:
+            for subscription_filter, forwarded in calls:
                 account, region, _ = subscription_filter.group
                 backlog = await backlog_in(
                     draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION

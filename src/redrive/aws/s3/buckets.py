@@ -85,14 +85,14 @@ class BucketOperations:
 
     async def _check_same(self, call: Call, name: str) -> None:
         """Refuse to make a bucket again; in its first region, S3 lets its owner."""
-        taken = await self._documents.get(BUCKET, name)
-        if taken is None or taken.account != call.account:
+        existing = await self._documents.get(BUCKET, name)
+        if existing is None or existing.account != call.account:
             text = (
                 "The requested bucket name is not available. The bucket namespace is shared by all users of the system."
                 " Please select a different name and try again."
             )
             raise error("BucketAlreadyExists", text, 409, BucketName=name)
-        if call.region != _FIRST_REGION or taken.region != _FIRST_REGION:
+        if call.region != _FIRST_REGION or existing.region != _FIRST_REGION:
             text = "Your previous request to create the named bucket succeeded and you already own it."
             raise error("BucketAlreadyOwnedByYou", text, 409, BucketName=name)
 

@@ -213,8 +213,8 @@ class Multipart:
         parts = await self._documents.find(PART, f"{upload.id}/")
         for part in parts:
             await self._documents.remove(PART, part_key(upload.id, part.number))
-        left = {part.segment.blob for part in parts} - set(part_ids)
-        await self._objects.contents.remove(sorted(left))
+        remaining = {part.segment.blob for part in parts} - set(part_ids)
+        await self._objects.contents.remove(sorted(remaining))
 
 
 def _matching(requested_part: Structure, part: UploadPart | None, upload: Upload) -> UploadPart:

@@ -262,8 +262,8 @@ def headers_of(params: Structure) -> dict[str, str]:
     """The headers of a request that its object keeps."""
     headers = {name: _text(params[name]) for name in KEPT if params.get(name)}
     coding = headers.pop("ContentEncoding", "")
-    left = ",".join(each.strip() for each in coding.split(",") if each.strip().lower() != _CHUNKED)
-    return {"ContentType": _DEFAULT_TYPE, **headers, **({"ContentEncoding": left} if left else {})}
+    remaining = ",".join(each.strip() for each in coding.split(",") if each.strip().lower() != _CHUNKED)
+    return {"ContentType": _DEFAULT_TYPE, **headers, **({"ContentEncoding": remaining} if remaining else {})}
 
 
 def metadata_of(params: Structure) -> dict[str, str]:

@@ -70,14 +70,14 @@ class ParameterOperations:
         return {"Parameter": parameter}
 
     async def get_parameters(self, call: Call, params: Structure) -> Structure:
-        items, lost = [], []
+        items, missing = [], []
         for name in dict.fromkeys(params["Names"]):
             parameter = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
             if parameter is None:
-                lost.append(name)
+                missing.append(name)
             else:
                 items.append(parameter)
-        return {"Parameters": items, "InvalidParameters": lost}
+        return {"Parameters": items, "InvalidParameters": missing}
 
     async def get_parameters_by_path(self, call: Call, params: Structure) -> Structure:
         path: str = params["Path"]
@@ -101,11 +101,11 @@ class ParameterOperations:
 
     async def delete_parameters(self, call: Call, params: Structure) -> Structure:
         names: list[str] = []
-        lost: list[str] = []
+        missing: list[str] = []
         for name in dict.fromkeys(params["Names"]):
             removed = await self._documents.remove(PARAMETER, self._key(call, name))
-            (names if removed else lost).append(name)
-        return {"DeletedParameters": names, "InvalidParameters": lost}
+            (names if removed else missing).append(name)
+        return {"DeletedParameters": names, "InvalidParameters": missing}
 
     async def describe_parameters(self, call: Call, params: Structure) -> Structure:
         parameters = await self._all(call)

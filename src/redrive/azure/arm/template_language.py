@@ -63,18 +63,18 @@ class TemplateBudget:
 
     def spend(self, values: Sequence[Any]) -> None:
         """Take a step that puts these values together; raises TemplateError if nothing is left."""
-        left: list[Any] = [*values]
+        to_visit: list[Any] = [*values]
         self._steps -= 1
-        while left:
-            value = left.pop()
+        while to_visit:
+            value = to_visit.pop()
             self._steps -= 1
             if isinstance(value, str):
                 self._chars -= len(value)
             elif isinstance(value, Mapping):
-                left += [*value, *value.values()]
+                to_visit += [*value, *value.values()]
             elif isinstance(value, list):
-                left += value
-            if self._steps < len(left) or self._chars < 0:
+                to_visit += value
+            if self._steps < len(to_visit) or self._chars < 0:
                 raise TemplateError(
                     "The template's expressions take more values or characters than they may have."
                 )

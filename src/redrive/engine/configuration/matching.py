@@ -98,16 +98,16 @@ class SubscriptionMatcher:
     def _event_matches(self, subject: Subject, budget: MessageBudget) -> Matches:
         """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
         document = subject.document
-        left = len(self.event_filtered)
+        remaining = len(self.event_filtered)
         if document is None:
-            return Matches([], {FilterVerdict.EVENT: left})
+            return Matches([], {FilterVerdict.EVENT: remaining})
         event = Event(document)
         subscriptions: list[Subscription] = []
         counts: list[tuple[Subscription, int]] = []
         costly = 0
         for wants, subscription in self.event_filtered.values():
-            budget.share(left)
-            left -= 1
+            budget.share(remaining)
+            remaining -= 1
             try:
                 passed, evaluated = wants.evaluate(event, budget)
             except OverBudgetError:
@@ -156,8 +156,10 @@ class SubscriptionMatchers:
         if matcher.expires_at is None or self._clock.now() < matcher.expires_at:
             return matches
         now = self._clock.now()
-        left = [each for each in matches.subscriptions if each.expires_at is None or now < each.expires_at]
-        return Matches(left, matches.refused, matches.evaluated)
+        unexpired = [
+            each for each in matches.subscriptions if each.expires_at is None or now < each.expires_at
+        ]
+        return Matches(unexpired, matches.refused, matches.evaluated)
 
     def forget(self, key: str) -> None:
         """Something happened to the subscription of that key, or to any where it is empty: read again."""

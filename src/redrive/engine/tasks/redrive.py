@@ -242,24 +242,24 @@ class Redriver:
         try:
             task = await self._wait_for_start(task)
             origins = await self._origins(task)
-            left = True
-            while left and task.state is TaskState.RUNNING:
+            has_more = True
+            while has_more and task.state is TaskState.RUNNING:
                 began = self._runtime.clock.now()
                 step = await self._step(task, began)
                 if step.stop:
                     task = await self._stop_itself(task)
                     break
                 moved = await self._move_batch(task, origins, began, step.move) if step.move else NOTHING
-                left = moved.left
+                has_more = moved.left
                 task = await self._record(task, moved)
                 if not self._tasks.is_ours(task):
                     return  # another node took it up meanwhile, and carries it on
-                if left and step.wait_ms:
+                if has_more and step.wait_ms:
                     pause_ms = step.wait_ms * moved.total // step.move if step.move else step.wait_ms
                     await self._runtime.clock.sleep_until(began + pause_ms)
                     task = await self._documents.get(TASK, task.key) or task
             if task.state is not TaskState.PAUSED:
-                await self._finish(task, TaskState.CANCELLED if left else TaskState.COMPLETED)
+                await self._finish(task, TaskState.CANCELLED if has_more else TaskState.COMPLETED)
         except (NotFound, Refused) as error:
             await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
 

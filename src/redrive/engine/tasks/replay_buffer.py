@@ -43,12 +43,16 @@ class ReplayBuffer:
 
     async def hold_in(self, draft: Draft, replay: Replay) -> None:
         """Let wait what is published from the draft's moment on."""
-        held = await self._subscriptions.get_in(draft, replay.topic, replay.subscription_id)
-        if held is None or held.queue_id != replay.queue_id or held.held_by == replay.id:
+        subscription = await self._subscriptions.get_in(draft, replay.topic, replay.subscription_id)
+        if (
+            subscription is None
+            or subscription.queue_id != replay.queue_id
+            or subscription.held_by == replay.id
+        ):
             return
-        waiting_id = held.waiting_id or await self._store.new_id()
+        waiting_id = subscription.waiting_id or await self._store.new_id()
         await self._subscriptions.update_in(
-            draft, held, lambda current: replace(current, waiting_id=waiting_id, held_by=replay.id)
+            draft, subscription, lambda current: replace(current, waiting_id=waiting_id, held_by=replay.id)
         )
 
     async def let_earlier_go(self, replay: Replay) -> bool:
@@ -58,9 +62,9 @@ class ReplayBuffer:
             return False
         waiting_id = terms.subscription.waiting_id
         self._notifier.unwatch(waiting_id)
-        left = bool(await self._store.peek(waiting_id, 1))
+        has_more = bool(await self._store.peek(waiting_id, 1))
         await self.let_go(replay)
-        return left
+        return has_more
 
     async def release(self, replay: Replay, subscription: Subscription) -> None:
         """Let what is published go to the subscriber, behind what waits, if it waits for this replay."""

@@ -152,16 +152,16 @@ def _decide(
     """Run the tests of what the buckets leave open, and add to `passed`; the filters that took too many steps."""
     elements = Elements.of(fields)
     costly: set[K] = set()
-    left = len(undecided)
+    remaining = len(undecided)
     for key, clauses in undecided.items():
         if key not in passed:
-            budget.share(left)
+            budget.share(remaining)
             try:
                 if any(clause.matches(fields, elements, budget) for clause in clauses):
                     passed.add(key)
             except OverBudgetError:
                 costly.add(key)
-        left -= 1
+        remaining -= 1
     return costly
 
 

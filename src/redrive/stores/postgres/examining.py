@@ -187,12 +187,12 @@ async def _log(connection: asyncpg.Connection) -> Examined:
 
 
 async def _outdated(connection: asyncpg.Connection) -> Examined:
-    left = ", ".join(await migrate.outdated_indexes(connection))
+    outdated = ", ".join(await migrate.outdated_indexes(connection))
     older = await migrate.older_node(connection)
-    if older is not None and left:
-        return Examined("outdated indexes", f"{left}: needed as long as {older} is there")
+    if older is not None and outdated:
+        return Examined("outdated indexes", f"{outdated}: needed as long as {older} is there")
     wrong = "no node needs them any more, and each write keeps them up to date: redrive store upgrade"
-    return Examined("outdated indexes", left or "none", wrong if left else "")
+    return Examined("outdated indexes", outdated or "none", wrong if outdated else "")
 
 
 async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:

@@ -56,17 +56,19 @@ class Fence:
         A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
         """
         # In order, so that two who do this do not wait for each other in a circle.
-        left = {(claim.seq, claim.token): claim for claim in sorted(claims)}
+        remaining = {(claim.seq, claim.token): claim for claim in sorted(claims)}
         answers: list[Any] = []
-        while left:
-            columns = list(zip(*left.values(), strict=True))
+        while remaining:
+            columns = list(zip(*remaining.values(), strict=True))
             met = await self._connection.fetch(
                 statement, self._queue_id, *(columns if until else columns[:3])
             )
             answers += met
             done = {(record["own_seq"], record["own_token"]) for record in met}
             self._met |= done
-            left = await self._still_good({key: held for key, held in left.items() if key not in done})
+            remaining = await self._still_good(
+                {key: held for key, held in remaining.items() if key not in done}
+            )
         return answers
 
     async def _still_good(

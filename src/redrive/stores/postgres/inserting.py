@@ -43,11 +43,11 @@ async def insert(
 
 def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     begin = 0
-    while (left := len(rows) - begin) > QUICKER_MAX:
-        size = _ROWS_MAX if left >= _ROWS_MAX else QUICKER_MAX
+    while (remaining := len(rows) - begin) > QUICKER_MAX:
+        size = _ROWS_MAX if remaining >= _ROWS_MAX else QUICKER_MAX
         yield rows[begin : begin + size]
         begin += size
-    if left:
+    if remaining:
         yield rows[begin:]
 
 

@@ -123,13 +123,13 @@ async def causes(
     """See `QueueStore.causes`."""
     keys = [key] if key is not None else await _all_causes(connection, queue_id, limit)
     counts: list[CauseCount] = []
-    left = together_max
+    remaining = together_max
     for index, cause in enumerate(keys):
-        most = fair_share(left, len(keys) - index, count_max)
+        most = fair_share(remaining, len(keys) - index, count_max)
         number, first, last = await connection.fetchrow(_GROUP, queue_id, *cause, most + 1)
         if number:  # else they went meanwhile
             counts.append(CauseCount(cause, min(number, most), number > most, first, last))
-        left -= min(number, most)
+        remaining -= min(number, most)
     return counts
 
 

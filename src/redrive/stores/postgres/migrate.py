@@ -110,8 +110,8 @@ async def drop_outdated(connection: Connection) -> bool:
 
     A role that may not change the schema leaves it to those that may.
     """
-    left = await outdated_indexes(connection)
-    if not left:
+    outdated = await outdated_indexes(connection)
+    if not outdated:
         return True
     _, may_change = await connection.fetchrow(_MAY_CHANGE)
     if not may_change:
@@ -119,7 +119,7 @@ async def drop_outdated(connection: Connection) -> bool:
     if await older_node(connection) is not None or not await connection.fetchval(_TRY_LOCK):
         return False
     try:
-        for name in left:
+        for name in outdated:
             await connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", timeout=_LONG_SECONDS)
             logger.info("store.index_dropped name=%s: only older versions looked at it", name)
     finally:

@@ -123,12 +123,12 @@ class _Moving:
     async def _send_on(self, moving: Sequence[Placed]) -> None:
         request, connection = self._request, self._connection
         await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in moving])
-        left = {
+        remaining = {
             delivery.group_id
             for delivery, turn in moving
             if turn == LinePosition.HEAD and delivery.group_id is not None
         }
-        await rows.pass_turns(connection, request.queue_id, left)
+        await rows.pass_turns(connection, request.queue_id, remaining)
         seqs = await rows.next_seqs(connection, len(moving))
         fresh = []
         for (delivery, _), seq in zip(moving, seqs, strict=True):

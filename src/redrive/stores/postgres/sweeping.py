@@ -80,6 +80,6 @@ async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -
         await rows.lock_groups(connection, {(queue_id, name) for _, name in going if name is not None})
         await rows.hold(connection, queue_id, seqs)
         removed = await connection.fetch(_DELETE, queue_id, seqs)
-        left = [name for turn, name in removed if turn == LinePosition.HEAD and name is not None]
-        await rows.pass_turns(connection, queue_id, left)
+        remaining = [name for turn, name in removed if turn == LinePosition.HEAD and name is not None]
+        await rows.pass_turns(connection, queue_id, remaining)
     return len(removed)

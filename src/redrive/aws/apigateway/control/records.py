@@ -247,13 +247,13 @@ def days_of(used: Used, quota: Mapping[str, Any] | None, begin: str, end: str) -
         return days
     while day <= last and len(days) < _DAYS_KEPT:
         count = used.days.get(str(day), 0)
-        left = -1
+        remaining = -1
         if quota is not None:
             moment = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
             first, _ = period_of(moment, quota["period"])
             spent = sum(number for each, number in used.days.items() if first <= each <= str(day))
-            left = max(int(quota["limit"]) - spent, 0)
-        days.append([count, left])
+            remaining = max(int(quota["limit"]) - spent, 0)
+        days.append([count, remaining])
         day += timedelta(days=1)
     return days
 

@@ -52,8 +52,8 @@ async def put_events(draft: Draft, engine: Engine, stack: Stack, events: Sequenc
     )
     for event in events:
         for topic in topics:
-            owed = {"stack": stack.key, "topic": topic, "message": message_of(stack, event)}
-            engine.messages.publish_alone_in(draft, *backlog, orjson.dumps(owed).decode(), b"")
+            notice = {"stack": stack.key, "topic": topic, "message": message_of(stack, event)}
+            engine.messages.publish_alone_in(draft, *backlog, orjson.dumps(notice).decode(), b"")
 
 
 def message_of(stack: Stack, event: StackEvent) -> str:
@@ -86,15 +86,15 @@ class StackTopicEndpoint:
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Publish an event; a refusal is final, and the log says so."""
-        owed = orjson.loads(push_request.body)
+        notice = orjson.loads(push_request.body)
         error, attempt = await attempted(
-            self._publish(owed["stack"], owed["topic"], owed["message"]),
+            self._publish(notice["stack"], notice["topic"], notice["message"]),
             "sns",
             lambda refused: f"{refused.message} ({refused.code})",
         )
         if error is not None:
             logger.warning(
-                "stack.event_unpublished stack=%s topic=%s error=%s", owed["stack"], owed["topic"], error
+                "stack.event_unpublished stack=%s topic=%s error=%s", notice["stack"], notice["topic"], error
             )
         return attempt
 
@@ -177,10 +177,10 @@ class Journal:
 
     async def require_hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written; raises Superseded if another does."""
-        held = await draft.get(OPERATION, self._operation.key)
-        if held is None or held.id != self._operation.id or held.node != self._operation.node:
+        operation = await draft.get(OPERATION, self._operation.key)
+        if operation is None or operation.id != self._operation.id or operation.node != self._operation.node:
             raise Superseded
-        return held
+        return operation
 
     async def read(self) -> Stack:
         """The stack as it is stored: callers may have changed their request."""
@@ -188,8 +188,8 @@ class Journal:
 
     async def is_cancelled(self) -> bool:
         """True if the caller wants the change rolled back."""
-        held = await self._engine.resources.documents.get(OPERATION, self._operation.key)
-        return held is not None and held.state is OperationState.CANCELLING
+        operation = await self._engine.resources.documents.get(OPERATION, self._operation.key)
+        return operation is not None and operation.state is OperationState.CANCELLING
 
     async def resource(
         self,

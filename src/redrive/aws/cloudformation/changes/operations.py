@@ -84,10 +84,12 @@ class StackOperations:
         - `change`: the id of a change that continues; empty: a new one.
         """
         change = change or self.new_id()
-        begun = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))
-        operation = self._tasks.leased(StackOperation(change, begun.key))
-        draft.put(STACK, begun.key, begun)
-        await put_events(draft, self._engine, begun, [self.event(begun)])
+        started_stack = replace(
+            stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1)
+        )
+        operation = self._tasks.leased(StackOperation(change, started_stack.key))
+        draft.put(STACK, started_stack.key, started_stack)
+        await put_events(draft, self._engine, started_stack, [self.event(started_stack)])
         await draft.overwrite(OPERATION, operation.key, operation)
         draft.afterwards(lambda: self._begin(operation))
 

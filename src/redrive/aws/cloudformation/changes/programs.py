@@ -278,9 +278,9 @@ async def choose_parameters(
     texts = choose_values(declared, values, previous)
     stored = {name: texts[name] for name, parameter in declared.items() if parameter.stored_type}
     stored_values = await _stored_values(sorted(set(stored.values())), ask)
-    lost = [path for path in stored.values() if path not in stored_values]
-    if lost:
-        text = f"Unable to fetch parameters [{','.join(dict.fromkeys(lost))}]"
+    missing = [path for path in stored.values() if path not in stored_values]
+    if missing:
+        text = f"Unable to fetch parameters [{','.join(dict.fromkeys(missing))}]"
         raise TemplateInvalid(f"{text} from parameter store for this account.")
     return texts, {name: stored_values[path] for name, path in stored.items()}
 

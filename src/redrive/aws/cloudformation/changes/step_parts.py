@@ -285,24 +285,24 @@ class ResourceRemoval(StepParts):
         if not current.leftovers:
             return
         events = []
-        for left in current.leftovers:
-            if left.policy == "Retain":
+        for leftover in current.leftovers:
+            if leftover.policy == "Retain":
                 continue
-            old = replace(current, physical_id=left.physical_id, properties=left.properties)
+            old = replace(current, physical_id=leftover.physical_id, properties=leftover.properties)
             events.append(event_of(self._stack, old, self._journal.now, "DELETE_IN_PROGRESS"))
-            reason = await self._delete(current, left)
+            reason = await self._delete(current, leftover)
             status = "DELETE_FAILED" if reason else "DELETE_COMPLETE"
             events.append(event_of(self._stack, old, self._journal.now, status, reason))
         await self._write(replace(current, leftovers=()), *events)
 
-    async def _delete(self, current: StackResource, left: Leftover) -> str:
+    async def _delete(self, current: StackResource, leftover: Leftover) -> str:
         """Remove a resource; the reason why it could not be, or an empty text."""
-        kind = type_of(left.type)
+        kind = type_of(leftover.type)
         spec = replace(
             self._spec(current, may_exist=True),
-            name=left.name,
-            physical_id=left.physical_id,
-            properties=left.properties,
+            name=leftover.name,
+            physical_id=leftover.physical_id,
+            properties=leftover.properties,
         )
 
         async def delete(ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -234,7 +234,9 @@ class Steps(StepParts):
         was = current.before
         if was is None or current.change != self._stack.change or name in self._stack.skipped:
             return
-        leftovers = tuple(left for left in current.leftovers if left.physical_id != was.physical_id)
+        leftovers = tuple(
+            leftover for leftover in current.leftovers if leftover.physical_id != was.physical_id
+        )
         if current.name != was.name or (current.physical_id and current.physical_id != was.physical_id):
             new_id = "" if current.physical_id == was.physical_id else current.physical_id
             new = Leftover(current.type, current.name, new_id, current.properties)

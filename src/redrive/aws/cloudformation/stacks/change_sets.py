@@ -184,30 +184,30 @@ class ChangeSetOperations:
 
         async def decide(draft: Draft) -> None:
             current = await current_stack_in(draft, stack)
-            held = await draft.get(CHANGE_SET, change_set.key)
-            if held is None or held.execution != "AVAILABLE":
-                status = change_set.status if held is None else held.status
+            stored_change_set = await draft.get(CHANGE_SET, change_set.key)
+            if stored_change_set is None or stored_change_set.execution != "AVAILABLE":
+                status = change_set.status if stored_change_set is None else stored_change_set.status
                 text = f"ChangeSet [{_arn(stack, change_set)}] cannot be executed in its current status of [{status}]"
                 raise error("InvalidChangeSetStatus", text)
             is_new = current.status == REVIEW
             if not is_new:
                 check_updatable(current)
-            begun = replace(
+            started_stack = replace(
                 with_rights_of(current, call),
                 status="CREATE_IN_PROGRESS" if is_new else "UPDATE_IN_PROGRESS",
                 reason="User Initiated",
-                settings=held.settings if is_new else current.settings,
-                wanted=None if is_new else held.settings,
+                settings=stored_change_set.settings if is_new else current.settings,
+                wanted=None if is_new else stored_change_set.settings,
                 on_failure=on_failure,
                 token=token,
                 change_set=_arn(stack, change_set),
                 policy_during="",
                 updated_at=self._engine.clock.now(),
             )
-            await self._operations.begin_in(draft, begun)
+            await self._operations.begin_in(draft, started_stack)
             for key, other in await draft.find(CHANGE_SET, f"{current.key}/"):
-                if other.id == held.id:
-                    draft.put(CHANGE_SET, key, replace(held, execution="EXECUTE_COMPLETE"))
+                if other.id == stored_change_set.id:
+                    draft.put(CHANGE_SET, key, replace(stored_change_set, execution="EXECUTE_COMPLETE"))
                 elif other.execution == "AVAILABLE":
                     draft.put(CHANGE_SET, key, replace(other, execution="OBSOLETE"))
 

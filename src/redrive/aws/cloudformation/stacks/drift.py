@@ -52,9 +52,9 @@ class DriftOperations:
                 current = await draft.get(RESOURCE, key)
                 if current is not None and current.drift != status:
                     draft.put(RESOURCE, key, replace(current, drift=status))
-            held = await draft.get(STACK, stack.key)
-            if held is not None:
-                draft.put(STACK, stack.key, replace(held, drift=(overall, call.now)))
+            current_stack = await draft.get(STACK, stack.key)
+            if current_stack is not None:
+                draft.put(STACK, stack.key, replace(current_stack, drift=(overall, call.now)))
 
         await self._engine.resources.write(decide)
         return {"StackDriftDetectionId": stack.id}

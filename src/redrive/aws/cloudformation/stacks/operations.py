@@ -119,11 +119,11 @@ class StackChanges:
         self, draft: Draft, reviewed: Stack, stack: Stack, prepared: Prepared
     ) -> Stack:
         """Create the stack that a change set was to create, which stays behind."""
-        begun = replace(stack, id=reviewed.id)
-        draft.put(TEMPLATE, template_key(begun, prepared.settings.template), prepared.text)
-        await self._operations.begin_in(draft, begun)
-        await self._outdate_change_sets(draft, begun)
-        return begun
+        started_stack = replace(stack, id=reviewed.id)
+        draft.put(TEMPLATE, template_key(started_stack, prepared.settings.template), prepared.text)
+        await self._operations.begin_in(draft, started_stack)
+        await self._outdate_change_sets(draft, started_stack)
+        return started_stack
 
     # ---- changes -----------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class StackChanges:
             check_updatable(current)
             key = template_key(stack, settings.template)
             await draft.overwrite(TEMPLATE, key, text)
-            begun = replace(
+            started_stack = replace(
                 with_rights_of(current, call),
                 status="UPDATE_IN_PROGRESS",
                 reason="User Initiated",
@@ -180,7 +180,7 @@ class StackChanges:
                 policy_during=policies[1],
                 change_set="",  # it was not a change set that brought this (recorded)
             )
-            await self._operations.begin_in(draft, begun)
+            await self._operations.begin_in(draft, started_stack)
             await self._outdate_change_sets(draft, current)
 
         await self._engine.resources.write(decide)
@@ -228,7 +228,7 @@ class StackChanges:
             if current.status not in leads:
                 raise not_updatable(current)
             status = leads[current.status]
-            begun = replace(
+            started_stack = replace(
                 with_rights_of(current, call, role),
                 status=status,
                 deleted_at=call.now if status == "ROLLBACK_IN_PROGRESS" else current.deleted_at,
@@ -236,7 +236,7 @@ class StackChanges:
                 skipped=skipped,
                 token=params.get("ClientRequestToken") or "",
             )
-            await self._operations.begin_in(draft, begun, change=current.change)
+            await self._operations.begin_in(draft, started_stack, change=current.change)
 
         await self._engine.resources.write(decide)
         return stack
@@ -264,7 +264,7 @@ class StackChanges:
                 draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
             draft.put(STACK, current.key, replace(with_rights_of(current, call, role), on_failure="DELETE"))
             return
-        begun = replace(
+        started_stack = replace(
             with_rights_of(current, call, role),
             status="DELETE_IN_PROGRESS",
             reason="User Initiated",
@@ -275,7 +275,7 @@ class StackChanges:
         for key, change_set in await draft.find(CHANGE_SET, f"{current.key}/"):
             if change_set.execution != "EXECUTE_COMPLETE":  # which is described still (recorded)
                 draft.remove(CHANGE_SET, key)
-        await self._operations.begin_in(draft, begun)
+        await self._operations.begin_in(draft, started_stack)
 
     async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])

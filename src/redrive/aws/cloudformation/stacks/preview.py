@@ -129,11 +129,11 @@ def _of_resources(
 
 def _in_order(program: TemplateProgram) -> list[str]:
     done: dict[str, None] = {}
-    left = dict(program.dependencies)
-    while left:
-        ready = [name for name, needed in left.items() if all(other in done for other in needed)]
+    remaining = dict(program.dependencies)
+    while remaining:
+        ready = [name for name, needed in remaining.items() if all(other in done for other in needed)]
         done |= dict.fromkeys(ready)
-        left = {name: needed for name, needed in left.items() if name not in ready}
+        remaining = {name: needed for name, needed in remaining.items() if name not in ready}
     return list(done)
 
 

@@ -20,8 +20,8 @@ def subnets(block: str, count: str, bits: str = "") -> list[str]:
     """
     try:
         network = ipaddress.ip_network(block, strict=False)
-        subnet_count, left = int(count), int(bits) if bits else _BITS[network.version]
-        prefix = network.max_prefixlen - left
+        subnet_count, host_bits = int(count), int(bits) if bits else _BITS[network.version]
+        prefix = network.max_prefixlen - host_bits
         networks = (
             list(islice(network.subnets(new_prefix=prefix), subnet_count))
             if 0 < subnet_count <= COUNT_MAX
@@ -30,5 +30,5 @@ def subnets(block: str, count: str, bits: str = "") -> list[str]:
     except ValueError:
         raise template_error("Fn::Cidr requires an address block, a count and a number of bits.") from None
     if len(networks) < subnet_count or not networks:
-        raise template_error(f"Fn::Cidr cannot cut {count} blocks of {left} bits out of {block}")
+        raise template_error(f"Fn::Cidr cannot cut {count} blocks of {host_bits} bits out of {block}")
     return [str(subnet) for subnet in networks]

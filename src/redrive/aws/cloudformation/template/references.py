@@ -40,8 +40,8 @@ def references(value: Any, holds: Holds) -> Iterator[str]:
                 yield from references(variable, holds)
         case "Fn::If" if isinstance(argument, list) and argument:
             condition, *branches = argument
-            taken = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
-            yield from references(taken, holds)
+            possible = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
+            yield from references(possible, holds)
         case _:
             for child in _children(value):
                 yield from references(child, holds)
@@ -81,10 +81,10 @@ def dependencies(template: Template, holds: Holds) -> dict[str, list[str]]:
     graph: dict[str, list[str]] = {}
     for name, resource in active_resources.items():
         names = dict.fromkeys(references(resource.properties, holds))
-        lost = [item for item in names if item not in known]
-        lost += [item for item in resource.depends_on if item not in template.resources]
-        if lost:
-            raise unresolved(lost, "Resources")
+        missing = [item for item in names if item not in known]
+        missing += [item for item in resource.depends_on if item not in template.resources]
+        if missing:
+            raise unresolved(missing, "Resources")
         waited = [*names, *resource.depends_on]
         graph[name] = list(dict.fromkeys(item for item in waited if item in active_resources))
     _check_outputs(template, holds, known)
@@ -97,8 +97,8 @@ def _check_outputs(template: Template, holds: Holds, known: set[str]) -> None:
         if not _is_made(output.condition, holds):
             continue
         names = [*references(output.value, holds), *references(output.export, holds)]
-        if lost := [item for item in dict.fromkeys(names) if item not in known]:
-            raise unresolved(lost, "Outputs")
+        if missing := [item for item in dict.fromkeys(names) if item not in known]:
+            raise unresolved(missing, "Outputs")
 
 
 def _check_circles(graph: Mapping[str, list[str]]) -> None:

@@ -254,10 +254,10 @@ def _rule(params: Structure) -> RuleNode:
 async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> None:
     """Refuse a rule with alarms that are not there, or that leads back to its own alarm."""
     unknown: list[str] = []
-    left = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
+    to_visit = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
     seen: set[str] = set()
-    while left:
-        child, chain = left.pop(0)
+    while to_visit:
+        child, chain = to_visit.pop(0)
         if child == name.name:
             raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
         if child in seen:
@@ -267,7 +267,7 @@ async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> N
         if child_alarm is None:
             unknown += [chain] if chain else []
         else:
-            left += [(below, "") for below in children_of(child_alarm)]
+            to_visit += [(below, "") for below in children_of(child_alarm)]
     if unknown:
         raise unreadable(
             f"Could not save the composite alarm because alarms [{', '.join(unknown)}] in the alarm rule do not exist"

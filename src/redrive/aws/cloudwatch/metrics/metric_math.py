@@ -293,18 +293,18 @@ def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[st
     Raises:
         ExpressionError: An expression names what is not there, or itself by way of others.
     """
-    left = {name: set(names_in(node)) for name, node in expressions.items()}
-    for name, query in left.items():
+    remaining = {name: set(names_in(node)) for name, node in expressions.items()}
+    for name, query in remaining.items():
         if unknown := sorted(query - set(known) - set(expressions)):
             raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
     ordered: list[str] = []
-    while left:
-        free = [name for name, query in left.items() if not query & left.keys()]
+    while remaining:
+        free = [name for name, query in remaining.items() if not query & remaining.keys()]
         if not free:
-            raise ExpressionError(f"Error in expression '{min(left)}': it depends on itself")
+            raise ExpressionError(f"Error in expression '{min(remaining)}': it depends on itself")
         ordered += free
         for name in free:
-            del left[name]
+            del remaining[name]
     return ordered
 
 

@@ -138,10 +138,10 @@ def without(policy: FunctionPolicy, sid: str) -> tuple[Mapping[str, Any], ...]:
     """The statements of a policy but for one; raises AwsError if it has no such statement."""
     if not policy.statements:
         raise no_such("No policy is associated with the given resource.")
-    left = tuple(each for each in policy.statements if each["Sid"] != sid)
-    if len(left) == len(policy.statements):
+    remaining = tuple(each for each in policy.statements if each["Sid"] != sid)
+    if len(remaining) == len(policy.statements):
         raise no_such(f"Statement {sid} is not found in resource policy.")
-    return left
+    return remaining
 
 
 def check_policy(policy: FunctionPolicy) -> None:

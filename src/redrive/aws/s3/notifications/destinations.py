@@ -126,19 +126,19 @@ class Destinations:
     async def push(self, push_request: PushRequest) -> Attempt:
         """Hand a notification over; a refusal is final, and the log says so."""
         account, region = asked_at(push_request)
-        owed = OwedNotification.unpack(push_request.body)
-        bucket = Bucket(owed.bucket, account, region, 0)
-        telling = self._tell(bucket, owed.arn, owed.message, owed.trace)
-        service = owed.arn.split(":")[2]
+        notification = OwedNotification.unpack(push_request.body)
+        bucket = Bucket(notification.bucket, account, region, 0)
+        telling = self._tell(bucket, notification.arn, notification.message, notification.trace)
+        service = notification.arn.split(":")[2]
         error, attempt = await attempted(
             telling, service, lambda refused: f"{refused.message} ({refused.code})"
         )
         if error is not None:
-            record = owed.message["Records"][0]
+            record = notification.message["Records"][0]
             logger.warning(
                 "s3.notification_failed bucket=%s destination=%s event=%s key=%s error=%s",
-                owed.bucket,
-                owed.arn,
+                notification.bucket,
+                notification.arn,
                 record["eventName"],
                 record["s3"]["object"]["key"],
                 error,
@@ -261,8 +261,8 @@ class Notifier:
             draft, self._engine, bucket.account, bucket.region, DIALECT, _NOTIFICATIONS, TO_DESTINATION
         )
         message = event_message(call, event, bucket, rule.id, record, self._sequencer(call.now))
-        owed = OwedNotification(bucket.name, rule.arn, message, call.request.headers.get(TRACE, ""))
-        self._engine.messages.publish_alone_in(draft, *backlog, owed.pack(), b"")
+        notification = OwedNotification(bucket.name, rule.arn, message, call.request.headers.get(TRACE, ""))
+        self._engine.messages.publish_alone_in(draft, *backlog, notification.pack(), b"")
 
     def _sequencer(self, now: int) -> str:
         """A number greater than all before; among nodes, by their clocks.
