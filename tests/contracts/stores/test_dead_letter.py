@@ -55,6 +55,19 @@ async def test_in_an_ordered_queue_its_age_begins_anew_and_its_id_tells_it_apart
     assert (dead.group_id, dead.message_id) == ("g", first.message_id)
 
 
+async def test_what_is_sent_in_the_same_moment_keeps_its_place_before_it(
+    fifo: Bench, fifo_dead_letters: Bench
+) -> None:
+    await fifo.send("dead", group="g")
+    dying = await fifo.claim_one()
+    await asyncio.gather(
+        fifo_dead_letters.send("sent", group="g"),
+        fifo.settle(dying, NOON, Outcome.DEAD_LETTERED, target=fifo_dead_letters.target),
+    )
+    arrived = await fifo_dead_letters.peek()
+    assert bodies(await fifo_dead_letters.claim(LATER, 1)) == bodies(arrived[:1])
+
+
 async def test_equal_contents_do_not_swallow_each_other(fifo: Bench, fifo_dead_letters: Bench) -> None:
     for group in ("g", "h"):
         await fifo.send_once("equal", group, group=group)

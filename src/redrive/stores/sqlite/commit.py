@@ -26,6 +26,7 @@ import apsw
 
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.sqlite.arrivals import insert_grouped
 from redrive.stores.sqlite.claiming import fill_orders
 from redrive.stores.sqlite.room import NO_ROOM, DiskReserve
 from redrive.stores.sqlite.transaction import Deferral, Transaction
@@ -184,6 +185,7 @@ class GroupCommit:
                 except RedriveError as answer:
                     results.append((call, answer))
             fill_orders(transaction)
+            insert_grouped(transaction)
         except apsw.Error:
             raise
         except Exception:

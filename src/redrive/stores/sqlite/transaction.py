@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
-from redrive.engine.ports import ClaimRequest, NewDelivery
+from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery
 from redrive.model.claiming import ClaimShare
 from redrive.model.delivery import LinePosition
 
@@ -83,6 +83,10 @@ class IdSequences:
         self._reserved = end
 
 
+# An arrival and its answer, which is changed to the original's where it turns out to be a repetition.
+Grouped = tuple[NewDelivery, Enqueued]
+
+
 class Transaction:
     """The transaction under way; the same object serves one after the other.
 
@@ -90,10 +94,11 @@ class Transaction:
         cursor: Runs statements in it.
         next_seq: Gives the next place of arrival.
         lapses: Which queues' claims may have run out.
+        grouped: Arrivals that depend on others, being of a group or deduplicated, to be inserted in their order.
         orders: Claims that are filled at its end, by their queue: one look at its line for all of them.
     """
 
-    __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq", "orders")
+    __slots__ = ("_numbers", "_rows", "cursor", "grouped", "lapses", "next_seq", "orders")
 
     def __init__(self, cursor: apsw.Cursor, numbers: IdSequences) -> None:
         self.cursor = cursor
@@ -101,6 +106,7 @@ class Transaction:
         self.lapses = Lapses()
         self._numbers = numbers
         self._rows: list[tuple[Any, ...]] = []
+        self.grouped: list[Grouped] = []
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
     def append(self, new_delivery: NewDelivery) -> int:
@@ -135,6 +141,7 @@ class Transaction:
     def undo(self) -> None:
         """Forget what was remembered of it outside the database."""
         self._rows = []
+        self.grouped = []
         self.orders = {}
         self._numbers.undo()
         self.lapses.forget()
