@@ -92,7 +92,6 @@ class Environment:
         self._exit: asyncio.Task[int] | None = None
         self._memory = MemoryWatch(setting.clock, function.memory_mb, setting.processes_max, self._kill_group)
         self._run: _Run | None = None
-        self._ends_at = 0.0  # by the event loop's time
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
 
@@ -237,8 +236,8 @@ class Environment:
             if not ended.done():
                 ended.set_result(result)
 
-        self.begin(invocation, take, init_ms)
         try:
+            self.begin(invocation, take, init_ms)
             return await ended
         finally:
             self._forget_run()  # where its caller is gone, its answer counts no more
@@ -257,24 +256,23 @@ class Environment:
         now = self._setting.clock.now()
         self._run = _Run(invocation, init_ms, take, self._setting.milliseconds())
         self._memory.begin(now)
-        self._set_timer()
+        if self._timer is None:
+            self._set_timer(function.timeout_ms)
         self._api.hand_over(invocation, now + function.timeout_ms, self._end)
 
-    def _set_timer(self) -> None:
-        """Set the time-out; a timer that rings earlier stays, and is set anew then: one in seconds and not one a run."""
-        loop = asyncio.get_running_loop()
-        self._ends_at = loop.time() + self.function.timeout_ms / 1000
-        if self._timer is None:
-            self._timer = loop.call_at(self._ends_at, self._ring)
+    def _set_timer(self, milliseconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(milliseconds / 1000, self._ring)
 
     def _ring(self) -> None:
-        loop, self._timer = asyncio.get_running_loop(), None
-        if self._run is None:
+        """End a run that is out of time; the timer may be an earlier run's: there is one a time-out, not one a run."""
+        run, self._timer = self._run, None
+        if run is None:
             return
-        if loop.time() < self._ends_at:
-            self._timer = loop.call_at(self._ends_at, self._ring)
+        left_ms = run.began + self.function.timeout_ms - self._setting.milliseconds()
+        if left_ms > 0:
+            self._set_timer(left_ms)
         else:
-            self._finish(self._run, self._time_out(self._run.invocation))
+            self._finish(run, self._time_out(run.invocation))
 
     def _end(self, posted: Posted | None) -> None:
         """The process has posted its answer, or is gone."""

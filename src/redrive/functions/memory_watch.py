@@ -38,7 +38,7 @@ class MemoryWatch:
             self._look_at(now + EVERY_MS)
 
     def end(self) -> None:
-        """It has ended."""
+        """The invocation has ended."""
         self._runs_since = None
 
     def used_mb(self) -> int:

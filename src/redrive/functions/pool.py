@@ -27,8 +27,6 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
-# Environments of provisioned concurrency.
-
 Key: TypeAlias = tuple[ResourceName, str, str]
 
 
@@ -166,11 +164,7 @@ class FunctionPool:
     def begin(
         self, function: FunctionVersion, invocation: Invocation, take: Callable[[InvocationResult], None]
     ) -> bool:
-        """The same where an environment rests: later `take` is called with the result. False: nothing was begun.
-
-        Raises:
-            Throttled: See `invoke`.
-        """
+        """The same where an environment rests: later `take` is called with the result. False: nothing was begun."""
         self._admit(function)
         environment = self._rested(function)
         if environment is None:
@@ -220,11 +214,8 @@ class FunctionPool:
         try:
             return await environment.invoke(invocation, init_ms)
         finally:
-            await self._put_back(environment)
-
-    async def _put_back(self, environment: Environment) -> None:
-        if not self._rest(environment):
-            await self._end(environment)
+            if not self._rest(environment):
+                await self._end(environment)
 
     # ---- environments -----------------------------------------------------------------------------------
 
@@ -337,7 +328,8 @@ class FunctionPool:
         started = await self._started(function)
         if isinstance(started, InvocationResult):
             return started
-        await self._put_back(started)
+        if not self._rest(started):
+            await self._end(started)
         return None
 
     def _reap(self, environment: Environment) -> None:

@@ -224,7 +224,7 @@ def _head_of(invocation: Invocation, deadline: int) -> bytes:
     head = "\r\n".join(lines)
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
         head = "\r\n".join(_LINE_BREAKS.sub(" ", line) for line in lines)
-    return f"{head}\r\n\r\n".encode("latin-1")
+    return f"{head}\r\n\r\n".encode("utf-8", "replace")
 
 
 class _RefusedError(Exception):

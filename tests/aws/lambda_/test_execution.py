@@ -73,8 +73,9 @@ class World:
         return self.rests
 
     def begins(self, reserved: int | None = None) -> bool:
-        """Whether an event is taken at once."""
-        target: Any = FunctionTarget(SimpleNamespace(reserved=reserved), self.version)  # type: ignore[arg-type]
+        """Begin an event at once, if that can be."""
+        function: Any = SimpleNamespace(reserved=reserved)
+        target = FunctionTarget(function, self.version)
         return self.executor.begin(target, "arn", b"{}", "r", None, lambda _: None)
 
 
@@ -83,7 +84,7 @@ def world() -> World:
     return World()
 
 
-async def test_a_version_is_looked_at_once_a_second(world: World) -> None:
+async def test_a_version_is_ready_until_the_second_ends(world: World) -> None:
     assert not world.begins()
     await world.executor.runnable(world.version, None)
     await world.executor.runnable(world.version, None)
@@ -104,31 +105,33 @@ async def test_a_version_is_looked_at_once_a_second(world: World) -> None:
     ],
     ids=["a document changed", "another version", "no environment rests"],
 )
-async def test_it_is_looked_at_anew(world: World, change: Callable[[World], None]) -> None:
+async def test_a_version_that_may_have_changed_begins_nothing_at_once(
+    world: World, change: Callable[[World], None]
+) -> None:
     await world.executor.runnable(world.version, None)
     change(world)
     assert not world.begins()
     assert not world.counted
 
 
-async def test_another_reservation_is_looked_at_anew(world: World) -> None:
+async def test_another_reservation_begins_nothing_at_once(world: World) -> None:
     await world.executor.runnable(world.version, None)
     assert not world.begins(reserved=1)
 
 
-async def test_code_that_changes_in_its_place_is_looked_at_each_time(world: World) -> None:
+async def test_code_in_a_live_folder_is_never_ready(world: World) -> None:
     world.live = "1-1"
     await world.executor.runnable(world.version, None)
     assert not world.begins()
 
 
-async def test_sealed_variables_are_opened_each_time(world: World) -> None:
+async def test_sealed_variables_are_never_ready(world: World) -> None:
     world.version.sealed_variables = "sealed"
     await world.executor.runnable(world.version, None)
     assert not world.begins()
 
 
-async def test_what_began_at_once_is_counted_by_its_result(world: World) -> None:
+async def test_an_invocation_begun_at_once_is_counted_by_its_result(world: World) -> None:
     await world.executor.runnable(world.version, None)
     assert world.begins()
     assert world.begins()

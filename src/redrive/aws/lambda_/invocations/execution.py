@@ -177,7 +177,7 @@ class Executor:
     def _ready_function(
         self, version: Configuration, reserved: int | None, now: int
     ) -> FunctionVersion | None:
-        """What `runnable` found out a moment ago; None: it has to look."""
+        """The answer that `runnable` gave a moment ago, if it still holds."""
         ready = self._ready.get((version.name, version.version))
         if ready is None or ready.version is not version or now >= ready.until:
             return None
