@@ -333,8 +333,8 @@ def _one_of(document: Mapping[str, object], name: str) -> tuple[bool, object]:
 
 
 def _texts(value: object, name: str) -> list[str]:
-    listed = value if isinstance(value, list) else [value]
-    texts = [text for text in listed if isinstance(text, str)]
-    if not texts or len(texts) < len(listed):
+    items = value if isinstance(value, list) else [value]
+    texts = [text for text in items if isinstance(text, str)]
+    if not texts or len(texts) < len(items):
         raise PolicyInvalid(f"{name} must be a string or a list of strings")
     return texts

@@ -161,10 +161,10 @@ def _when_missing(quantifier: Quantifier, *, lenient: bool) -> bool:
 
 def _texts(values: object) -> list[str]:
     """The values of a key: JSON's strings, numbers and booleans mean their text."""
-    listed = values if isinstance(values, list) else [values]
-    if not listed:
+    items = values if isinstance(values, list) else [values]
+    if not items:
         raise PolicyInvalid("needs a value")
-    return [_text(value) for value in listed]
+    return [_text(value) for value in items]
 
 
 def _text(value: object) -> str:

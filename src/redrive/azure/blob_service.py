@@ -65,13 +65,13 @@ class BlobService:
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`; refusals are XML, as this service's are."""
         try:
-            answered = await self._answer(request)
+            response = await self._answer(request)
         except AzureError as error:
             body = f"{HEAD}<Error><Code>{error.code}</Code><Message>{escape(error.message)}</Message></Error>"
             headers = {"x-ms-error-code": error.code}
-            answered = Response(error.status, body.encode(), XML, headers)
-        answered.headers = {"x-ms-version": _VERSION, **answered.headers}
-        return answered
+            response = Response(error.status, body.encode(), XML, headers)
+        response.headers = {"x-ms-version": _VERSION, **response.headers}
+        return response
 
     async def _answer(self, request: Request) -> Response:
         blob_place = _path_of(request)

@@ -48,18 +48,18 @@ class AzureGateway:
         service = self._service(request)
         record = request.record or RequestRecord()
         try:
-            answered = refusal(_nowhere(request)) if service is None else await service.answer(request)
+            response = refusal(_nowhere(request)) if service is None else await service.answer(request)
         except AzureError as error:
             record.error = error.code
-            answered = refusal(error)
+            response = refusal(error)
         except RedriveError as error:
             refused = translated(error)
             record.error = refused.code
-            answered = refusal(refused)
-        answered.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **answered.headers}
+            response = refusal(refused)
+        response.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **response.headers}
         record.service = "eventgrid"
-        record.request_id = answered.headers["x-ms-request-id"]
-        return answered
+        record.request_id = response.headers["x-ms-request-id"]
+        return response
 
     def _service(self, request: Request) -> AzureService | None:
         path, host = request.path, request.host

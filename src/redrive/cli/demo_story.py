@@ -80,9 +80,9 @@ class Story:
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=_CONFIRMATION_SECONDS_MAX) as answer:  # noqa: S310 - loopback
-            answered: int = answer.status
+            response_status: int = answer.status
         self.server.pass_time(seconds)
-        return answered
+        return response_status
 
     def fulfil(self) -> list[str]:
         """The fulfilment system does its work: receive, and delete."""

@@ -152,9 +152,9 @@ def _subscribed(
 
 
 async def _answer_runtimes(request: Request) -> Response:
-    chosen = parameters(request).get("filter", "supported")
-    names = offered_runtimes(ended=False) if chosen != "deprecated" else []
-    names += offered_runtimes(ended=True) if chosen != "supported" else []
+    choice = parameters(request).get("filter", "supported")
+    names = offered_runtimes(ended=False) if choice != "deprecated" else []
+    names += offered_runtimes(ended=True) if choice != "supported" else []
     return json_answer(200, {"Runtimes": names})
 
 

@@ -243,9 +243,11 @@ def _of_system(number: int, text: str) -> Verdict:
 def _of_words(text: str) -> Verdict:
     read = _SAID.match(text)
     words = read["said"] if read else text
-    answered = _STATUS.match(words)
-    if answered:
-        return verdicts.of_status(int(answered["status"]), answered["body"] or words, STORAGE_STATUSES)
+    status_match = _STATUS.match(words)
+    if status_match:
+        return verdicts.of_status(
+            int(status_match["status"]), status_match["body"] or words, STORAGE_STATUSES
+        )
     system = _ERRNO.search(words)
     if system:
         return _of_system(int(system["number"]), words)

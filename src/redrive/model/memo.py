@@ -26,8 +26,8 @@ def remembered(
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             chars = sum(len(arg) for arg in args if isinstance(arg, (str, bytes)))
-            chosen = short if chars <= chars_max else longer
-            return chosen(*args, **kwargs)  # type: ignore[arg-type]  # as of `lru_cache`: what is given is hashable
+            cache = short if chars <= chars_max else longer
+            return cache(*args, **kwargs)  # type: ignore[arg-type]  # as of `lru_cache`: what is given is hashable
 
         update_wrapper(call, function)
         return call

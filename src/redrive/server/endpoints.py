@@ -48,17 +48,17 @@ class EndpointRoutes:
             where._replace(name=after).key if after else "",
             limit + 1 if everybody else None,
         )
-        listed: list[tuple[Subscription, EndpointCondition]] = []
+        endpoints: list[tuple[Subscription, EndpointCondition]] = []
         for begin in range(0, len(subscriptions), AT_ONCE):
             at_once = subscriptions[begin : begin + AT_ONCE]
             conditions = await self._engine.operations.conditions.of_each(at_once)
             pairs = zip(at_once, conditions, strict=True)
-            listed += [pair for pair in pairs if everybody or pair[1].troubled]
-            if len(listed) > limit:
+            endpoints += [pair for pair in pairs if everybody or pair[1].troubled]
+            if len(endpoints) > limit:
                 break
         now = self._engine.clock.now()
-        documents = [_row(subscription, condition, now) for subscription, condition in listed[:limit]]
-        return json_answer(200, {"endpoints": documents, "more": len(listed) > limit, "now": now})
+        documents = [_row(subscription, condition, now) for subscription, condition in endpoints[:limit]]
+        return json_answer(200, {"endpoints": documents, "more": len(endpoints) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
         """`{"topic", "id", "close"?: true, "circuit_breaker"?: bool, "client_errors_delivered"?: bool}`."""

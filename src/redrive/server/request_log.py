@@ -47,7 +47,7 @@ class RequestLog:
         fields = {"client": client_host, "status": refusal.status, "error": refusal.message}
         logger.info("request.refused", extra={"fields": fields})
 
-    def _log(self, request: Request, began: float, body_bytes: int, answered: Response | None) -> None:
+    def _log(self, request: Request, began: float, body_bytes: int, response: Response | None) -> None:
         record, scope = request.record or RequestRecord(), credential_scope(request)
         fields = {
             "client": request.client_host,
@@ -55,11 +55,11 @@ class RequestLog:
             "key": None if scope is None else scope.access_key_id[:CHARS_MAX],
             "service": record.service or ("redrive" if request.path.startswith(_OWN) else None),
             "operation": (record.operation or f"{request.method} {request.path}")[:CHARS_MAX],
-            "status": _FAILED if answered is None else answered.status,
+            "status": _FAILED if response is None else response.status,
             "error": record.error or None,
             "ms": round((self._monotonic() - began) * 1000, 1),
             "bytes_in": body_bytes,
-            "bytes_out": 0 if answered is None else len(answered.body),
+            "bytes_out": 0 if response is None else len(response.body),
             "request_id": record.request_id or None,
         }
         logger.info("request", extra={"fields": fields})
@@ -85,9 +85,9 @@ def observed(handler: Handler, request: Request, ended: Ended) -> Response | Awa
 
 
 async def _awaited(reply: Awaitable[Response], ended: Ended) -> Response:
-    answered: Response | None = None
+    response: Response | None = None
     try:
-        answered = await reply
+        response = await reply
     finally:
-        ended(answered)
-    return answered
+        ended(response)
+    return response

@@ -58,9 +58,9 @@ class RequestSpans:
             name, parent, SpanKind.SERVER, attributes, start_time=self._now() * 1_000_000
         )
 
-    def _end(self, span: Span, request: Request, answered: Response | None) -> None:
+    def _end(self, span: Span, request: Request, response: Response | None) -> None:
         record = request.record or RequestRecord()
-        status = _FAILED if answered is None else answered.status
+        status = _FAILED if response is None else response.status
         if record.service:
             operation = record.operation[:CHARS_MAX]
             span.update_name(f"{record.service}/{operation}")

@@ -201,8 +201,8 @@ def _suffix(stream: DeliveryStream, moment: datetime, object_id: str) -> str:
 
 
 def _extension(stream: DeliveryStream) -> str:
-    chosen = stream.destination.get("FileExtension") or ""
-    return chosen or COMPRESSIONS[stream.destination["CompressionFormat"]].extension
+    extension = stream.destination.get("FileExtension") or ""
+    return extension or COMPRESSIONS[stream.destination["CompressionFormat"]].extension
 
 
 class ObjectWriter:

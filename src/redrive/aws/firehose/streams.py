@@ -175,8 +175,8 @@ class DeliveryStreamOperations:
     async def list_tags_for_delivery_stream(self, call: Call, params: Structure) -> Structure:
         stream = await self.existing_stream(call, params)
         limit, after = params.get("Limit") or TAGS.most, params.get("ExclusiveStartTagKey") or ""
-        listed = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
-        return {"Tags": listed[:limit], "HasMoreTags": len(listed) > limit}
+        tags = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
+        return {"Tags": tags[:limit], "HasMoreTags": len(tags) > limit}
 
     # ---- keys --------------------------------------------------------------------------------------------
 

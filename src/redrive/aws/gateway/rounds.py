@@ -33,11 +33,11 @@ class Rounds:
 
     def following(self, header: str | None) -> str:
         """The trace header for calls that follow from `header`: the same trace, one hop more."""
-        counted = self.header(self.of(header) + 1)
+        next_header = self.header(self.of(header) + 1)
         if not header:
-            return counted
+            return next_header
         others = [part for part in header.split(";") if part and not part.startswith("Lineage=")]
-        return ";".join([*others, counted.rpartition(";")[2]])
+        return ";".join([*others, next_header.rpartition(";")[2]])
 
     def of(self, header: str | None) -> int:
         """The rounds that a trace header counts; 0 if it comes from elsewhere."""

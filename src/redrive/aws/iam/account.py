@@ -74,15 +74,15 @@ class AccountReports:
         self._documents = resources.documents
 
     async def get_account_summary(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        counted = {
+        counts = {
             f"{entity.word}s": len(await self._documents.find(entity.kind, f"{call.account}/"))
             for entity in HOLDERS
         }
         policies = await self._documents.find(POLICIES.kind, f"{call.account}/")
         profiles = await self._documents.find(PROFILES.kind, f"{call.account}/")
-        counted |= {"Policies": len(policies), "InstanceProfiles": len(profiles)}
-        counted["PolicyVersionsInUse"] = sum(len(policy.versions) for policy in policies)
-        return {"SummaryMap": {**_QUOTAS, **counted}}
+        counts |= {"Policies": len(policies), "InstanceProfiles": len(profiles)}
+        counts["PolicyVersionsInUse"] = sum(len(policy.versions) for policy in policies)
+        return {"SummaryMap": {**_QUOTAS, **counts}}
 
     async def list_account_aliases(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAccountAliases.html; no account has one."""

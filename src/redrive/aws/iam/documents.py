@@ -246,8 +246,8 @@ def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_mana
 
 def _statements(document: dict[str, object]) -> list[dict[str, object]]:
     stated = document.get("Statement")
-    listed = stated if isinstance(stated, list) else [stated]
-    return [statement for statement in listed if isinstance(statement, dict)]
+    statements = stated if isinstance(stated, list) else [stated]
+    return [statement for statement in statements if isinstance(statement, dict)]
 
 
 def handed_back(text: str) -> str:

@@ -94,12 +94,12 @@ class Granting:
         key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "ListGrants")
         grantee = params.get("GranteePrincipal") or params.get("GranteeServicePrincipal")
-        chosen = [
+        matches = [
             grant
             for grant in await self._documents.find(GRANT, f"{key.name.key}/")
             if grant.id == (params.get("GrantId") or grant.id) and grant.grantee == (grantee or grant.grantee)
         ]
-        return _listed("ListGrants", params, chosen)
+        return _listed("ListGrants", params, matches)
 
     async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
         principal, service = params.get("RetiringPrincipal"), params.get("RetiringServicePrincipal")

@@ -84,8 +84,8 @@ class Rotation:
         key = await self._access.managed(call, params["KeyId"], "ListKeyRotations")
         _check_symmetric(key)
         every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
-        chosen = [material for material in key.materials if every or material.rotation]
-        return PAGES.of("ListKeyRotations", params, chosen, lambda material: _as_structure(key, material))
+        materials = [material for material in key.materials if every or material.rotation]
+        return PAGES.of("ListKeyRotations", params, materials, lambda material: _as_structure(key, material))
 
     async def _rotatable(
         self, call: Call, params: Structure, operation: str, refusal: str | None = None

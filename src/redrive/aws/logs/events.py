@@ -155,11 +155,11 @@ class LogReader:
 
     async def _streams(self, group: LogGroup, params: Structure) -> dict[int, str]:
         """The names of the streams that are asked for, by their numbers."""
-        chosen, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix")
-        if chosen and prefix:
+        stream_names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix")
+        if stream_names and prefix:
             raise invalid("logStreamNames and logStreamNamePrefix are mutually exclusive parameters.")
-        if chosen:
-            streams = [await self._places.stream(group, name) for name in chosen]
+        if stream_names:
+            streams = [await self._places.stream(group, name) for name in stream_names]
         else:
             streams = await self._places.streams(group, prefix or "")
         return {stream.id: stream.name for stream in streams}

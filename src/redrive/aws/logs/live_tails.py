@@ -302,18 +302,22 @@ def _as_structure(followed: FollowedGroup, stream: str, event: LogEvent) -> Stru
 
 def _selection(params: Structure) -> _Selection:
     """The events that a request asks for; raises AwsError (`InvalidParameterException`)."""
-    chosen, prefixes = params.get("logStreamNames"), params.get("logStreamNamePrefixes")
-    if chosen and prefixes:
+    stream_names, prefixes = params.get("logStreamNames"), params.get("logStreamNamePrefixes")
+    if stream_names and prefixes:
         raise invalid("logStreamNames and logStreamNamePrefixes are mutually exclusive parameters.")
-    if (chosen or prefixes) and len(params["logGroupIdentifiers"]) > 1:
+    if (stream_names or prefixes) and len(params["logGroupIdentifiers"]) > 1:
         raise invalid(
             "logStreamNames and logStreamNamePrefixes can only be specified with one logGroupIdentifier."
         )
     text = params.get("logEventFilterPattern") or ""
     return _Selection(
-        text, read_pattern(text), _stream_filter(frozenset(chosen or ()), tuple(prefixes or ("",)))
+        text, read_pattern(text), _stream_filter(frozenset(stream_names or ()), tuple(prefixes or ("",)))
     )
 
 
-def _stream_filter(chosen: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
-    return (lambda stream: stream in chosen) if chosen else (lambda stream: stream.startswith(prefixes))
+def _stream_filter(stream_names: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
+    return (
+        (lambda stream: stream in stream_names)
+        if stream_names
+        else (lambda stream: stream.startswith(prefixes))
+    )

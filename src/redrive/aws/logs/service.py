@@ -57,10 +57,10 @@ def _of_group(arn: str, params: Structure) -> ResourceScope:
     streams = f"{arn}:log-stream:"
     if name := params.get("logStreamName"):
         return ResourceScope(f"{streams}{name}", (arn,))
-    chosen = [f"{streams}{name}" for name in values_of(params, "logStreamNames")]
+    resources = [f"{streams}{name}" for name in values_of(params, "logStreamNames")]
     prefixes = values_of(params, "logStreamNamePrefix", "logStreamNamePrefixes")
-    chosen += [f"{streams}{prefix}*" for prefix in prefixes]
-    return ResourceScope(streams, (arn, *(chosen or [f"{streams}*"])))
+    resources += [f"{streams}{prefix}*" for prefix in prefixes]
+    return ResourceScope(streams, (arn, *(resources or [f"{streams}*"])))
 
 
 def violated(violations: Sequence[Violation]) -> AwsError:

@@ -119,9 +119,9 @@ class ObjectListing:
         if not request.after:
             return ordered
         ids = [upload.id for upload in ordered if upload.key == request.after]
-        passed = set(ids[: ids.index(marker) + 1] if marker in ids else ids)
+        earlier_ids = set(ids[: ids.index(marker) + 1] if marker in ids else ids)
         after = request.after.encode()
-        return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in passed]
+        return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in earlier_ids]
 
     async def _listed(
         self, call: Call, params: Structure, request: _ListRequest, *, fetch_owner: bool

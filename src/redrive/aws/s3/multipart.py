@@ -184,13 +184,13 @@ class Multipart:
             text = "The list of parts was not in ascending order. Parts must be ordered by part number."
             raise error("InvalidPartOrder", text, UploadId=upload.id)
         parts = {part.number: part for part in await self._documents.find(PART, f"{upload.id}/")}
-        chosen = [_matching(each, parts.get(each["PartNumber"]), upload) for each in requested_parts]
-        for part in chosen[:-1]:
+        upload_parts = [_matching(each, parts.get(each["PartNumber"]), upload) for each in requested_parts]
+        for part in upload_parts[:-1]:
             if part.segment.size < PART_BYTES_MIN:
                 text = "Your proposed upload is smaller than the minimum allowed size"
                 size = str(part.segment.size)
                 raise error("EntityTooSmall", text, ProposedSize=size, MinSizeAllowed=str(PART_BYTES_MIN))
-        return chosen
+        return upload_parts
 
     async def _checksum(self, upload: Upload, parts: Sequence[UploadPart]) -> dict[str, str]:
         """The checksum of the object that an upload becomes; none where its parts were to have none."""

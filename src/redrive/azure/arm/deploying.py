@@ -165,8 +165,8 @@ class Deploying:
 
     async def _others(self) -> list[Planned]:
         """The resources of the group that can be deleted and the template does not name, system topics first."""
-        listed = (await self._request("GET", f"{self._group}/resources", {}))["value"]
-        others = [Planned(each["id"], each["type"], set(), {}) for each in listed]
+        resources = (await self._request("GET", f"{self._group}/resources", {}))["value"]
+        others = [Planned(each["id"], each["type"], set(), {}) for each in resources]
         return sorted(
             (each for each in others if each.id.lower() not in self._names and each.type not in _LASTING),
             key=lambda each: each.type.lower() != _SYSTEM_TOPICS,

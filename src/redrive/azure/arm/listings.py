@@ -230,10 +230,10 @@ class ArmResourceOperations:
         for kind in types:
             path = f"/subscriptions/{call.params['subscription']}{group}/providers/{kind}"
             items += [item async for item in self._all(call, path)]
-        chosen = [
+        matches = [
             item for item in items if all(_value(item, name) == text for name, text in conditions.items())
         ]
-        return json_answer({"value": sorted(chosen, key=lambda item: str(item["id"]).lower())})
+        return json_answer({"value": sorted(matches, key=lambda item: str(item["id"]).lower())})
 
     async def _all(self, call: ArmCall, path: str) -> Any:
         """The resources of a list, page by page."""

@@ -46,10 +46,10 @@ async def page(
         if len(values) < _READ_AT_ONCE:
             break
         after = key(values[-1])
-    listed: dict[str, Any] = {"value": [render(value) for value in matching[:top]]}
+    page: dict[str, Any] = {"value": [render(value) for value in matching[:top]]}
     if len(matching) > top:
-        listed["nextLink"] = _next_link(call, key(matching[top - 1]))
-    return json_answer(listed)
+        page["nextLink"] = _next_link(call, key(matching[top - 1]))
+    return json_answer(page)
 
 
 def _top(call: ArmCall) -> int:

@@ -259,16 +259,16 @@ class Replayer:
     async def _again(self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]) -> None:
         topic, subscription = terms
         wants = wanting(subscription)
-        passed = []
+        matches = []
         for archived in publications:
             await self._turns.begin()
             publication, budget = archived.publication, MessageBudget()
             if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
-                passed.append(archived)
+                matches.append(archived)
             self._turns.end(budget)
-        if passed:
+        if matches:
             past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
-            await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
+            await self._publisher.publish_again(topic, past_those_that_wait, matches, replay.id)
 
     async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
         """Write down how far it is; None if it is no more this node's to carry on."""

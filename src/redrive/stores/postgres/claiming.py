@@ -129,11 +129,11 @@ async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimReques
     for record in sorted(records, key=lambda record: record["number"]):
         delivery = rows.delivery_of(record)
         answers[delivery.token or 0].deliveries.append(delivery)
-    filled = list(zip(requests, answers.values(), strict=True))
-    if not any(wants_next_at(claimed, request, request.limit) for request, claimed in filled):
+    pairs = list(zip(requests, answers.values(), strict=True))
+    if not any(wants_next_at(claimed, request, request.limit) for request, claimed in pairs):
         return list(answers.values())
     next_at = await connection.fetchval(rows.NEXT_AT, first.queue_id)
-    for request, claimed in filled:
+    for request, claimed in pairs:
         if claimed.deliveries and wants_next_at(claimed, request, request.limit):
             claimed.next_at = next_at
     return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]

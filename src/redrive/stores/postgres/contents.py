@@ -96,14 +96,14 @@ async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally
 
 
 async def _refuse_filled(connection: asyncpg.Connection) -> None:
-    filled = [
+    nonempty_tables = [
         table.name
         for table in TABLES
         if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {table.name})")
     ]
-    if filled:
+    if nonempty_tables:
         raise StoreUnavailable(
-            f"the database has a store already, with rows in {', '.join(filled)}: migrate into an empty database"
+            f"the database has a store already, with rows in {', '.join(nonempty_tables)}: migrate into an empty database"
         )
 
 

@@ -70,8 +70,8 @@ class _Moving:
         request = self._request
         due = (request.queue_id, request.now, request.seq_max)
         if request.seqs is not None:
-            chosen = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
-            return [record for record in chosen if request.goes_home(record["origin"])]
+            records = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
+            return [record for record in records if request.goes_home(record["origin"])]
         if request.cause is None:
             candidates: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
             return candidates

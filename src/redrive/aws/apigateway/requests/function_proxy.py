@@ -144,9 +144,9 @@ def answer_from(answer: Mapping[str, Any], *, coded: bool) -> ApiAnswer:
     """The answer that the members of a function's answer describe; see `answer_of`."""
     headers = {name: text_of(value) for name, value in _object(answer.get("headers")).items()}
     for name, values in _object(answer.get("multiValueHeaders")).items():
-        listed = values if isinstance(values, list) else [values]
+        items = values if isinstance(values, list) else [values]
         headers = {key: value for key, value in headers.items() if key.lower() != name.lower()}
-        headers[name] = ",".join(text_of(value) for value in listed)
+        headers[name] = ",".join(text_of(value) for value in items)
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
     return ApiAnswer(status_of(answer.get("statusCode", 200)), body_of(answer, coded=coded), headers)

@@ -72,8 +72,8 @@ class ResourceOperations:
                 raise bad_request("Resources cannot be cyclical.")
             others = {key: resource for key, resource in tree[RESOURCES].items() if key != resource_id}
             path = _checked_path(others.values(), others[after["parentId"]], after["pathPart"])
-            moved = {**tree[RESOURCES], resource_id: {**after, "path": path}}
-            return {**tree, RESOURCES: _with_paths(moved)}
+            resources = {**tree[RESOURCES], resource_id: {**after, "path": path}}
+            return {**tree, RESOURCES: _with_paths(resources)}
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
         return as_structure(tree[RESOURCES][resource_id])

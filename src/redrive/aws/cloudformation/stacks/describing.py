@@ -89,11 +89,11 @@ class StackViews:
         stack = await standing_stack(self._engine, call, params["StackName"])
         logical_id = params.get("LogicalResourceId")
         resources = await self._resources(stack)
-        chosen = [resource for resource in resources if logical_id in (None, resource.logical_id)]
-        if logical_id and not chosen:
+        matches = [resource for resource in resources if logical_id in (None, resource.logical_id)]
+        if logical_id and not matches:
             raise _no_resource(logical_id, stack)
         descriptions = [
-            _of_stack(stack) | _resource(resource, "Timestamp") for resource in chosen[:_DESCRIBED_MAX]
+            _of_stack(stack) | _resource(resource, "Timestamp") for resource in matches[:_DESCRIBED_MAX]
         ]
         return {"StackResources": descriptions}
 

@@ -98,9 +98,9 @@ def check_types(program: TemplateProgram, params: Structure) -> None:
     allowed: Sequence[str] | None = params.get("ResourceTypes")
     for resource in program.resources.values() if allowed else ():
         if not any(fnmatchcase(resource.type, each) for each in allowed or ()):
-            listed = ", ".join(allowed or ())
+            allowed_names = ", ".join(allowed or ())
             raise invalid(
-                f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{listed}]"
+                f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{allowed_names}]"
             )
 
 

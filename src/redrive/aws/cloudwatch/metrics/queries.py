@@ -112,12 +112,12 @@ class Queries:
     ) -> list[_Row]:
         """The rows of metrics up to the end of a page; of one before the page no points are kept, but their number."""
         rows: list[_Row] = []
-        passed = 0
+        point_count = 0
         for query in request.metrics:
             row = await self._row(call, query, TimeSpan.of(start, end, query.period_seconds))
-            passed += len(row.points)
-            rows.append(row if passed > begin else replace(row, points=range(len(row.points))))
-            if passed > begin + room:
+            point_count += len(row.points)
+            rows.append(row if point_count > begin else replace(row, points=range(len(row.points))))
+            if point_count > begin + room:
                 break
         return rows
 
@@ -279,14 +279,14 @@ def _page(
 ) -> tuple[list[Structure], bool]:
     """The results from datapoint `begin` on, `room` of them, counted over all rows; and whether there are more."""
     results: list[Structure] = []
-    passed = 0
+    point_count = 0
     for row in rows:
         points = row.points[::-1] if latest_first else row.points
-        first, last = max(0, begin - passed), max(0, begin + room - passed)
-        passed += len(points)
+        first, last = max(0, begin - point_count), max(0, begin + room - point_count)
+        point_count += len(points)
         if first < len(points) or not (begin or points):
             results.append(_result(row, labels[row.query.id], points[first:last], whole=last >= len(points)))
-    return results, passed > begin + room
+    return results, point_count > begin + room
 
 
 def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole: bool) -> Structure:

@@ -227,9 +227,9 @@ class AliasOperations:
         aliases = await documents.find(
             ALIAS, key_beginning(reference.name), after, None if version else size + 1
         )
-        chosen = [alias for alias in aliases if version in (None, alias.version)]
+        matches = [alias for alias in aliases if version in (None, alias.version)]
         return PAGES.of(
-            "ListAliases", params, chosen, _rendered, lambda alias: qualified_key(reference.name, alias.name)
+            "ListAliases", params, matches, _rendered, lambda alias: qualified_key(reference.name, alias.name)
         )
 
     def _revision(self) -> str:

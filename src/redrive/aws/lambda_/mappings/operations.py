@@ -116,8 +116,8 @@ def _counted(params: Structure, before: EventSourceMapping) -> bool:
 def _filters(params: Structure, before: tuple[str, ...]) -> tuple[str, ...]:
     if "FilterCriteria" not in params:
         return before
-    listed = (params["FilterCriteria"] or {}).get("Filters") or []
-    patterns = tuple(each.get("Pattern", "") for each in listed)
+    filters = (params["FilterCriteria"] or {}).get("Filters") or []
+    patterns = tuple(each.get("Pattern", "") for each in filters)
     if len(patterns) > FILTERS_MAX:
         raise invalid(f"Maximum number of filters is {FILTERS_MAX}.")  # chosen
     try:
@@ -173,12 +173,12 @@ class MappingOperations:
         operation = "ListEventSourceMappings"
         after = PAGES.after(operation, params)
         mappings = await self._engine.resources.documents.find(MAPPING, _beginning(call), after)
-        chosen = [
+        matches = [
             mapping
             for mapping in mappings
             if source in (None, mapping.queue_arn) and (reference is None or mapping.reference == reference)
         ]
-        return PAGES.of(operation, params, chosen, _rendered, lambda mapping: mapping.key)
+        return PAGES.of(operation, params, matches, _rendered, lambda mapping: mapping.key)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         before = await self._read(call, params)
