@@ -1,4 +1,4 @@
-"""Sealed messages: the body, and what of the headers says something of it, encrypted by a data key.
+"""Sealed messages: the body, and the headers that say something of it, encrypted by a data key.
 
 AES-256-GCM with a random nonce of 96 bits; the number of the queue that the message entered and its id are authenticated
 with it, so that no content can be put in another message's place. Both stand in the headers' member `"sealed"`, since a

@@ -68,7 +68,7 @@ def is_for_blobs(path: str, host: str) -> bool:
 
 
 def account_at(host: str) -> str | None:
-    """The storage account whose host this is, `letters.blob.example.com`; None: of none."""
+    """The storage account whose host this is, `letters.blob.example.com`; None: it is not a host of blobs."""
     name, mark, _ = host.lower().partition(_BLOB_HOST)
     return name if mark and is_storage_account(name) else None
 

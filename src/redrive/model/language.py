@@ -52,7 +52,7 @@ class LanguageReader:
 
     @classmethod
     def tokens(cls, text: str, pattern: re.Pattern[str], *, any_case: bool = False) -> list[LanguageToken]:
-        """All tokens of a text; raises what `refusal` gives where there is none."""
+        """All tokens of a text; raises what `refusal` makes where no token begins."""
         tokens, at, end = list[LanguageToken](), 0, len(text.rstrip())
         while at < end:
             match = pattern.match(text, at)

@@ -1,4 +1,4 @@
-"""Hardening: what of the settings leaves a server open to others, each with what closes it.
+"""Hardening: the settings that leave a server open to others, each with what closes it.
 
 The steps are those of docs/how-to/harden.md. A server on loopback with `--auth off` is open by choice; this is about one
 that others can reach, or that keeps what others must not see.

@@ -30,7 +30,7 @@ class Recognised:
 
 
 def recognise(request: Request) -> Recognised | None:
-    """Return what an AWS request asks for, or None if it is none that can be told.
+    """Return what an AWS request asks for, or None if that cannot be determined.
 
     JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
     service is taken from the signature's scope, then from the host, then from the API version, and last from the

@@ -26,7 +26,7 @@ def no_such_stream() -> AwsError:
 
 
 def invalid_token() -> AwsError:
-    """The token is none that was given out here."""
+    """This server did not issue the token."""
     return invalid("The specified nextToken is invalid.")
 
 

@@ -248,7 +248,7 @@ def _any_sealed(new_deliveries: Sequence[NewDelivery]) -> bool:
 
 
 async def _sealed(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery]:
-    """The deliveries as they are stored; others than those that listeners are told of."""
+    """The deliveries as they are stored; they differ from those that listeners are told of."""
     stored: list[NewDelivery] = []
     prepared: Sealer | None = None
     for new_delivery in new_deliveries:

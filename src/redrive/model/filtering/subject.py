@@ -205,7 +205,7 @@ def _number(text: str) -> int | float:
 
 
 def _parse(text: str) -> object:
-    """The JSON document; None if the text is none, as where it is `null`: no filter wants either."""
+    """The JSON document; None if the text is not JSON, or is `null`: no filter matches either."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # RecursionError: nested about a thousand deep

@@ -102,7 +102,7 @@ class Tokens:
 
 
 def parse(text: str) -> Any:
-    """The JSON document, or the refusal of a text that is none."""
+    """The JSON document, or the refusal of a text that is not one."""
     try:
         return json.loads(text, parse_constant=_refuse_number, parse_float=_finite)
     except json.JSONDecodeError as error:

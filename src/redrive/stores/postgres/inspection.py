@@ -58,7 +58,7 @@ _LOCATE: Final = f"""
     ) AS first WHERE message_id = $2 OR position($3 IN headers) > 0
 """
 _SEQ_MAX: Final = 2**63 - 1
-# By the line's index, the claims' and the groups' alone, but for what of the claims is behind a turn or back in the line,
+# By the line's index, the claims' and the groups' alone, but for the claims that are behind a turn or back in the line,
 # and for delayed messages behind others of their group.
 _OF_QUEUE: Final = "FROM deliveries WHERE queue_id = $1"
 _WAITING: Final = f"SELECT 1 {_OF_QUEUE} AND {rows.WAITING}"

@@ -150,7 +150,7 @@ class Issuers:
 
 
 def _read_key(document: Any) -> tuple[str, RSAPublicKey] | None:
-    """A key with its id; None: it is none that signs tokens by RSA, or is not public."""
+    """A key with its id; None: it does not sign tokens by RSA, or is not public."""
     if not isinstance(document, dict) or document.get("kty") != "RSA" or document.get("use", "sig") != "sig":
         return None
     key_id = document.get("kid")

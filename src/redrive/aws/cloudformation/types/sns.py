@@ -139,7 +139,7 @@ async def _update_subscriptions(
 
 
 async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str], region: str = "") -> str:
-    """The ARN of the subscription of an endpoint, empty if there is none that can be ended."""
+    """The ARN of the subscription of an endpoint, empty if it cannot be ended."""
     token: dict[str, str] = {}
     while True:
         page = await ask("sns", "ListSubscriptionsByTopic", in_region=region, TopicArn=arn, **token)

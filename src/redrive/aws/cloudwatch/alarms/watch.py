@@ -1,4 +1,4 @@
-"""Watches: what of an alarm's definition each evaluation needs, made once of each definition.
+"""Watches: the parts of an alarm's definition that evaluations need, made once for each definition.
 
 They stay in memory with their alarms: reading a thousand documents a minute would cost more than evaluating them.
 """

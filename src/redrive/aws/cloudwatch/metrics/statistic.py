@@ -77,7 +77,7 @@ def _or(bound: float | None, otherwise: float) -> float:
 
 
 def read_trim(name: str) -> Trim | None:
-    """The trimmed statistic of that name; None if it is the name of none."""
+    """The trimmed statistic of that name; None if no trimmed statistic has that name."""
     if name == "IQM":
         return Trim("TM", 25, 75, percent=True)
     if (short := _SHORT.fullmatch(name)) is not None:

@@ -154,7 +154,7 @@ class FunctionAlias(Document):
 
 @dataclass(frozen=True, slots=True)
 class EventSettings(Document):
-    """The settings of the asynchronous invocations of a function, by what of it is named.
+    """The settings of the asynchronous invocations of a function, by its version or alias.
 
     They are there from the first such invocation on, whether a caller gave any or not.
     """
