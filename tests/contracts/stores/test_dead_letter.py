@@ -55,7 +55,7 @@ async def test_in_an_ordered_queue_its_age_begins_anew_and_its_id_tells_it_apart
     assert (dead.group_id, dead.message_id) == ("g", first.message_id)
 
 
-async def test_what_is_sent_in_the_same_moment_keeps_its_place_before_it(
+async def test_a_dead_letter_and_a_message_of_the_same_moment_are_claimed_in_order(
     fifo: Bench, fifo_dead_letters: Bench
 ) -> None:
     await fifo.send("dead", group="g")

@@ -218,10 +218,10 @@ class _Terms:
 
 
 def _regex(text: str) -> Callable[[str], bool]:
-    found_in = read_regex(text)
-    if found_in is None:
+    matches = read_regex(text)
+    if matches is None:
         refuse()
-    return found_in
+    return matches
 
 
 def _terms(pattern: str) -> Callable[[str], bool]:

@@ -182,10 +182,10 @@ def _test(kind: str, literal: str, number: float | None) -> Test:
 
 def _finds(literal: str) -> Test:
     """Returns whether a regular expression is found in a value; raises AwsError (`InvalidParameterException`)."""
-    found_in = read_regex(literal)
-    if found_in is None:
+    matches = read_regex(literal)
+    if matches is None:
         refuse()
-    return lambda value: isinstance(value, str | int | float) and found_in(_text(value))
+    return lambda value: isinstance(value, str | int | float) and matches(_text(value))
 
 
 def _text(value: str | float) -> str:
