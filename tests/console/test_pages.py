@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
@@ -339,7 +340,7 @@ async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
         world, seqs = await filled(visitor)
         for path in pages_of(world, seqs[0]):
             for link in _LINK.findall(text(await visitor.get(path, host="ops.example.com"))):
-                assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
+                assert link.startswith(("/redrive/_redrive/console/", "#main", "#letters")), (path, link)
 
 
 async def test_lists_are_sorted_by_links_in_their_heads() -> None:
@@ -373,3 +374,40 @@ async def test_a_page_comes_in_the_theme_that_its_visitor_chose() -> None:
         assert '<html lang="en">' in text(await visitor.get(f"{ROOM}/queues", cookie=hostile))
         gone = await visitor.get(f"{ROOM}/queues/absent", cookie="redrive-theme=light")
         assert '<html lang="en" data-theme="light">' in text(gone)
+
+
+async def test_attempts_of_pushed_dead_letters_are_found_counted_and_redriven() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        now, origin = world.engine.clock.now(), world.subscription.queue_id
+        letters = [
+            replace(
+                NewDelivery(world.dead.id, bytes([each] * 16), "{}", None, now, now, origin=origin),
+                note=BUSY._replace(number=each, at=now),
+            )
+            for each in (1, 3, 4, 4)
+        ]
+        await world.engine.parts.store.enqueue(letters)
+        dead = f"{ROOM}/dead-letters/orders-dead"
+        assert "2 found among 4" in text(await visitor.get(f"{dead}?q=attempts:>3"))
+        assert "3 found among 4" in text(await visitor.get(f"{dead}?q=-attempts:1"))
+        assert 'data-found="1"' in text(await visitor.get(f"{dead}/search?q=attempts:1"))
+        facets = words(await visitor.get(f"{dead}/facets"))
+        assert "attempts 4 2 3 1 1 1" in facets.replace("Common values", "")
+        saved = await visitor.get(f"{dead}/download?q=attempts:>3")
+        assert saved.body.count(b'"attempts":4') == 2
+        plan = f"{dead}/plan?what=all&cause=all&q=attempts:>3"
+        assert "Redrive 2 messages" in text(await visitor.get(plan))
+        form = {
+            "what": "all",
+            "cause": "all",
+            "q": "attempts:>3",
+            "number": 2,
+            "pace": "fast",
+            "to": "orders",
+        }
+        await visitor.post(f"{dead}/plan", form)
+        await time.advance(30_000)
+        left = await world.engine.operations.dead_letters.letters(world.dead, 0, 10)
+        assert [letter.attempts for letter in left] == [1, 3]

@@ -72,7 +72,7 @@ async def test_an_endpoint_that_took_nothing_in_the_last_hour_is_not_called_heal
         assert f"Is it safe? {verdict}" in text(await visitor.get(PLAN))
 
 
-async def test_what_will_fail_is_not_the_first_choice_though_nothing_can_be_rehearsed() -> None:
+async def test_back_is_the_first_choice_of_a_failing_plan_without_bodies_to_rehearse() -> None:
     async with visiting(console_bodies="hidden") as visitor:
         world = await make_world(visitor)
         await fail(world, 3)

@@ -10,7 +10,14 @@ from redrive.console.visit import PAGE_ROWS, Visit, searched
 from redrive.engine.ports import Cause, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
-from redrive.model.search import TERMS, Predicate, SearchInvalidError, searchable_values, terms_of
+from redrive.model.search import (
+    TERMS,
+    Predicate,
+    SearchInvalidError,
+    asks_attempts,
+    searchable_values,
+    terms_of,
+)
 
 SLICE: Final = 2000  # messages that one request of a search looks at: under 20 ms
 FACETS_OF: Final = 1000  # the newest messages: their values take 18 ms
@@ -53,7 +60,8 @@ async def look(visit: Visit, choice: Choice) -> Look:
     request = LookRequest(
         choice.queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=choice.cause
     )
-    deliveries = await visit.engine.operations.dead_letters.peek(request)
+    peek = visit.engine.operations.dead_letters.peek
+    deliveries = await peek(request, with_attempts=asks_attempts(text))
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]
     page = hits[:PAGE_ROWS]
     more = len(deliveries) == looks or len(hits) > PAGE_ROWS
@@ -112,7 +120,8 @@ class Facet(NamedTuple):
 async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
     """Values that the newest messages of a choice share, for a page beside its list."""
     request = LookRequest(choice.queue.id, FACETS_OF, newest_first=True, cause=choice.cause)
-    deliveries = await visit.engine.operations.dead_letters.peek(request) if visit.bodies_shown else []
+    peek = visit.engine.operations.dead_letters.peek
+    deliveries = await peek(request, with_attempts=True) if visit.bodies_shown else []
     text = visit.parameter("q").strip()
     holds, refused = _read(visit, text)
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]

@@ -42,14 +42,14 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """It in a sentence."""
+        """The outcome in a sentence."""
         waiting = "" if self.waiting is None else f", {counted(self.waiting, WAITING_MAX)} still waiting"
         delivered = "" if self.delivered is None else f"{self.delivered:,} delivered, "
         return f"{delivered}{counted(self.dead_again, DEAD_AGAIN_MAX)} dead again{waiting}"
 
 
 async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> Outcome:
-    """What became of the messages of a task: three reads."""
+    """Counts the messages of a task that wait, were delivered, or died again: three reads."""
     dead_letters = visit.engine.operations.dead_letters
     letters = await dead_letters.peek(LookRequest(queue.id, DEAD_AGAIN_MAX, task.last_seq))
     since = f"since:{moment(task.started_at)[:19]}Z"

@@ -84,6 +84,11 @@ def terms_of(text: str) -> list[str]:
     return _TERM.findall(text)
 
 
+def asks_attempts(text: str) -> bool:
+    """True if a search has a term about attempts, which its deliveries need to be given (`engine.tasks.searching`)."""
+    return any(term.removeprefix("-").startswith("attempts:") for term in terms_of(text))
+
+
 def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
     """The terms that find a message by what it has: `body.currency` and `EUR`, `attr.kind` and `new`, `attempts` and `4`.
 
@@ -96,8 +101,7 @@ def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
     for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
         for value in _scalars(attribute)[-1:]:
             yield from _searchable("attr", name, value)
-    if delivery.attempts or delivery.failure is None:  # what was pushed keeps its attempts beside it
-        yield "attempts", str(delivery.attempts)
+    yield "attempts", str(delivery.attempts)
     if status := (delivery.failure or "").partition(" ")[2]:
         yield "status", status
 

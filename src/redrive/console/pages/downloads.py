@@ -13,6 +13,7 @@ from redrive.console.words import moment, printable
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
 from redrive.model.names import id_text
+from redrive.model.search import asks_attempts
 
 CSV: Final = "text/csv; charset=utf-8"
 LETTERS_MAX: Final = 5_000
@@ -43,13 +44,14 @@ async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     """The dead letters of the cause and the search that the link names."""
     cause = visit.parameter("cause", "all")
     key = None if cause == "all" else read_cause(cause)
-    holds = searched(visit, visit.parameter("q").strip())
+    text = visit.parameter("q").strip()
+    holds = searched(visit, text)
     result: list[DeadLetter] = []
     before: int | None = None
     looked = length = 0
     while looked < LETTERS_MAX and length < BYTES_MAX:
         request = LookRequest(queue_id, _SLICE, 0, before, newest_first=True, cause=key)
-        page = await visit.engine.operations.dead_letters.peek(request)
+        page = await visit.engine.operations.dead_letters.peek(request, with_attempts=asks_attempts(text))
         letters = await visit.engine.operations.dead_letters.of([each for each in page if holds(each)])
         result += letters
         looked += len(page)

@@ -13,6 +13,7 @@ from redrive.console.words import one_line
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
+from redrive.model.search import asks_attempts
 
 COPIES_MAX: Final = 100
 COPIES: Final = 10
@@ -83,7 +84,7 @@ async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
     )
     holds = searched(visit, text) if text and what != "picked" else lambda _: True
     excepted = ids if what == "except" else ()
-    letters = await visit.engine.operations.dead_letters.peek(request)
+    letters = await visit.engine.operations.dead_letters.peek(request, with_attempts=asks_attempts(text))
     return [
         each
         for each in letters

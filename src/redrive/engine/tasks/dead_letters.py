@@ -27,6 +27,7 @@ from redrive.engine.ports import (
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.redrive_plan import RedriveTargets
+from redrive.engine.tasks.searching import tried
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
@@ -188,9 +189,10 @@ class DeadLetters:
         """A page of a dead-letter queue."""
         return await self.of(await self._store.look(request))
 
-    async def peek(self, request: LookRequest) -> list[Delivery]:
-        """A page of any queue as it is, for who looks through many: one read."""
-        return await self._store.look(request)
+    async def peek(self, request: LookRequest, *, with_attempts: bool = False) -> list[Delivery]:
+        """A page of any queue as it is, to be looked through: one read, or two with the attempts of dead letters."""
+        page = await self._store.look(request)
+        return await tried(self._store, page) if with_attempts else page
 
     async def of(self, deliveries: Sequence[Delivery]) -> list[DeadLetter]:
         """Deliveries with where they came from, if they were dead-lettered, and their attempts that failed.

@@ -7,9 +7,11 @@ from typing import Final, NamedTuple
 
 from redrive.engine.ports import Cause, Clock, LookRequest, MovedTo, MoveRequest, MoveTarget, QueueStore
 from redrive.engine.resources import Resources
+from redrive.engine.tasks.searching import tried
+from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.search import read_search
+from redrive.model.search import asks_attempts, read_search
 from redrive.model.task import LOOK_AGAIN_MS, UNTRIED, CarefulPace, Fares, MoveChoice, Sampled
 from redrive.model.topic import Subscription
 
@@ -160,7 +162,7 @@ class RedrivePlanner:
         position, looked_at = max(0, choice.first_seq - 1), 0
         while looked_at < SEARCHED_MAX:
             request = LookRequest(source.id, SLICE, position, cause=cause_of(choice))
-            page = await self._store.look(request)
+            page = await self._look(choice, request)
             free = [each for each in page if each.token is None or each.available_at <= now]
             plan = plan._replace(number=plan.number + sum(holds(each) for each in free))
             if len(page) < SLICE:
@@ -169,10 +171,14 @@ class RedrivePlanner:
             position = page[-1].seq
         return plan._replace(looked_at=looked_at)
 
+    async def _look(self, choice: MoveChoice, request: LookRequest) -> Sequence[Delivery]:
+        page = await self._store.look(request)
+        return await tried(self._store, page) if asks_attempts(choice.query) else page
+
     async def next_found(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
         """The finds of a search in the slice behind the last place that was looked at, as many as the move takes."""
         position = max(looked_to, choice.first_seq - 1)
-        page = await self._store.look(LookRequest(request.queue_id, SLICE, position, cause=request.cause))
+        page = await self._look(choice, LookRequest(request.queue_id, SLICE, position, cause=request.cause))
         holds = read_search(choice.query, choice.asked_at)
         in_range = [each for each in page if each.seq <= request.seq_max]
         seqs = [each.seq for each in in_range if holds(each)]
