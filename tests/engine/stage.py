@@ -13,6 +13,7 @@ from redrive.engine.ports import (
     FollowUp,
     Plan,
     PushRequest,
+    RenderTogether,
     Runtime,
     Store,
     SubscriptionContext,
@@ -58,7 +59,7 @@ class PlainProfile:
         self.changes: dict[str, Any] = {}
         self.closed: set[str] = set()
         self.unreadable: set[str] = set()
-        self.prepare: Callable[[Sequence[Delivery]], Awaitable[None]] | None = None
+        self.render_together: RenderTogether | None = None
         self.follow_ups_made: Callable[[Attempted], Sequence[FollowUp]] = lambda _: ()
         self.contexts: list[str] = []
 
@@ -75,7 +76,7 @@ class PlainProfile:
             queue=name(queue) if kind == "queue" else None,
             dead_letter=subscription.dead_letter,
             render_at_once=self.render_at_once if self.direct else None,
-            prepare=self.prepare,
+            render_together=self.render_together,
         )
 
     def refusal(

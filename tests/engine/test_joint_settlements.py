@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import PushRequest, Settled
+from redrive.engine.ports import PushRequest, Settled, SubscriptionContext
 from redrive.model.delivery import Delivery
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
@@ -76,11 +76,11 @@ async def test_pushes_are_prepared_some_at_a_time_and_made_though_that_fails(
     stage.profile.concurrency_max = NUMBER + 1
     prepared = list[int]()
 
-    async def fail(deliveries: Sequence[Delivery]) -> None:
-        prepared.append(len(deliveries))
+    async def fail(context: SubscriptionContext, attempts: Sequence[Sequence[Delivery]]) -> list[None]:
+        prepared.append(len(attempts))
         raise ValueError
 
-    stage.profile.prepare = fail
+    stage.profile.render_together = fail
     await published_while_away(stage, *["a"] * (NUMBER + 1))
     assert prepared == [16, 16, 1]
     assert len(stage.endpoint.pushed) == NUMBER + 1

@@ -103,12 +103,16 @@ async def test_a_webhook_gets_a_notification_that_it_can_check(
 
 async def test_a_prepared_notification_is_rendered_at_once(renderer: NotificationRenderer) -> None:
     subscription, content_type = _subscription("https"), notification.CONTENT_TYPE
-    signed, confirmation = _message(), _delivery(_ASKED.pack())
+    signed, raw, ordered = _message(), _message(raw=True), _message(sequence=1)
+    confirmation = _delivery(_ASKED.pack())
     assert renderer.notification_at_once(subscription, signed, content_type) is None
-    await renderer.prepare([signed, confirmation, _message(raw=True), _message(sequence=1)])
-    at_once = renderer.notification_at_once(subscription, signed, content_type)
-    assert at_once == await _rendered(renderer, "https", signed)
+    deliveries = [signed, confirmation, raw, signed, ordered]
+    one, none, *others = await renderer.notifications(subscription, deliveries, content_type)
+    assert none is None
+    for push_request, delivery in zip((one, *others), (signed, raw, signed, ordered), strict=True):
+        assert push_request == await _rendered(renderer, "https", delivery)
     assert renderer.notification_at_once(subscription, confirmation, content_type) is None
+    assert renderer.notification_at_once(subscription, ordered, content_type) == others[2]
 
 
 @pytest.mark.parametrize("name", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn"])

@@ -77,13 +77,15 @@ async def test_a_cancelled_caller_does_not_cancel_the_signature_for_others(pair:
     signer.close()
 
 
-async def test_prepared_texts_are_signed_once_and_at_hand(pair: SigningPair) -> None:
+async def test_texts_signed_together_are_signed_once(pair: SigningPair) -> None:
     signer = _Counting(pair)
     texts = [(f"text {number}", version) for number in range(3) for version in ("1", "2")]
-    await asyncio.gather(signer.prepare(texts), signer.prepare(texts), signer.sign(*texts[0]))
-    await signer.prepare(texts)
+    signatures, *_ = await asyncio.gather(
+        signer.sign_together(texts), signer.sign_together(texts), signer.sign(*texts[0])
+    )
+    assert signatures == [Signer(pair).sign_now(*text) for text in texts]
+    assert await signer.sign_together(texts) == signatures
     assert signer.signed == len(texts)
-    assert [signer.signature(*text) for text in texts] == [Signer(pair).sign_now(*text) for text in texts]
     signer.close()
 
 
@@ -97,8 +99,7 @@ async def test_a_failed_signature_is_left_out_and_made_anew(pair: SigningPair) -
             return super()._sign(digest, version)
 
     signer = Failing(pair)
-    await signer.prepare([("text", "1")])
-    assert signer.signature("text", "1") is None
+    assert await signer.sign_together([("text", "1")]) == [None]
     signer.fails = False
     assert await signer.sign("text", "1") == Signer(pair).sign_now("text", "1")
     signer.close()

@@ -98,7 +98,7 @@ class SnsDeliveryProfile:
             identify=_published_id,
             content_type=_content_type(topic, subscription),
             render_at_once=self._render_at_once if over_http else None,
-            prepare=self._renderer.prepare if over_http and not subscription.raw else None,
+            render_together=self._render_together if over_http and not subscription.raw else None,
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
@@ -153,6 +153,12 @@ class SnsDeliveryProfile:
     ) -> PushRequest | None:
         (delivery,) = deliveries
         return self._renderer.notification_at_once(context.subscription, delivery, context.content_type)
+
+    async def _render_together(
+        self, context: SubscriptionContext, attempts: Sequence[Sequence[Delivery]]
+    ) -> Sequence[PushRequest | None]:
+        deliveries = [delivery for (delivery,) in attempts]
+        return await self._renderer.notifications(context.subscription, deliveries, context.content_type)
 
     # ---- what follows ------------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ from redrive.engine.ports.pushing import (
     NeedsSetUp,
     Plan,
     PushRequest,
+    RenderTogether,
     SubscriptionContext,
     whole_envelope,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "QueueStore",
     "Removal",
     "Remove",
+    "RenderTogether",
     "Require",
     "RequireNone",
     "Resource",

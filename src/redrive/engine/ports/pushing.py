@@ -167,8 +167,14 @@ class SubscriptionContext:
     content_type: str = ""  # Content type of rendered bodies, if the subscription sets it
     # Makes what `profile.render` does where nothing has to be waited for, else None; see `DirectEndpoint`.
     render_at_once: "Callable[[SubscriptionContext, Sequence[Delivery]], PushRequest | None] | None" = None
-    # Does beforehand what `render_at_once` of these would have to wait for.
-    prepare: Callable[[Sequence[Delivery]], Awaitable[None]] | None = None
+    # Makes several of them together, where each would have something to wait for. None stands for one that has to be made
+    # by itself.
+    render_together: "RenderTogether | None" = None
+
+
+RenderTogether = Callable[
+    [SubscriptionContext, Sequence[Sequence[Delivery]]], Awaitable[Sequence[PushRequest | None]]
+]
 
 
 class DeliveryProfile(Protocol):

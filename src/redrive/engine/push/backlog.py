@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.ports import Batch, Claim, ClaimRequest, SubscriptionContext
+from redrive.engine.ports import Batch, Claim, ClaimRequest, PushRequest, SubscriptionContext
 from redrive.engine.push.attempt import DeliveryAttempt
 from redrive.engine.push.direct import DirectPushes
 from redrive.engine.push.settlement import PIECE, JointSettlements, PushParts
@@ -206,9 +206,9 @@ class BacklogConsumer:
         attempts = list(_batches(due, current.plan.batch))
         for first in range(0, min(room, len(attempts)), PREPARED_TOGETHER):
             together = attempts[first : min(first + PREPARED_TOGETHER, room)]
-            await self._direct.prepare(current, together)
-            for deliveries in together:
-                self._try(current, deliveries)
+            prepared = await self._direct.prepare(current, together)
+            for deliveries, push_request in zip(together, prepared, strict=True):
+                self._try(current, deliveries, push_request)
         surplus = [delivery for deliveries in attempts[room:] for delivery in deliveries]
         self._learn_weight(claim, len(surplus), room)
         await self._give_back(current, surplus)
@@ -305,9 +305,14 @@ class BacklogConsumer:
 
     # ---- attempts -----------------------------------------------------------------------------------------
 
-    def _try(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:
+    def _try(
+        self,
+        context: SubscriptionContext,
+        deliveries: Sequence[Delivery],
+        prepared: PushRequest | None = None,
+    ) -> None:
         self._parts.counters.attempts += 1
-        if not self._direct.begin(context, deliveries):
+        if not self._direct.begin(context, deliveries, prepared):
             self._start(DeliveryAttempt(self._parts, self._settlements, context, deliveries).run())
 
     def _expire_overdue(

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
-from redrive.engine.ports import DirectEndpoint, SubscriptionContext
+from redrive.engine.ports import DirectEndpoint, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.engine.push.attempt import DeliveryAttempt
 from redrive.engine.push.settlement import JointSettlements, PushParts, SettleItem
@@ -113,16 +113,19 @@ class DirectPushes:
 
     # ---- begun -------------------------------------------------------------------------------------------
 
-    async def prepare(self, context: SubscriptionContext, pushes: Sequence[Sequence[Delivery]]) -> None:
-        """Do beforehand, for these pushes together, what would keep them from being begun at once."""
-        if context.prepare is None:
-            return
-        with contextlib.suppress(Exception):  # as in `begin`
-            await context.prepare(
-                [delivery for deliveries in pushes for delivery in deliveries if not is_sealed(delivery)]
-            )
+    async def prepare(
+        self, context: SubscriptionContext, pushes: Sequence[Sequence[Delivery]]
+    ) -> Sequence[PushRequest | None]:
+        """The requests of pushes that are made together; None for each that is made by itself."""
+        sealed = any(is_sealed(delivery) for deliveries in pushes for delivery in deliveries)
+        if context.render_together is not None and not sealed:
+            with contextlib.suppress(Exception):  # as in `begin`
+                return await context.render_together(context, pushes)
+        return [None] * len(pushes)
 
-    def begin(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> bool:
+    def begin(
+        self, context: SubscriptionContext, deliveries: Sequence[Delivery], prepared: PushRequest | None
+    ) -> bool:
         """Push, if it takes no waiting; whether it was begun."""
         if context.render_at_once is None or not self._is_plain(context, deliveries):
             return False
@@ -131,7 +134,7 @@ class DirectPushes:
             return False
         push = _Push(context, deliveries, self._parts.runtime.clock.now(), self._take, self._settle)
         try:
-            push_request = context.render_at_once(context, deliveries)
+            push_request = prepared or context.render_at_once(context, deliveries)
             give_up = None if push_request is None else endpoint.begin(push_request, push.answered)
         except Exception:  # noqa: BLE001 - an attempt of the usual kind meets it again, and tells of it
             return False

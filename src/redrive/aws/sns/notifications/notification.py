@@ -77,6 +77,11 @@ class PublishedMessage:
     subscription: str = ""  # The subscriber's ARN; empty in what all share
     raw: bool = False  # The subscriber wants the text alone
 
+    @property
+    def is_signed(self) -> bool:
+        """True if the notification of it has a signature."""
+        return not self.raw and self.sequence is None
+
     def envelope(self) -> bytes:
         """The headers that all subscribers share."""
         return envelope(

@@ -57,10 +57,6 @@ class Signer:
         digest = _digest(text, version)
         return self._remembered(digest) or self._remember(digest, self._sign(digest, version))
 
-    def signature(self, text: str, version: str) -> str | None:
-        """The signature, if it is remembered."""
-        return self._remembered(_digest(text, version))
-
     async def sign(self, text: str, version: str) -> str:
         """The same in a thread, where OpenSSL works without holding up the interpreter."""
         digest = _digest(text, version)
@@ -70,12 +66,13 @@ class Signer:
         making = self._under_way.get(digest) or self._begin({digest: version})
         return (await asyncio.shield(making))[digest]  # one who leaves takes it from nobody
 
-    async def prepare(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Make the signatures of texts, each with its version, and remember them; one that fails is left out.
+    async def sign_together(self, texts: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The signatures of texts, each with its version; None of one that fails.
 
         A thread's turn costs the event loop some 60 us, so that each thread has one for all.
         """
-        versions = {_digest(text, version): version for text, version in texts}
+        digests = [_digest(text, version) for text, version in texts]
+        versions = {digest: version for digest, (_, version) in zip(digests, texts, strict=True)}
         to_make = [
             digest for digest in versions if digest not in self._made and digest not in self._under_way
         ]
@@ -85,6 +82,7 @@ class Signer:
         making = {self._under_way[digest] for digest in versions if digest in self._under_way}
         if making:
             await asyncio.wait(making)
+        return [self._remembered(digest) for digest in digests]
 
     def _begin(self, versions: Mapping[bytes, str]) -> "asyncio.Future[dict[bytes, str]]":
         """Sign digests in one turn of a thread."""
@@ -207,26 +205,51 @@ class NotificationRenderer:
             return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
-    async def prepare(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the signatures that these notifications over HTTP need."""
-        await self._signer.prepare(filter(None, map(_to_sign, deliveries)))
+    async def notifications(
+        self, subscription: Subscription, deliveries: Sequence[Delivery], content_type: str
+    ) -> list[PushRequest | None]:
+        """The same of several notifications over HTTP, which are signed together; None of any other."""
+        messages = [_published(delivery) for delivery in deliveries]
+        to_sign = [
+            (notification.signed_text(published, delivery.body), published.version)
+            for published, delivery in zip(messages, deliveries, strict=True)
+            if published is not None and published.is_signed
+        ]
+        signatures = iter(await self._signer.sign_together(to_sign))
+        return [
+            None
+            if published is None
+            else self._over_http(
+                subscription,
+                published,
+                delivery.body,
+                content_type,
+                next(signatures) if published.is_signed else None,
+            )
+            for published, delivery in zip(messages, deliveries, strict=True)
+        ]
 
     def notification_at_once(
         self, subscription: Subscription, delivery: Delivery, content_type: str
     ) -> PushRequest | None:
-        """The same of a notification over HTTP that needs no signature, or has one; None: of any other."""
-        headers = delivery.headers or b"{}"
-        if is_confirmation(headers):
+        """The same of a notification over HTTP that needs no signature; None: of any other."""
+        published = _published(delivery)
+        if published is None:
             return None
-        published = PublishedMessage.unpack(headers)
-        text = delivery.body
+        return self._over_http(subscription, published, delivery.body, content_type, None)
+
+    def _over_http(
+        self,
+        subscription: Subscription,
+        published: PublishedMessage,
+        text: str,
+        content_type: str,
+        signature: str | None,
+    ) -> PushRequest | None:
+        """The push of a notification; None: it should be signed, and is not."""
+        if published.is_signed and signature is None:
+            return None
         if not published.raw:
-            signature = None
-            if published.sequence is None:
-                signed = notification.signed_text(published, text)
-                signature = self._signer.signature(signed, published.version)
-                if signature is None:
-                    return None
             text = notification.notification(published, text, self._links, signature)
         return _parcel(subscription, text, content_type, notification.notification_headers(published))
 
@@ -351,15 +374,10 @@ class NotificationRenderer:
         return {"Subject": subject, "From": display_name, "Message-ID": unique}
 
 
-def _to_sign(delivery: Delivery) -> tuple[str, str] | None:
-    """The signed text of a notification and the version of its signature; None: it has none."""
+def _published(delivery: Delivery) -> PublishedMessage | None:
+    """The message of a notification; None: it is a confirmation."""
     headers = delivery.headers or b"{}"
-    if is_confirmation(headers):
-        return None
-    published = PublishedMessage.unpack(headers)
-    if published.raw or published.sequence is not None:
-        return None
-    return notification.signed_text(published, delivery.body), published.version
+    return None if is_confirmation(headers) else PublishedMessage.unpack(headers)
 
 
 def _parcel(
