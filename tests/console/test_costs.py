@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from redrive.console import navigation
+from redrive.console import counting
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import Queue
 from redrive.model.topic import Message
-from tests.console.store_calls import counting
+from tests.console.store_calls import counting as counted_calls
 from tests.console.world import ROOT, SCOPE, make_world, pages_of, visiting
 
 CALLS_MAX: Final = 6
@@ -19,12 +19,12 @@ DIED: Final = 120
 async def test_a_page_asks_the_store_a_few_times_whatever_stands_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(navigation, "_KEPT_MS", 3_600_000)  # a slow machine takes over 5 s for two pages
+    monkeypatch.setattr(counting, "_KEPT_MS", 3_600_000)  # a slow machine takes over 5 s for two pages
     async with visiting() as visitor:
         world = await make_world(visitor)
         for first in range(0, DIED, 10):
             seqs = await world.die(*(f'{{"order": {first + each}}}' for each in range(10)))
-        with counting() as store:
+        with counted_calls() as store:
             for path in pages_of(world, seqs[0]):
                 await visitor.get(
                     f"{path}{'&' if '?' in path else '?'}first"
@@ -44,7 +44,7 @@ async def test_overview_asks_the_store_as_rarely_when_a_redrive_failed_and_when_
         world = await make_world(visitor)
         queues, time = world.engine.resources.queues, visitor.server.time
         assert time is not None
-        with counting() as store:
+        with counted_calls() as store:
             await visitor.get(f"{ROOT}/?first")
             store.clear()
             assert b"No dead letter in" in (await visitor.get(f"{ROOT}/")).body

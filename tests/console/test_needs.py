@@ -11,13 +11,13 @@ from redrive.console.needs import long_waiting
 from redrive.engine.operations import SET_ASIDE
 from redrive.engine.ports import Counts
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
-from redrive.model.queue import DAY_MS
-from redrive.model.topic import Subscription, Topic
+from redrive.model.queue import DAY_MS, Queue
+from redrive.model.topic import Message, Subscription, Topic
 from redrive.telemetry.accumulators import Loss, Losses
 from redrive.telemetry.gauges import Level
 from tests.console.services import Services, arn, make_function
 from tests.console.test_overview import OTHER, advance, overview
-from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor, make_world, visiting
 
 ENDPOINT = "https://partner.example.net/in?key=secret"
 
@@ -169,3 +169,35 @@ async def test_the_action_of_dead_letters_is_the_plan_of_their_main_cause() -> N
 def test_a_queue_of_set_aside_messages_needs_no_receiver() -> None:
     levels = [Level(SCOPE._replace(name=name), Counts(2, 0, 0), 3600) for name in ("orders", SET_ASIDE)]
     assert [level.name.name for level in long_waiting(levels, [SCOPE], ())] == ["orders"]
+
+
+async def test_the_busiest_and_those_that_fail_most_are_ranked_and_needs_have_their_trends() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await lose(visitor, 12)
+        engine = visitor.server.core.engine
+        queue = await engine.resources.queues.create(Queue(0, SCOPE._replace(name="orders")))
+        messages = [Message(engine.runtime.message_id(), "m") for _ in range(3)]
+        await engine.messages.send(queue, messages)
+        await advance(visitor, MINUTE_MS)
+        page = await overview(visitor)
+        busiest, failing = (
+            [re.findall(r">([^<>]+)</(?:a|td)>", row) for row in part.split("<tr data-row>")[1:]]
+            for part in page.partition('id="busiest"')[2].partition('id="failing"')[::2]
+        )
+        assert busiest == [["Rentals", "12", "0.2/min"], ["orders", "3", "0.05/min"]]
+        assert next(row[:3] for row in failing) == ["Rentals", "12", "100 %"]
+        (row,) = [each for each in re.findall(r"<li data-row.*?</li>", page, re.DOTALL) if "Failing<" in each]
+        assert "Failed attempts of the last hour" in row
+
+
+async def test_the_navigation_has_the_number_of_rows_that_overview_has() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await lose(visitor, 12)
+        engine = visitor.server.core.engine
+        queue = await engine.resources.queues.create(Queue(0, SCOPE._replace(name="orders")))
+        await engine.messages.send(queue, [Message(engine.runtime.message_id(), "m")])
+        await advance(visitor, 15 * MINUTE_MS)
+        page = await overview(visitor)
+        assert badges(page) == ["Lost", "Failing", "Nobody receives"]
+        navigation = (await visitor.get(f"{ROOT}/navigation?at={SCOPE.account}/{SCOPE.region}")).body.decode()
+        assert 'data-attention="3">3<span class="hidden"> need attention</span>' in navigation

@@ -8,6 +8,7 @@ from redrive.aws.cloudwatch.alarms.records import ALARMS
 from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.store import examined
+from redrive.console.busiest import Rankings
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import Console
 from redrive.console.installation import ConsoleOptions, Doctor, Installation, Remembered, stack_in_trouble
@@ -17,6 +18,7 @@ from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.operations import TASK
+from redrive.model.task import TaskState
 from redrive.runtime.machine import SystemClock, monotonic
 from redrive.server.guard import known_hosts
 from redrive.settings.hardening import findings
@@ -58,13 +60,19 @@ def console_pages(
         queue_levels=lambda: core.telemetry.queue_levels,
         alarms=Remembered(documents, ALARMS),
         stacks=Remembered(documents, STACK, stack_in_trouble),
-        redrives=Remembered(documents, TASK, lambda task: task.state.active),
+        redrives=Remembered(
+            documents, TASK, lambda task: task.state.active or task.state is TaskState.FAILED
+        ),
         functions=Remembered(documents, FUNCTION),
         saved_views=Remembered(documents, SAVED_VIEWS),
         web=core.web,
         monotonic=monotonic,
         audit=core.audit,
         doctor=Doctor(lambda: findings(settings), partial(examined, settings), SystemClock()),
+        rankings=Rankings(
+            lambda: ((each.name, each.messages_sent) for each in core.engine.operations.queue_counts()),
+            lambda: ((name, sum(totals.values())) for name, totals in core.telemetry.metrics.totals),
+        ),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
     sessions = ConsoleSessions(core.keyring, documents, SystemClock(), core.runtime.rng, writes=writes)

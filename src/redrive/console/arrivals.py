@@ -24,6 +24,7 @@ class Burst(NamedTuple):
 
     since: int  # The minute in which the first came (ms)
     letters: int  # Number of arrivals since then, redriven ones included
+    curve: Curve | None = None  # Those of each half hour of the last day
 
 
 def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
@@ -54,18 +55,24 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
         [arrivals_at(queue.name) for queue in queues], minute - BURST_MS_MAX, minute + MINUTE_MS, MINUTE_MS
     )
     points = await telemetry.find_points_each(query)
-    latest = {
-        # Not what came to another queue of the name, which was deleted.
-        queue.id: latest_burst(
-            [
-                each
-                for each in points.get(arrivals_at(queue.name).id, ())
-                if each.at + MINUTE_MS > queue.created_at
-            ]
-        )
-        for queue in queues
-    }
-    return {queue_id: burst for queue_id, burst in latest.items() if burst is not None}
+    latest = {}
+    for queue in queues:
+        came = points.get(arrivals_at(queue.name).id, ())
+        minutes = [
+            each for each in came if each.at + MINUTE_MS > queue.created_at
+        ]  # else it was another of the name
+        burst = latest_burst(minutes)
+        if burst is not None:
+            latest[queue.id] = burst._replace(curve=_day_curve(minutes, minute))
+    return latest
+
+
+def _day_curve(minutes: Sequence[PeriodStatistics], now: int) -> Curve:
+    """The arrivals of each half hour of the last day, and their number in words."""
+    periods = [0.0] * (DAY_MS // _LISTED_MS)
+    for each in minutes:
+        periods[-1 - (now - each.at) // _LISTED_MS] += each.statistics.total
+    return sparkline(periods, f"{int(sum(periods)):,} dead letters came in the last 23 hours")
 
 
 class Day(NamedTuple):

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from redrive import __version__
 from redrive.aws.wire.errors import AwsError
 from redrive.console import PATH, auditing, deeds, navigation, routes, safety, words
+from redrive.console.counting import RememberedCounts
 from redrive.console.installation import ConsoleOptions, Installation
-from redrive.console.navigation import RememberedCounts
 from redrive.console.rendering import PageRenderer, StaticFiles
 from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.views import SavedView, starred

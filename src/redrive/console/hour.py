@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve, TimeChart, sparkline, time_chart
-from redrive.console.words import rate
+from redrive.console.words import number, rate
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 from redrive.model.names import ResourceName
-from redrive.telemetry.accumulators import COUNTED, scope_series
+from redrive.telemetry.accumulators import COUNTED, queue_series, scope_series
 
 MINUTES: Final = 60
+WAITING: Final = "messages_available"  # the series of how many wait in a queue
 #: What one point of a list gathers: fifty lines of three series are 2,000 rows.
 LISTED_MS: Final = 5 * MINUTE_MS
 RATE_MINUTES: Final = 15
@@ -99,6 +100,18 @@ class Hour(NamedTuple):
                 minutes[bucket.at] = minutes.get(bucket.at, 0.0) + value
             points[label] = [(at, minutes.get(at, 0.0)) for at in range(self.since, whole, MINUTE_MS)]
         return time_chart(points, self.since, whole, MINUTE_MS, unit="/min")
+
+
+def depth_curve(hour: Hour, queue: ResourceName) -> Curve | None:
+    """The messages that waited in a queue in each period, of points of its series `WAITING`; None: none were counted."""
+    points = hour.points(queue_series(queue, WAITING))
+    if not points:
+        return None
+    depths = [0.0] * ((hour.until - hour.since) // hour.period_ms)
+    for bucket in points:
+        depths[(bucket.at - hour.since) // hour.period_ms] = bucket.statistics.average
+    most = round(max(bucket.statistics.greatest for bucket in points))
+    return sparkline(depths, f"Waiting in the last hour: {number(most)} at most")
 
 
 async def last_hour(

@@ -13,6 +13,7 @@ from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.lambda_.documents.records import FunctionRecord
+from redrive.console.busiest import Rankings
 from redrive.console.clock_hands import ClockHands
 from redrive.console.nodes import Nodes
 from redrive.console.tail import Tail
@@ -133,12 +134,13 @@ class Installation:
     alarms: Remembered[Alarm]  # Alarms of all accounts
     stacks: Remembered[Stack]  # Those that failed or were rolled back, of all accounts
     functions: Remembered[FunctionRecord]  # Functions of all accounts
-    redrives: Remembered[MoveTask]  # The tasks that have not ended, of all accounts
+    redrives: Remembered[MoveTask]  # The tasks that have not ended or failed, of all accounts
     saved_views: Remembered[Sequence[SavedView]]  # Lists of all accounts and regions
     web: Web  # Makes requests to endpoints, within what the settings allow
     monotonic: Callable[[], float]  # Seconds that only grow
     audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes
     doctor: Doctor  # Checks this node's settings and store
+    rankings: Rankings  # The busiest queues and topics, and those that fail most
     # A time that half of this node's commits took at most; None: there were none yet.
     commit_seconds: Callable[[], float | None]
 

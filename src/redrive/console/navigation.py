@@ -4,27 +4,20 @@ Pages for all accounts and regions carry the place that somebody came from in th
 who visits, and a link that is sent to somebody leads them to the same rooms.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
-from redrive.aws.cloudwatch.alarms.records import ALARM
-from redrive.console.undelivered import LOSSES_MAX, is_in
 from redrive.console.visit import Visit
 from redrive.console.words import scope_text
-from redrive.model.metric import SeriesQuery
 from redrive.model.names import ResourceName
-from redrive.model.queue import DAY_MS
-from redrive.telemetry.accumulators import LOST, Loss
 
 _NOBODYS: Final = "000000000000"  # the account of who sends no key
 _REGION: Final = "us-east-1"
 SCOPES_SHOWN: Final = 12
 FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
-_KEPT_MS: Final = 5_000
-_PLACES_MAX: Final = 1_000
 
 
 class Room(NamedTuple):
@@ -209,53 +202,6 @@ def at_query(scope: ResourceName) -> str:
     return urlencode({"place": path, "at": path}, safe="/")
 
 
-class RememberedCounts:
-    """The counts of each account and region, counted anew after five seconds: fifty tabs cost as one."""
-
-    def __init__(self, now: Callable[[], int]) -> None:
-        """Start without counts; `now` returns milliseconds."""
-        self._now = now
-        self._known: dict[ResourceName | None, tuple[int, Mapping[str, Count]]] = {}
-
-    async def of(self, visit: Visit, scope: ResourceName | None) -> Mapping[str, Count]:
-        """The counts of a scope (`counts`)."""
-        until, known = self._known.get(scope, (0, {}))
-        if self._now() < until:
-            return known
-        if len(self._known) >= _PLACES_MAX:
-            self._known.clear()
-        counted = await counts(visit, scope)
-        self._known[scope] = (self._now() + _KEPT_MS, counted)
-        return counted
-
-    def forget(self) -> None:
-        """Count anew after a change."""
-        self._known.clear()
-
-
-async def counts(visit: Visit, scope: ResourceName | None) -> Mapping[str, Count]:
-    """The counts of an account and region by the path of their room; rooms that nothing is known of have none."""
-    if scope is None:
-        return {}
-    scopes = [scope]
-    dead = await _dead_letters(visit, scope)
-    troubled = await troubled_subscriptions(visit, scopes)
-    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
-    ringing = sum(each.state.value == ALARM for each in alarms)
-    stacks = sum(is_in(each.name, scopes) for each in await visit.installation.stacks.all())
-    running = sum(is_in(each.source, scopes) for each in await visit.installation.redrives.all())
-    lost = len(await _losing(visit, scopes))
-    by_path = {
-        "/": Count(bool(dead) + len(troubled) + ringing + stacks + running + lost, "warn", "need attention"),
-        "dead-letters": Count(dead, "bad", "waiting"),
-        "redrives": Count(running, "info", "under way"),
-        "endpoints": Count(len(troubled), "bad", "failing or on hold"),
-        "alarms": Count(ringing, "bad", "in alarm"),
-        "stacks": Count(stacks, "bad", "failed or rolled back"),
-    }
-    return {path: count for path, count in by_path.items() if count.number}
-
-
 async def troubled_subscriptions(visit: Visit, scopes: Collection[ResourceName]) -> list[str]:
     """The keys of the subscriptions whose endpoints fail, as far as this node has seen, or are on hold."""
     operations = visit.engine.operations
@@ -267,16 +213,3 @@ async def troubled_subscriptions(visit: Visit, scopes: Collection[ResourceName])
 def _scope_of(key: str) -> ResourceName:
     account, region, *_ = [*key.split("/", 2), "", ""]
     return ResourceName(account, region, "")
-
-
-async def _dead_letters(visit: Visit, scope: ResourceName) -> int:
-    """The dead letters of a scope, as full as its queues were at the last look, a minute ago at most."""
-    targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
-    return sum(level.counts.available for level in visit.installation.queue_levels() if level.name in targets)
-
-
-async def _losing(visit: Visit, scopes: Sequence[ResourceName]) -> set[tuple[ResourceName, str]]:
-    """The queues and subscriptions that lost messages in the last day."""
-    query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=visit.now - DAY_MS)
-    losses = [Loss.of_series(each) for each in await visit.installation.telemetry.find_series(query)]
-    return {(loss.of, loss.subscription) for loss in losses if is_in(loss.of, scopes)}

@@ -11,7 +11,7 @@ from typing import Final
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE as LAMBDA
 from redrive.console.alarm_words import condition_words, last_value, things_of
-from redrive.console.hour import Hour
+from redrive.console.hour import WAITING, Hour, depth_curve
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.undelivered import (
     NEEDS_MAX,
@@ -30,13 +30,14 @@ from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription
-from redrive.telemetry.accumulators import queue_series
+from redrive.telemetry.accumulators import Answer, queue_series
 from redrive.telemetry.gauges import Level
 
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
 FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
 WAITED_MINUTES: Final = 10
+_TRENDS_MAX: Final = 10  # of each kind: 600 rows
 _LOOKED_AT_MAX: Final = 50  # those whose oldest message waits longest
 _RECEIVES: Final = ("messages_received", "empty_receives")
 
@@ -65,7 +66,7 @@ async def needs(
         scopes: The accounts and regions.
         dead: The dead-letter queues there, counted up to `COUNTED_MAX`.
         waiting: Of `long_waiting`.
-        hour: With the points of `error_series` and `receive_series`.
+        hour: With the points of `error_series`, `receive_series` and `trend_series`.
     """
     losses, latest = await last_day(visit, scopes, dead)
     alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
@@ -74,8 +75,8 @@ async def needs(
         *await lost_needs(visit, losses),
         *await dead_letter_needs(visit, dead, latest),
         *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
-        *await _endpoints(visit, scopes),
-        *[_unattended(visit, level) for level in unattended(waiting, hour)],
+        *await _endpoints(visit, scopes, hour),
+        *[_unattended(visit, level, hour) for level in unattended(waiting, hour)],
         *await _functions(visit, scopes, hour),
         *await _stacks(visit, scopes),
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
@@ -86,7 +87,7 @@ async def needs(
 # ---- endpoints and queues --------------------------------------------------------------------------------------
 
 
-async def _endpoints(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
+async def _endpoints(visit: Visit, scopes: Collection[ResourceName], hour: Hour) -> list[Need]:
     """The endpoints that fail, and those whose circuit breakers are open."""
     operations = visit.engine.operations
     circuits, failing = await operations.open_circuits(), operations.failing
@@ -95,14 +96,16 @@ async def _endpoints(visit: Visit, scopes: Collection[ResourceName]) -> list[Nee
         subscription = await _subscription(visit, key)
         if subscription is None:
             continue
+        trend = hour.sparkline("Failed attempts of the last hour", _failures(key))
         if (circuit := circuits.get(key)) is not None:
-            rows.append(_on_hold(visit, subscription, circuit))
+            rows.append(replace(_on_hold(visit, subscription, circuit), trend=trend))
         else:
             each = failing[key]
             reason = failure_words(f"{each.reason.value} {each.status or ''}".strip())
             detail = f"{reason}, {number(each.failures)} in a row, for topic {subscription.topic.name}"
             title = f"{subscription.redacted_endpoint} fails"
-            rows.append(_of_endpoint(visit, subscription, ("failing", "Failing", "bad"), title, detail))
+            need = _of_endpoint(visit, subscription, ("failing", "Failing", "bad"), title, detail)
+            rows.append(replace(need, trend=trend))
     return sorted(rows, key=lambda need: need.kind == "hold")
 
 
@@ -129,7 +132,7 @@ def _of_endpoint(
     return Need(*kind, title, detail, link, "Open subscription", link, scope_text(subscription.topic))
 
 
-def _unattended(visit: Visit, level: Level) -> Need:
+def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
     """A queue from which nobody receives."""
     link = visit.link_in(level.name, "queues", level.name.name)
     waiting = level.counts.available
@@ -148,6 +151,7 @@ def _unattended(visit: Visit, level: Level) -> Need:
         "Open queue",
         link,
         scope_text(level.name),
+        trend=depth_curve(hour, level.name),
     )
 
 
@@ -210,6 +214,7 @@ async def _functions(visit: Visit, scopes: Collection[ResourceName], hour: Hour)
                 "Open function",
                 link,
                 scope_text(each.name),
+                trend=hour.sparkline("Errors of the last hour", _errors(each.name), sums=True),
             )
         )
     return rows[:NEEDS_MAX]
@@ -269,6 +274,20 @@ def _task(visit: Visit, task: MoveTask) -> Need:
         scope_text(task.source),
         task.started_at,
     )
+
+
+async def trend_series(
+    visit: Visit, scopes: Collection[ResourceName], waiting: Sequence[Level]
+) -> list[Series]:
+    """The series that trends are drawn from: of the first receivers that fail, and the first queues that wait."""
+    troubled = (await troubled_subscriptions(visit, scopes))[:_TRENDS_MAX]
+    return [*map(_failures, troubled), *(queue_series(each.name, WAITING) for each in waiting[:_TRENDS_MAX])]
+
+
+def _failures(key: str) -> Series:
+    """The failed attempts of the subscription with that key."""
+    topic, _, name = key.rpartition("/")
+    return Answer(ResourceName.from_key(topic), name, delivered=False).series
 
 
 def long_waiting(

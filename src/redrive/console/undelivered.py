@@ -6,6 +6,7 @@ from typing import Final
 
 from redrive.aws.lambda_.documents.backlogs import DIALECT as LAMBDA
 from redrive.console.arrivals import Burst, bursts
+from redrive.console.charts import Curve
 from redrive.console.pages.dead_letters import cause_id, origin_text
 from redrive.console.visit import Visit
 from redrive.console.words import counted, failure_words, many, number, scope_text
@@ -47,6 +48,9 @@ class Need:
     since: int = 0  # When it began (ms); 0: not known
     # Of the form that does it at once, sent to `acts`; empty: the button is a link.
     fields: Mapping[str, str] = field(default_factory=dict)
+    trend: Curve | None = (
+        None  # How it went in the last hour or day; None: that is not counted, or there is none
+    )
 
 
 def is_in(name: ResourceName, scopes: Collection[ResourceName]) -> bool:
@@ -163,4 +167,5 @@ async def _dead_letters(
         acts,
         scope_text(name),
         burst.since if burst else 0,
+        trend=burst.curve if burst else None,
     )

@@ -39,7 +39,7 @@ async def listed(visit: Visit) -> Page:
     page = queues[begin : begin + PAGE_ROWS]
     days = await last_days(visit.installation.telemetry, [each.queue for each in page], visit.now)
     oldest = {each.name: each.oldest_at for each in visit.installation.queue_levels()}
-    tasks = {task.source: task for task in await visit.installation.redrives.all()}
+    tasks = {task.source: task for task in await visit.installation.redrives.all() if task.state.active}
     rows = [
         {
             "name": each.queue.name.name,

@@ -12,7 +12,7 @@ from redrive.console.arrivals import REMEMBERED_MS, last_arrival
 from redrive.console.commands import aws_command
 from redrive.console.hour import Hour, last_hour, rate_series, rates, traffic_chart
 from redrive.console.navigation import read_scope
-from redrive.console.needs import error_series, long_waiting, needs, receive_series
+from redrive.console.needs import error_series, long_waiting, needs, receive_series, trend_series
 from redrive.console.nodes import Node
 from redrive.console.undelivered import COUNTED_MAX
 from redrive.console.visit import Page, Redirect, Unusable, Visit
@@ -31,8 +31,15 @@ async def page(visit: Visit) -> Page:
     dead = await visit.engine.operations.dead_letters.queues_of(scopes, COUNTED_MAX)
     levels = visit.installation.queue_levels()
     waiting = long_waiting(levels, scopes, {each.queue.name for each in dead})
-    series = [*rate_series(scopes), *receive_series(waiting), *await error_series(visit, scopes)]
-    hour = await last_hour(visit.installation.telemetry, series, visit.now)
+    series = [
+        *rate_series(scopes),
+        *receive_series(waiting),
+        *await error_series(visit, scopes),
+        *await trend_series(visit, scopes, waiting),
+    ]
+    rankings = visit.installation.rankings
+    candidates = rankings.candidates(scopes, visit.now)
+    hour = await last_hour(visit.installation.telemetry, [*series, *candidates.series], visit.now)
     needs_now, node = await needs(visit, scopes, dead, waiting, hour), await _node(visit)
     values = {
         "totals": needs_now,
@@ -41,6 +48,7 @@ async def page(visit: Visit) -> Page:
         "rates": rates(hour, scopes, visit.now),
         "chart": traffic_chart(hour, scopes, visit.now) if scopes else None,
         "waiting": _waiting(levels, scopes, {each.queue.name for each in dead}),
+        "ranking": rankings.of(scopes, candidates, hour, visit.now),
         "dead": sum(each.letters for each in dead),
         "scopes_shown": len(scopes),
         **await _first_steps(visit, scopes, sent=_sent(hour, scopes) or bool(levels)),

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from redrive.aws.sqs import names
-from redrive.console.charts import Curve, TimeChart, sparkline, time_chart
+from redrive.console.charts import Curve, TimeChart, time_chart
 from redrive.console.commands import aws_command
-from redrive.console.hour import LISTED_MS, Hour, last_hour
+from redrive.console.hour import LISTED_MS, WAITING, Hour, depth_curve, last_hour
 from redrive.console.needs import WAITED_MINUTES, long_waiting, receive_series, unattended
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.sorting import Row, sort_rows
 from redrive.console.visit import PAGE_ROWS, Page, Visit
-from redrive.console.words import number
 from redrive.model.metric import Series
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -28,10 +27,9 @@ _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 _SENT: Final = "messages_sent"
 _RECEIVED: Final = "messages_received"
 _DELETED: Final = "messages_deleted"
-_WAITING: Final = "messages_available"
 _IN_FLIGHT: Final = "messages_claimed"
 _STEP_MS: Final = 5_000
-LISTED: Final = (_SENT, _RECEIVED, _WAITING)
+LISTED: Final = (_SENT, _RECEIVED, WAITING)
 ALL: Final = (*LISTED, _DELETED, _IN_FLIGHT)
 _SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
 _Order: TypeAlias = Callable[[Level], int]
@@ -170,25 +168,14 @@ def flow(hour: Hour, queue: ResourceName, now: int) -> Flow:
     in_rate, out_rate = (
         hour.total(queue_series(queue, name), since) / seconds for name in (_SENT, _RECEIVED)
     )
-    return Flow(in_rate, out_rate, _depths(hour, queue))
-
-
-def _depths(hour: Hour, queue: ResourceName) -> Curve | None:
-    points = hour.points(queue_series(queue, _WAITING))
-    if not points:
-        return None
-    depths = [0.0] * ((hour.until - hour.since) // hour.period_ms)
-    for bucket in points:
-        depths[(bucket.at - hour.since) // hour.period_ms] = bucket.statistics.average
-    most = round(max(bucket.statistics.greatest for bucket in points))
-    return sparkline(depths, f"Waiting in the last hour: {number(most)} at most")
+    return Flow(in_rate, out_rate, depth_curve(hour, queue))
 
 
 def depth_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
     """The messages that waited and that were in flight at each minute; None: it was not counted."""
     lines = {
         label: [(bucket.at, bucket.statistics.average) for bucket in hour.points(queue_series(queue, gauge))]
-        for label, gauge in (("Waiting", _WAITING), ("In flight", _IN_FLIGHT))
+        for label, gauge in (("Waiting", WAITING), ("In flight", _IN_FLIGHT))
     }
     if not any(lines.values()):
         return None

@@ -72,7 +72,11 @@ async def planned(
     origin = (
         None if choice is None or not choice.failure else await operations.dead_letters.origin(choice.origin)
     )
-    running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
+    running = [
+        task
+        for task in await visit.installation.redrives.all()
+        if task.source == queue.name and task.state.active
+    ]
     moves = await _moves(visit, queue) if choice is None and what == "all" else []
     receivers = await _receivers(visit, queue, origin, [came_from for _, came_from in moves])
     checks = await checks_of(

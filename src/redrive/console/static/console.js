@@ -178,7 +178,7 @@ showLive();
 // ---- the tab tells when something needs attention
 const icon = $("link[rel=icon]"), plainTitle = document.title;
 function attention() {
-  const number = Number($("main [data-attention]")?.dataset.attention || 0) || ($("nav [data-attention]") ? "!" : 0);
+  const number = Number(($("main [data-attention]") || $("nav [data-attention]"))?.dataset.attention || 0);
   if (icon && icon.dataset.attention) icon.href = number ? icon.dataset.attention : icon.dataset.rest;
   document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
 }
