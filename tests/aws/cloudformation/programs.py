@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.cloudformation.template.functions import evaluate
-from redrive.aws.cloudformation.template.parameters import Given, choose_values, read_parameters
+from redrive.aws.cloudformation.template.parameters import ParameterArguments, choose_values, read_parameters
 from redrive.aws.cloudformation.template.program import (
     TemplateProgram,
     make_program,
@@ -20,7 +20,7 @@ PSEUDO: Final = pseudo_parameters("000000000000", "eu-west-1", "shop", "arn:shop
 
 
 def program(
-    body: str | Mapping[str, Any], given: Given = (), previous: Mapping[str, str] | None = None
+    body: str | Mapping[str, Any], given: ParameterArguments = (), previous: Mapping[str, str] | None = None
 ) -> TemplateProgram:
     """The program of a text, or of what a text says."""
     source = read_body(body) if isinstance(body, str) else body
@@ -42,6 +42,6 @@ def value(expression: Any, **sections: Any) -> Any:
     return evaluate(made.template.resources["T"].properties["V"], scope)
 
 
-def given(**values: str) -> Given:
+def given(**values: str) -> ParameterArguments:
     """Parameters as callers give them."""
     return [{"ParameterKey": name, "ParameterValue": text} for name, text in values.items()]

@@ -73,7 +73,7 @@ class Stage:
 
     async def ended(self, arn: str) -> Structure:
         """The stack, once nothing is being done to it any more."""
-        await self.operations.signals.ended(arn, 10**15)
+        await self.operations.signals.wait_for_end(arn, 10**15)
         found: Structure = (await self.stacks("DescribeStacks", StackName=arn))["Stacks"][0]
         return found
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.cloudformation.stacks.requests import lacking
+from redrive.aws.cloudformation.stacks.requests import missing_capabilities
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import read_sections
@@ -253,4 +253,4 @@ def test_loops_within_loops_are_bounded() -> None:
 )
 def test_capabilities(kind: str, properties: dict[str, Any], agreed: list[str], expected: list[str]) -> None:
     template = read_sections({"Resources": {"R": {"Type": kind, "Properties": properties}}})
-    assert lacking(template, agreed) == expected
+    assert missing_capabilities(template, agreed) == expected

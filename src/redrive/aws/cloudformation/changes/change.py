@@ -4,12 +4,12 @@ The stack's status says which phase it is in, and the documents of its resources
 that was interrupted continues from what is stored.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.cloudformation.changes.journal import Journal
-from redrive.aws.cloudformation.changes.order import Ordered, reversed_order
+from redrive.aws.cloudformation.changes.order import OrderedSteps, reversed_order
 from redrive.aws.cloudformation.changes.programs import Programs, Services
 from redrive.aws.cloudformation.changes.step_parts import ResourceRemoval
 from redrive.aws.cloudformation.changes.steps import Steps
@@ -20,9 +20,9 @@ from redrive.aws.cloudformation.documents.records import (
     STACK,
     STACK_NAME,
     OperationState,
-    Shown,
     Stack,
     StackOperation,
+    StackOutput,
     StackResource,
 )
 from redrive.aws.cloudformation.documents.signals import Activity, StackSignals
@@ -52,7 +52,7 @@ class Change:
         self._journal = Journal(engine, operation, stack)
         self._resources: dict[str, StackResource] = {}
         self._steps = Steps(engine, services, signals, self._journal, self._resources)
-        self._return = Steps(engine, services, signals, self._journal, self._resources)
+        self._rollback_steps = Steps(engine, services, signals, self._journal, self._resources)
         self._removal = ResourceRemoval(engine, services, signals, self._journal, self._resources)
         self._cancelled = False
         self._phases: Mapping[str, Callable[[], Awaitable[None]]] = {
@@ -79,62 +79,63 @@ class Change:
     # ---- creation ----------------------------------------------------------------------------------------------------
 
     async def _create(self) -> None:
-        failed, reason = await self._bring_up()
+        failed_names, reason = await self._bring_up()
         if not reason:
-            reason = await self._completed("CREATE_COMPLETE")
+            reason = await self._complete("CREATE_COMPLETE")
         if not reason:
             return
+        on_failure = (await self._journal.read()).on_failure
         status, ending = {
             "DO_NOTHING": ("CREATE_FAILED", ""),
             "DELETE": ("DELETE_IN_PROGRESS", "Delete requested by user."),
-        }.get(
-            (await self._journal.read()).on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user.")
-        )
-        rolled_back = status == "ROLLBACK_IN_PROGRESS"  # which counts as a deletion (recorded)
+        }.get(on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user."))
+        is_rollback = status == "ROLLBACK_IN_PROGRESS"  # which sets the time of deletion (recorded)
         now = self._journal.now
-        await self._journal.status(
+        await self._journal.write_status(
             status,
-            f"{reason} {ending}" if failed or ending else reason,
-            change=lambda stack: replace(stack, deleted_at=now) if rolled_back else stack,
+            f"{reason} {ending}" if failed_names or ending else reason,
+            change=lambda stack: replace(stack, deleted_at=now) if is_rollback else stack,
         )
 
     async def _roll_creation_back(self) -> None:
-        failed = await self._remove_all(list(self._resources))
-        if failed:
-            await self._journal.status("ROLLBACK_FAILED", _failed_to("delete", failed))
+        failed_names = await self._remove_all(list(self._resources))
+        if failed_names:
+            await self._journal.write_status("ROLLBACK_FAILED", _failed_to("delete", failed_names))
         else:
-            await self._journal.status("ROLLBACK_COMPLETE", also=self._unpin)
+            await self._journal.write_status("ROLLBACK_COMPLETE", also=self._remove_imports)
 
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     async def _update(self) -> None:
-        failed, reason = await self._bring_up()
+        failed_names, reason = await self._bring_up()
         if not reason:
-            reason = await self._completed("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
+            reason = await self._complete("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
         if not reason:
             return
         stays = self._stack.on_failure == "DO_NOTHING" and not self._cancelled
         status = "UPDATE_FAILED" if stays else "UPDATE_ROLLBACK_IN_PROGRESS"
-        await self._journal.status(status, f"{reason} " if failed else reason)
+        await self._journal.write_status(status, f"{reason} " if failed_names else reason)
 
     async def _clean_up(self) -> None:
         program = await self._programs.load(self._stack, self._stack.settings)
-        remaining = [name for name in self._resources if name in program.resources]
-        failed = await self._remove_all(
+        remaining_names = [name for name in self._resources if name in program.resources]
+        failed_names = await self._remove_all(
             [name for name in self._resources if name not in program.resources], forget=True
         )
-        for name in remaining:
+        for name in remaining_names:
             await self._removal.clear_leftovers(name)
         text = "Update successful. One or more resources could not be deleted."
-        await self._journal.status("UPDATE_COMPLETE", text if failed else "")
+        await self._journal.write_status("UPDATE_COMPLETE", text if failed_names else "")
 
     async def _roll_update_back(self) -> None:
-        ordered = self._ordered()
-        await ordered.run(self._dependencies(list(self._resources)), self._return.restore)
-        if ordered.failed:
-            await self._journal.status("UPDATE_ROLLBACK_FAILED", _failed_to("update", ordered.failed))
+        steps = self._ordered_steps()
+        await steps.run(self._dependencies(list(self._resources)), self._rollback_steps.restore)
+        if steps.failed_names:
+            await self._journal.write_status(
+                "UPDATE_ROLLBACK_FAILED", _failed_to("update", steps.failed_names)
+            )
             return
-        await self._journal.status(
+        await self._journal.write_status(
             "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", change=lambda stack: replace(stack, wanted=None)
         )
 
@@ -145,43 +146,43 @@ class Change:
         )
         for name in list(self._resources):
             await self._removal.clear_leftovers(name)
-        await self._journal.status("UPDATE_ROLLBACK_COMPLETE", change=_skipping_nothing)
+        await self._journal.write_status("UPDATE_ROLLBACK_COMPLETE", change=_without_skipped)
 
     # ---- deletion ----------------------------------------------------------------------------------------------------
 
     async def _delete(self) -> None:
-        if used := await self._exports_in_use(set()):
-            await self._journal.status("DELETE_FAILED", used)
+        if reason := await self._export_in_use(set()):
+            await self._journal.write_status("DELETE_FAILED", reason)
             return
-        failed = await self._remove_all(list(self._resources))
-        if failed:
-            await self._journal.status("DELETE_FAILED", _failed_to("delete", failed))
+        failed_names = await self._remove_all(list(self._resources))
+        if failed_names:
+            await self._journal.write_status("DELETE_FAILED", _failed_to("delete", failed_names))
             return
         now = self._journal.now
 
         async def forget(draft: Draft, stack: Stack) -> None:
-            await self._unpin(draft, stack)
-            await self._export(draft, stack, ())
+            await self._remove_imports(draft, stack)
+            await self._write_exports(draft, stack, ())
             if await draft.get(STACK_NAME, stack.name.key) == stack.key:
                 draft.remove(STACK_NAME, stack.name.key)
 
-        await self._journal.status(
+        await self._journal.write_status(
             "DELETE_COMPLETE", change=lambda stack: replace(stack, deleted_at=now), also=forget
         )
 
     # ---- what phases are made of -------------------------------------------------------------------------------------
 
-    def _ordered(self) -> Ordered:
-        return Ordered(self._activity, lambda: False)
+    def _ordered_steps(self) -> OrderedSteps:
+        return OrderedSteps(self._activity, lambda: False)
 
     async def _bring_up(self) -> tuple[list[str], str]:
-        """Make and change resources as the template says; those that failed, and the reason why not all was done."""
+        """Create and update resources; returns the names of those that failed, and why not all was done, if so."""
         try:
-            program = await self._programs.load(self._stack, self._stack.aim)
+            program = await self._programs.load(self._stack, self._stack.target_settings)
         except TemplateInvalid as refusal:
             return [], str(refusal)
         self._values = StackValues(program, self._resources, await self._programs.exports(self._stack.name))
-        ordered = Ordered(self._activity, lambda: self._cancelled)
+        ordered_steps = OrderedSteps(self._activity, lambda: self._cancelled)
 
         async def step(name: str) -> None:
             self._cancelled = self._cancelled or await self._must_stop()
@@ -193,18 +194,18 @@ class Change:
                 self._steps.end()
                 raise
 
-        await ordered.run(program.dependencies, step)
+        await ordered_steps.run(program.dependencies, step)
         verb = "create" if self._stack.status == "CREATE_IN_PROGRESS" else "update"
-        if ordered.failed:
-            return ordered.failed, _failed_to(verb, ordered.failed).rstrip()
+        if failed_names := ordered_steps.failed_names:
+            return failed_names, _failed_to(verb, failed_names).rstrip()
         return [], CANCELLED if self._cancelled else ""
 
     async def _must_stop(self) -> bool:
         deadline = self._stack.deadline
         return bool(deadline and self._journal.now >= deadline) or await self._journal.is_cancelled()
 
-    async def _completed(self, status: str) -> str:
-        """Write the outputs with the stack's new status; the reason why they cannot be, or an empty text."""
+    async def _complete(self, status: str) -> str:
+        """Write the outputs with the stack's new status; returns why that is impossible, empty if it was done."""
         values = self._values
         try:
             outputs = await offload(
@@ -213,14 +214,13 @@ class Change:
             await self._check_exports(outputs)
         except TemplateInvalid as refusal:
             return str(refusal)
-        used = await self._exports_in_use({output.export for output in outputs if output.export})
-        if used:
-            return used
+        if reason := await self._export_in_use({output.export for output in outputs if output.export}):
+            return reason
 
-        def complete(stack: Stack) -> Stack:
+        def with_outputs(stack: Stack) -> Stack:
             return replace(
                 stack,
-                settings=stack.aim,
+                settings=stack.target_settings,
                 wanted=None,
                 outputs=outputs,
                 description=values.program.template.description,
@@ -230,23 +230,23 @@ class Change:
         async def publish(draft: Draft, stack: Stack) -> None:
             if (await self._journal.require_hold(draft)).state is OperationState.CANCELLING:
                 raise TemplateInvalid(CANCELLED)
-            await self._export(draft, stack, outputs)
-            await self._unpin(draft, stack, names=values.imported)
+            await self._write_exports(draft, stack, outputs)
+            await self._remove_imports(draft, stack, except_names=values.imported)
 
         try:
-            await self._journal.status(status, change=complete, also=publish)
+            await self._journal.write_status(status, change=with_outputs, also=publish)
         except TemplateInvalid as refusal:
             return str(refusal)
         return ""
 
-    def _outputs(self, values: StackValues) -> list[Shown]:
+    def _outputs(self, values: StackValues) -> list[StackOutput]:
         summaries = []
         for output in values.program.outputs:
             value, export = values.output(output)
-            summaries.append(Shown(output.name, value, output.description, export))
+            summaries.append(StackOutput(output.name, value, output.description, export))
         return summaries
 
-    async def _check_exports(self, outputs: Sequence[Shown]) -> None:
+    async def _check_exports(self, outputs: Sequence[StackOutput]) -> None:
         for output in outputs:
             if not output.export:
                 continue
@@ -260,49 +260,50 @@ class Change:
                     f"Export with name {output.export} is already exported by stack {name}."
                 )
 
-    async def _exports_in_use(self, names: set[str]) -> str:
-        """The reason why an export cannot go that another stack imports, or an empty text."""
+    async def _export_in_use(self, new_names: set[str]) -> str:
+        """Says which export another stack imports that is not among the new names; empty: there is none."""
         for output in self._stack.outputs:
-            if not output.export or output.export in names:
+            if not output.export or output.export in new_names:
                 continue
             key = export_key(self._stack.name, output.export)
             users = await self._engine.resources.documents.find(IMPORT, f"{key}/")
-            others = sorted({user.stack_name for user in users if user.stack != self._stack.key})
-            if others:
-                return f"Export {output.export} cannot be deleted as it is in use by {', '.join(others)}"
+            importers = sorted({user.stack_name for user in users if user.stack != self._stack.key})
+            if importers:
+                return f"Export {output.export} cannot be deleted as it is in use by {', '.join(importers)}"
         return ""
 
-    async def _export(self, draft: Draft, stack: Stack, outputs: Sequence[Shown]) -> None:
-        new = {output.export: output.value for output in outputs if output.export}
+    async def _write_exports(self, draft: Draft, stack: Stack, outputs: Sequence[StackOutput]) -> None:
+        """Make these outputs all that the stack exports."""
+        new_values = {output.export: output.value for output in outputs if output.export}
         for key, export in await draft.find(EXPORT, f"{stack.name.account}/{stack.name.region}/"):
-            if export.stack == stack.key and export.name not in new:
+            if export.stack == stack.key and export.name not in new_values:
                 draft.remove(EXPORT, key)
-        for name, value in new.items():
+        for name, value in new_values.items():
             key = export_key(stack.name, name)
             await draft.overwrite(EXPORT, key, Export(name, value, stack.key))
 
-    async def _unpin(self, draft: Draft, stack: Stack, names: set[str] | None = None) -> None:
-        """Give back the exports that the stack uses no more."""
+    async def _remove_imports(self, draft: Draft, stack: Stack, except_names: Collection[str] = ()) -> None:
+        """Remove the records that the stack imports exports, except those of some names."""
         exports = await draft.find(EXPORT, f"{stack.name.account}/{stack.name.region}/")
         for _, export in exports:
             key = import_key(stack, export.name)
-            if export.name not in (names or ()) and await draft.get(IMPORT, key) is not None:
+            if export.name not in except_names and await draft.get(IMPORT, key) is not None:
                 draft.remove(IMPORT, key)
 
     async def _remove_all(self, names: Sequence[str], *, forget: bool = False) -> list[str]:
-        """Remove resources, those first that need others; those that could not be."""
-        ordered = self._ordered()
+        """Remove resources, each before those that it depends on; returns the names of those that failed."""
+        steps = self._ordered_steps()
 
         async def step(name: str) -> None:
             await self._removal.remove(name, forget=forget)
 
-        await ordered.run(reversed_order(self._dependencies(names)), step, keep_on=True)
-        return ordered.failed
+        await steps.run(reversed_order(self._dependencies(names)), step, keep_on=True)
+        return steps.failed_names
 
     def _dependencies(self, names: Sequence[str]) -> dict[str, list[str]]:
-        among = set(names)
+        name_set = set(names)
         return {
-            name: [other for other in self._resources[name].depends_on if other in among] for name in names
+            name: [other for other in self._resources[name].depends_on if other in name_set] for name in names
         }
 
 
@@ -310,5 +311,5 @@ def _failed_to(verb: str, names: Sequence[str]) -> str:
     return f"The following resource(s) failed to {verb}: [{', '.join(names)}]. "
 
 
-def _skipping_nothing(stack: Stack) -> Stack:
+def _without_skipped(stack: Stack) -> Stack:
     return replace(stack, skipped=())

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _NOTIFICATIONS: Final = "notifications"  # the subscription that is the backlog
 _SUBJECT: Final = "AWS CloudFormation Notification"
-_REGION: Final = 3  # the place of the region in an ARN
+_REGION_INDEX: Final = 3  # of the parts of an ARN
 _numbers = itertools.count()  # events of a millisecond stay in their order
 
 
@@ -44,7 +44,7 @@ async def put_events(draft: Draft, engine: Engine, stack: Stack, events: Sequenc
     """Write events behind the existing ones, and owe them to the topics of the stack."""
     for event in events:
         draft.put(EVENT, f"{stack.key}/{event.at:015d}-{next(_numbers):09d}-{event.id[-4:]}", event)
-    topics = stack.aim.topics
+    topics = stack.target_settings.topics
     if not topics or not events:
         return
     backlog = await backlog_in(
@@ -52,8 +52,8 @@ async def put_events(draft: Draft, engine: Engine, stack: Stack, events: Sequenc
     )
     for event in events:
         for topic in topics:
-            notice = {"stack": stack.key, "topic": topic, "message": message_of(stack, event)}
-            engine.messages.publish_alone_in(draft, *backlog, orjson.dumps(notice).decode(), b"")
+            notification = {"stack": stack.key, "topic": topic, "message": message_of(stack, event)}
+            engine.messages.publish_alone_in(draft, *backlog, orjson.dumps(notification).decode(), b"")
 
 
 def message_of(stack: Stack, event: StackEvent) -> str:
@@ -86,16 +86,15 @@ class StackTopicEndpoint:
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Publish an event; a refusal is final, and the log says so."""
-        notice = orjson.loads(push_request.body)
+        notification = orjson.loads(push_request.body)
+        stack, topic = notification["stack"], notification["topic"]
         error, attempt = await attempted(
-            self._publish(notice["stack"], notice["topic"], notice["message"]),
+            self._publish(stack, topic, notification["message"]),
             "sns",
             lambda refused: f"{refused.message} ({refused.code})",
         )
         if error is not None:
-            logger.warning(
-                "stack.event_unpublished stack=%s topic=%s error=%s", notice["stack"], notice["topic"], error
-            )
+            logger.warning("stack.event_unpublished stack=%s topic=%s error=%s", stack, topic, error)
         return attempt
 
     async def close(self) -> None:
@@ -105,9 +104,10 @@ class StackTopicEndpoint:
         stack = await self._documents.get(STACK, key)
         if stack is None:  # forgotten since
             return
-        region = topic.split(":")[_REGION:][:1]
+        # Of a text that is no ARN the region is empty, which stands for the stack's.
+        region = "".join(topic.split(":")[_REGION_INDEX : _REGION_INDEX + 1])
         params = {"TopicArn": topic, "Subject": _SUBJECT, "Message": message}
-        await self._services.ask_for(stack)("sns", "Publish", in_region="".join(region), **params)
+        await self._services.ask_for(stack)("sns", "Publish", in_region=region, **params)
 
 
 STACK_TYPE: Final = "AWS::CloudFormation::Stack"
@@ -121,7 +121,7 @@ class Superseded(Exception):  # noqa: N818 - an outcome
 def event_of(
     stack: Stack, resource: StackResource, at: int, status: str = "", reason: str = ""
 ) -> StackEvent:
-    """The event of a resource's status, its own or another."""
+    """The event that a resource has a status; empty: its own."""
     status = status or resource.status
     text = orjson.dumps(resource.properties).decode()
     return StackEvent(
@@ -161,7 +161,7 @@ class Journal:
     def __init__(self, engine: Engine, operation: StackOperation, stack: Stack) -> None:
         self._engine = engine
         self._operation = operation
-        self._told_at = stack.told_at
+        self._last_event_at = stack.told_at
         self.stack = stack
 
     @property
@@ -169,18 +169,18 @@ class Journal:
         """The moment (ms)."""
         return self._engine.clock.now()
 
-    def _with_own_moment(self, event: StackEvent) -> StackEvent:
+    def _at_own_moment(self, event: StackEvent) -> StackEvent:
         """An event at its own moment: by their moments events are in the order in which they happened."""
-        self._told_at = max(event.at, self._told_at + 1)
-        identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._told_at))
-        return replace(event, at=self._told_at, id=identity)
+        self._last_event_at = max(event.at, self._last_event_at + 1)
+        identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._last_event_at))
+        return replace(event, at=self._last_event_at, id=identity)
 
     async def require_hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written; raises Superseded if another does."""
-        operation = await draft.get(OPERATION, self._operation.key)
-        if operation is None or operation.id != self._operation.id or operation.node != self._operation.node:
+        stored = await draft.get(OPERATION, self._operation.key)
+        if stored is None or stored.id != self._operation.id or stored.node != self._operation.node:
             raise Superseded
-        return operation
+        return stored
 
     async def read(self) -> Stack:
         """The stack as it is stored: callers may have changed their request."""
@@ -188,17 +188,17 @@ class Journal:
 
     async def is_cancelled(self) -> bool:
         """True if the caller wants the change rolled back."""
-        operation = await self._engine.resources.documents.get(OPERATION, self._operation.key)
-        return operation is not None and operation.state is OperationState.CANCELLING
+        stored = await self._engine.resources.documents.get(OPERATION, self._operation.key)
+        return stored is not None and stored.state is OperationState.CANCELLING
 
-    async def resource(
+    async def write_resource(
         self,
         resource: StackResource,
         *events: StackEvent,
         also: Callable[[Draft], Awaitable[None]] | None = None,
     ) -> None:
-        """Write a resource as it is from now on, with its events."""
-        events = tuple(map(self._with_own_moment, events))
+        """Write a resource, with its events and whatever `also` adds to the draft."""
+        events = tuple(map(self._at_own_moment, events))
 
         async def decide(draft: Draft) -> None:
             await self.require_hold(draft)
@@ -210,9 +210,9 @@ class Journal:
 
         await self._engine.resources.write(decide)
 
-    async def forget(self, resource: StackResource, *events: StackEvent) -> None:
+    async def remove_resource(self, resource: StackResource, *events: StackEvent) -> None:
         """Remove a resource from its stack."""
-        events = tuple(map(self._with_own_moment, events))
+        events = tuple(map(self._at_own_moment, events))
 
         async def decide(draft: Draft) -> None:
             await self.require_hold(draft)
@@ -221,7 +221,7 @@ class Journal:
 
         await self._engine.resources.write(decide)
 
-    async def status(
+    async def write_status(
         self,
         status: str,
         reason: str = "",
@@ -229,9 +229,9 @@ class Journal:
         change: Callable[[Stack], Stack] = lambda stack: stack,
         also: Callable[[Draft, Stack], Awaitable[None]] | None = None,
     ) -> Stack:
-        """Bring the stack to another status."""
+        """Write another status of the stack, with its event: `change` changes the stack, `also` adds to the draft."""
         event_id = id_text(self._engine.runtime.message_id())
-        self._told_at = at = max(self.now, self._told_at + 1)
+        self._last_event_at = at = max(self.now, self._last_event_at + 1)
 
         async def decide(draft: Draft) -> Stack:
             await self.require_hold(draft)

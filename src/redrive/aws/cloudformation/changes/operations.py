@@ -14,7 +14,7 @@ from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_
 from redrive.aws.cloudformation.changes.programs import Services
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL, Signal, StackEvent
-from redrive.aws.cloudformation.documents.lookup import standing_stack
+from redrive.aws.cloudformation.documents.lookup import require_stack
 from redrive.aws.cloudformation.documents.records import (
     GIVEN_UP,
     OPERATION,
@@ -43,7 +43,7 @@ from redrive.model.queue import DAY_MS
 logger = logging.getLogger(__name__)
 
 ROUND_MS: Final = 10_000  # between two searches for the changes of dead nodes
-_BEAT_MS: Final = LEASE_MS // 3
+_RENEWAL_MS: Final = LEASE_MS // 3
 #: Of a change; more than it takes to survive other crashes and an unstable store.
 _STARTS_MAX: Final = 4
 
@@ -52,7 +52,7 @@ class StackOperations:
     """Begins changes, and continues those that were interrupted.
 
     Attributes:
-        activity: What goes on by itself.
+        activity: Work on changes.
         signals: What resources wait for.
     """
 
@@ -62,8 +62,8 @@ class StackOperations:
         """Carry changes out.
 
         - `key`: the installation's secret, for the URLs that responses are sent to.
-        - `alone`: this node is the only one: what another holds was left by a dead node.
-        - `simulated`: the clock is simulated, and this node alone: only a start looks for what was left.
+        - `alone`: this node is the only one: a lease of another node is that of a dead one.
+        - `simulated`: the clock is simulated, and this node alone: it looks for abandoned changes at its start only.
         """
         self._alone = alone
         self._engine = engine
@@ -84,12 +84,10 @@ class StackOperations:
         - `change`: the id of a change that continues; empty: a new one.
         """
         change = change or self.new_id()
-        started_stack = replace(
-            stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1)
-        )
-        operation = self._tasks.leased(StackOperation(change, started_stack.key))
-        draft.put(STACK, started_stack.key, started_stack)
-        await put_events(draft, self._engine, started_stack, [self.event(started_stack)])
+        stack = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))
+        operation = self._tasks.leased(StackOperation(change, stack.key))
+        draft.put(STACK, stack.key, stack)
+        await put_events(draft, self._engine, stack, [self.event(stack)])
         await draft.overwrite(OPERATION, operation.key, operation)
         draft.afterwards(lambda: self._begin(operation))
 
@@ -98,18 +96,19 @@ class StackOperations:
         self.activity.add(1)
         self._tasks.begin(operation, self._finish)
 
-    async def _take(self, operation: StackOperation) -> None:
+    async def _resume(self, operation: StackOperation) -> None:
+        """Go on with a change that a node left."""
         self.activity.add(1)
-        await self._finish(operation, taken_up=True)
+        await self._finish(operation, is_resumed=True)
 
-    async def _finish(self, operation: StackOperation, *, taken_up: bool = False) -> None:
+    async def _finish(self, operation: StackOperation, *, is_resumed: bool = False) -> None:
         try:
-            if not taken_up:
+            if is_resumed:
+                operation = await self._count_start(operation)
+            if operation.starts <= _STARTS_MAX:
                 await self._carry_on(operation)
-            elif (counted := await self._count_start(operation)).starts <= _STARTS_MAX:
-                await self._carry_on(counted)
             else:
-                await self._give_up(counted)
+                await self._give_up(operation)
         except Superseded:
             logger.info("stack.superseded stack=%s", operation.stack)
         finally:
@@ -129,7 +128,7 @@ class StackOperations:
                 "stack.given_up stack=%s status=%s starts=%d", stack.arn, stack.status, operation.starts
             )
             reason = f"Internal Failure: the change began {operation.starts} times and did not come to an end"
-            await Journal(self._engine, operation, stack).status(GIVEN_UP[stack.status], reason)
+            await Journal(self._engine, operation, stack).write_status(GIVEN_UP[stack.status], reason)
         await self._end(operation)
 
     def new_id(self) -> str:
@@ -143,7 +142,7 @@ class StackOperations:
     # ---- carrying on -------------------------------------------------------------------------------------------------
 
     async def _carry_on(self, operation: StackOperation) -> None:
-        beating = None if self._simulated else asyncio.ensure_future(self._hold(operation))
+        renewals = None if self._simulated else asyncio.ensure_future(self._renew_lease(operation))
         try:
             stack = await self._engine.resources.documents.get(STACK, operation.stack)
             if stack is not None:
@@ -151,21 +150,21 @@ class StackOperations:
                 await Change(*parts, operation, stack).carry_on()
             await self._end(operation)
         finally:
-            if beating is not None:
-                beating.cancel()
+            if renewals is not None:
+                renewals.cancel()
 
-    async def _hold(self, operation: StackOperation) -> None:
-        """Renew the lease for as long as the change is under way here."""
+    async def _renew_lease(self, operation: StackOperation) -> None:
+        """Renew the lease until this is cancelled, when work on the change ends here."""
         clock = self._engine.clock
 
-        def renewed(current: StackOperation) -> StackOperation:
-            held = self._tasks.is_ours(current)
-            return replace(self._tasks.leased(current), starts=0) if held else current
+        def renew(current: StackOperation) -> StackOperation:
+            is_ours = self._tasks.is_ours(current)
+            return replace(self._tasks.leased(current), starts=0) if is_ours else current
 
         while True:
-            await clock.sleep_until(clock.now() + _BEAT_MS)
+            await clock.sleep_until(clock.now() + _RENEWAL_MS)
             with contextlib.suppress(NotFound, StoreUnavailable):
-                await self._engine.resources.documents.update(OPERATION, operation.key, renewed)
+                await self._engine.resources.documents.update(OPERATION, operation.key, renew)
 
     async def _end(self, operation: StackOperation) -> None:
         async def decide(draft: Draft) -> None:
@@ -204,7 +203,7 @@ class StackOperations:
 
     async def take_up(self) -> None:
         """Resume changes that no node works on."""
-        await self._tasks.take_up(await self._active(), self._take)
+        await self._tasks.take_up(await self._active(), self._resume)
 
     async def _active(self) -> Sequence[StackOperation]:
         operations = await self._engine.resources.documents.find(OPERATION, "")
@@ -216,7 +215,7 @@ class StackOperations:
         return self.activity.is_quiet
 
     async def until_quiet(self) -> None:
-        """Return when that is so."""
+        """Return when all remaining work waits for a time or a signal."""
         await self.activity.until_quiet()
 
     async def close(self) -> None:
@@ -231,25 +230,25 @@ class StackOperations:
 
 KEPT_MS: Final = 90 * DAY_MS
 _PAGE: Final = 500  # documents read in one turn
-_BEHIND: Final[tuple[DocumentKind[Any], ...]] = (EVENT, RESOURCE, CHANGE_SET, SIGNAL, TEMPLATE)
+_HISTORY: Final[tuple[DocumentKind[Any], ...]] = (EVENT, RESOURCE, CHANGE_SET, SIGNAL, TEMPLATE)
 
 
 async def forget_deleted(engine: Engine, now: int) -> int:
-    """Remove all that is kept of stacks which were deleted longer ago than `KEPT_MS`; how many there were.
+    """Remove all that is stored of stacks deleted longer ago than `KEPT_MS`; returns their number.
 
     The stack itself goes last, so that a node which dies in between leaves nothing that nobody finds.
     """
     documents = engine.resources.documents
-    forgotten = 0
+    count = 0
     for stack in await documents.find(STACK, ""):
         if stack.status != "DELETE_COMPLETE" or stack.deleted_at is None:
             continue
         if stack.deleted_at + KEPT_MS <= now:
-            for kind in _BEHIND:
+            for kind in _HISTORY:
                 await _remove_all(engine, kind, stack)
             await documents.remove(OPERATION, stack.key)
-            forgotten += await documents.remove(STACK, stack.key)
-    return forgotten
+            count += await documents.remove(STACK, stack.key)
+    return count
 
 
 async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> None:
@@ -270,10 +269,10 @@ class SignalOperations:
     def __init__(self, engine: Engine, signals: StackSignals) -> None:
         self._engine = engine
         self._signals = signals
-        self._routes = {("PUT", PATH): self._take}
+        self._routes = {("PUT", PATH): self._store_answer}
 
     async def signal_resource(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         logical_id = params["LogicalResourceId"]
         resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
         if resource is None:
@@ -286,25 +285,25 @@ class SignalOperations:
 
     async def answer(self, request: Request) -> Response:
         """Store what is put to a URL that a resource gave away: the URL itself is the permission."""
-        take = self._routes.get((request.method, PATH))
-        return Response(405, b"", "text/plain") if take is None else await take(request)
+        store = self._routes.get((request.method, PATH))
+        return Response(405, b"", "text/plain") if store is None else await store(request)
 
-    async def _take(self, request: Request) -> Response:
-        waiting_place = self._signals.target_of(request.path)
-        if waiting_place is None:
+    async def _store_answer(self, request: Request) -> Response:
+        target = self._signals.target_of(request.path)
+        if target is None:
             return Response(403, b"", "text/plain")
         if len(request.body) > ANSWER_BYTES_MAX:
             return Response(400, b"", "text/plain")
-        signal = _read(request.body)
-        if signal is None:
+        answer = _read_object(request.body)
+        if answer is None:
             return Response(400, b"", "text/plain")
-        status = "SUCCESS" if signal.get("Status") == "SUCCESS" else "FAILURE"
-        unique = str(signal.get("UniqueId") or signal.get("RequestId") or "answer")
-        await self._signals.add(*waiting_place, Signal(unique[:256], status, signal))
+        status = "SUCCESS" if answer.get("Status") == "SUCCESS" else "FAILURE"
+        signal_id = str(answer.get("UniqueId") or answer.get("RequestId") or "answer")
+        await self._signals.add(*target, Signal(signal_id[:256], status, answer))
         return Response(200, b"", "text/plain")
 
 
-def _read(body: bytes) -> dict[str, Any] | None:
+def _read_object(body: bytes) -> dict[str, Any] | None:
     try:
         document = orjson.loads(body)
     except ValueError:

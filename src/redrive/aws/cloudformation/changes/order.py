@@ -13,37 +13,37 @@ class StepFailed(Exception):  # noqa: N818 - an outcome
     """A step of a change failed; the reason is in the document of its resource."""
 
 
-def reversed_order(after: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """The opposite order: what came first waits for all that depend on it."""
-    turned: dict[str, list[str]] = {name: [] for name in after}
-    for name, others in after.items():
+def reversed_order(dependencies: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """The opposite order: for each name those that depend on it."""
+    dependents: dict[str, list[str]] = {name: [] for name in dependencies}
+    for name, others in dependencies.items():
         for other in others:
-            if other in turned:
-                turned[other].append(name)
-    return turned
+            if other in dependents:
+                dependents[other].append(name)
+    return dependents
 
 
-class Ordered:
-    """Does the steps of one phase.
+class OrderedSteps:
+    """Runs the steps of one phase.
 
     Attributes:
-        failed: The names of those that failed, in the order in which they did.
+        failed_names: The names of the steps that failed, in the order in which they did.
     """
 
-    def __init__(self, activity: Activity, stopped: Callable[[], bool]) -> None:
-        """Begin no further step after a failure, or when `stopped` says so."""
+    def __init__(self, activity: Activity, must_stop: Callable[[], bool]) -> None:
+        """Begin no further step after a failure, or when `must_stop` says so."""
         self._activity = activity
-        self._stopped = stopped
-        self.failed: list[str] = []
+        self._must_stop = must_stop
+        self.failed_names: list[str] = []
 
     @property
     def is_over(self) -> bool:
         """True if no further step begins."""
-        return bool(self.failed) or self._stopped()
+        return bool(self.failed_names) or self._must_stop()
 
     async def run(
         self,
-        after: Mapping[str, Iterable[str]],
+        dependencies: Mapping[str, Iterable[str]],
         step: Callable[[str], Awaitable[None]],
         *,
         keep_on: bool = False,
@@ -52,7 +52,10 @@ class Ordered:
 
         With `keep_on`, continue with what does not depend on a failed step.
         """
-        waiting = {name: {other for other in others if other in after} for name, others in after.items()}
+        waiting = {
+            name: {other for other in others if other in dependencies}
+            for name, others in dependencies.items()
+        }
         running: dict[asyncio.Task[None], str] = {}
         try:
             while True:
@@ -64,16 +67,16 @@ class Ordered:
                         self._activity.add(1)
                 if not running:
                     return
-                for name in await self._ended(running):
+                for name in await self._wait_for_some(running):
                     for others in waiting.values():
                         others.discard(name)
         except BaseException:
             await self._give_up(running)
             raise
 
-    async def _ended(self, running: dict["asyncio.Task[None]", str]) -> list[str]:
-        """Wait for some of the steps; the names of those that succeeded."""
-        self._activity.add(-1)
+    async def _wait_for_some(self, running: dict["asyncio.Task[None]", str]) -> list[str]:
+        """Wait until a step ends, or several; returns the names of those that succeeded."""
+        self._activity.add(-1)  # what waits here is no work: its steps count for themselves
         try:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -85,7 +88,7 @@ class Ordered:
             try:
                 task.result()
             except StepFailed:
-                self.failed.append(name)
+                self.failed_names.append(name)
             else:
                 succeeded.append(name)
         return succeeded

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.programs import Services, object_text
 from redrive.aws.cloudformation.documents.errors import invalid
-from redrive.aws.cloudformation.documents.lookup import standing_stack
+from redrive.aws.cloudformation.documents.lookup import require_stack
 from redrive.aws.cloudformation.documents.records import STACK, is_in_progress
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
@@ -41,11 +41,13 @@ def _invalid() -> AwsError:
 
 
 def _is_statement(statement: Any) -> bool:
-    """True if a stack policy may say it: about everyone, and about updates."""
+    """True if a stack policy may have the statement: one about every principal and about updates."""
     if not isinstance(statement, Mapping) or statement.get("Principal", "*") != "*":
         return False
-    action_lists = [statement[name] for name in ("Action", "NotAction") if name in statement]
-    actions = [each for action in action_lists for each in (action if isinstance(action, list) else [action])]
+    action_values = [statement[name] for name in ("Action", "NotAction") if name in statement]
+    actions = [
+        action for value in action_values for action in (value if isinstance(value, list) else [value])
+    ]
     return all(action == "*" or action in _ACTIONS for action in actions)
 
 
@@ -56,7 +58,7 @@ def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
         return True
     allowed = False
     for statement in statements:
-        if not _speaks_of(statement, action, logical_id, kind):
+        if not _applies(statement, action, logical_id, kind):
             continue
         if statement.get("Effect") == "Deny":
             return False
@@ -64,13 +66,13 @@ def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
     return allowed
 
 
-def denied(action: str, logical_id: str) -> str:
+def denial(action: str, logical_id: str) -> str:
     """The reason why a stack policy stops an update."""
     text = f"Statement does not allow [{action}] for resource [LogicalResourceId/{logical_id}]"
     return f"Action denied by stack policy: {text}"
 
 
-def _speaks_of(statement: Mapping[str, Any], action: str, logical_id: str, kind: str) -> bool:
+def _applies(statement: Mapping[str, Any], action: str, logical_id: str, kind: str) -> bool:
     resource_name = f"LogicalResourceId/{logical_id}"
     return (
         _matches(statement, "Action", action)
@@ -80,11 +82,11 @@ def _speaks_of(statement: Mapping[str, Any], action: str, logical_id: str, kind:
 
 
 def _matches(statement: Mapping[str, Any], element: str, value: str) -> bool:
-    """True if an element, or the opposite one, names a value."""
-    turned = f"Not{element}" in statement
-    element_value = statement.get(f"Not{element}" if turned else element, [])
+    """True if an element (`Action`) names a value, or the opposite one (`NotAction`) does not name it."""
+    is_negated = f"Not{element}" in statement
+    element_value = statement.get(f"Not{element}" if is_negated else element, [])
     patterns = element_value if isinstance(element_value, list) else [element_value]
-    return turned != any(fnmatchcase(value, str(pattern)) for pattern in patterns)
+    return is_negated != any(fnmatchcase(value, str(pattern)) for pattern in patterns)
 
 
 def _holds(condition: Any, kind: str) -> bool:
@@ -95,11 +97,11 @@ def _holds(condition: Any, kind: str) -> bool:
     return any(fnmatchcase(kind, str(name)) for name in names)
 
 
-async def given_policy(services: Services, call: Call, params: Structure, member: str) -> str:
-    """The stack policy that a caller gives, as a text or by its address; empty: it gives none.
+async def policy_in(services: Services, call: Call, params: Structure, member: str) -> str:
+    """The stack policy in a request, as a text or by its address; empty: the request has none.
 
     Raises:
-        AwsError: It gives both, the text is not a policy, or it cannot be read.
+        AwsError: The request has both, the text is not a policy, or it cannot be read.
     """
     text: str = params.get(f"{member}Body") or ""
     url = params.get(f"{member}URL")
@@ -120,8 +122,8 @@ class StackPolicyOperations:
         self._services = services
 
     async def set_stack_policy(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
-        text = await given_policy(self._services, call, params, "StackPolicy")
+        stack = await require_stack(self._engine, call, params["StackName"])
+        text = await policy_in(self._services, call, params, "StackPolicy")
         read_policy(text)
         await self._engine.resources.documents.update(
             STACK, stack.key, lambda current: replace(current, policy=text)
@@ -129,6 +131,6 @@ class StackPolicyOperations:
         return {}
 
     async def get_stack_policy(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         policy = (stack.policy_during if is_in_progress(stack) else "") or stack.policy
         return {"StackPolicyBody": policy} if policy else {}

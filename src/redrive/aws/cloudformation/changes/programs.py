@@ -20,7 +20,7 @@ from redrive.aws.cloudformation.documents.records import (
 )
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import (
-    Given,
+    ParameterArguments,
     ParameterDefinition,
     choose_values,
     read_parameters,
@@ -62,7 +62,7 @@ from redrive.model.names import ResourceName
 class Services:
     """The services of this server, for stacks."""
 
-    calls: InnerCalls  # Call them
+    calls: InnerCalls  # Calls their operations
     offered: Mapping[str, Any]  # The operations of each, by botocore's name of the service
     base_url: str  # Prefix of this server's URLs
     identities: Identities  # Users and roles that change stacks
@@ -71,7 +71,7 @@ class Services:
     @cached_property
     def roles(self) -> ServiceRoles:
         """The roles that stacks act as."""
-        return ServiceRoles(self.identities, "cloudformation", "AWSCloudFormation", _unassumable)
+        return ServiceRoles(self.identities, "cloudformation", "AWSCloudFormation", _role_refusal)
 
     @cached_property
     def types(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Services:
         async def ask(service: str, operation: str, *, in_region: str = "", **params: Any) -> Structure:
             if not await self.calls.has(service, operation):
                 raise AwsError("UnknownOperation", f"This server does not offer {service} {operation}.")
-            account, role = stack.name.account, stack.aim.role
+            account, role = stack.name.account, stack.target_settings.role
             if role:
                 principal = await self.roles.acting(account, role, stack.name.region)
             else:
@@ -95,7 +95,7 @@ class Services:
         return ask
 
 
-def _unassumable(role: str) -> AwsError:
+def _role_refusal(role: str) -> AwsError:
     return invalid(f"Role {role} is invalid or cannot be assumed")
 
 
@@ -107,10 +107,10 @@ _IN_HOST: Final = re.compile(r"(.+)\.s3[.-][a-z0-9.-]*amazonaws\.com")
 
 
 async def template_body(services: Services, call: Call, params: Structure) -> str:
-    """The text of the template that a caller gives; empty if none is given.
+    """The text of the template in a request; empty: the request has none.
 
     Raises:
-        AwsError: It is too long, or is not where the caller says.
+        AwsError: It is too long, or its address leads to no object.
     """
     body: str | None = params.get("TemplateBody")
     url: str | None = params.get("TemplateURL")
@@ -173,7 +173,7 @@ def bucket_and_key(url: str) -> tuple[str, str]:
 
 TRANSFORMS: Final = (LANGUAGE_EXTENSIONS, SERVERLESS)
 _PARTS_MAX: Final = 100  # objects that a template includes: each is a call
-_FETCHED_AT_ONCE: Final = 10  # parameters of the store in one GetParameters
+_PARAMETERS_PER_CALL: Final = 10  # of GetParameters
 
 
 def program_of(
@@ -192,7 +192,7 @@ def program_of(
     return make_program(read_template(source, values), values, known)
 
 
-async def with_included(
+async def with_included_parts(
     source: Mapping[str, Any], values: Mapping[str, Any], services: Services, call: Call
 ) -> dict[str, Any]:
     """A template with the parts that it includes from buckets, read with the rights of its caller.
@@ -239,26 +239,26 @@ async def expanded(
         raise TemplateInvalid(f"No transform named {unknown[0]} found.")
     if not is_serverless(source):
         return source
-    written = await offload(
+    loop_free = await offload(
         name.account, lambda: without_loops(source, known_values(source, name, stack, settings)), patient=True
     )
     texts = {**settings.parameters, **settings.resolved}
-    return await translator.expanded(written, texts, name.region)
+    return await translator.expanded(loop_free, texts, name.region)
 
 
 def known_values(
     source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings
 ) -> dict[str, Any]:
-    """The values of parameters and pseudo parameters."""
-    declared = read_parameters(section(source, "Parameters"))
+    """The values of parameters and pseudo parameters, as far as settings have them."""
+    definitions = read_parameters(section(source, "Parameters"))
     texts = {**settings.parameters, **settings.resolved}
     pseudo = pseudo_parameters(
         name.account, name.region, name.name, stack_arn(name, stack), list(settings.topics)
     )
-    return pseudo | values_of(declared, texts)
+    return pseudo | values_of(definitions, texts)
 
 
-def processed(program: TemplateProgram, *, includes: bool) -> str:
+def processed_text(program: TemplateProgram, *, includes: bool) -> str:
     """The text of a template after its transforms; empty if it has none.
 
     - `includes`: parts of it came from buckets: then the text has its keys in alphabetical order (recorded).
@@ -268,36 +268,39 @@ def processed(program: TemplateProgram, *, includes: bool) -> str:
 
 
 async def choose_parameters(
-    declared: Mapping[str, ParameterDefinition], values: Given, previous: Mapping[str, str], ask: Ask
+    definitions: Mapping[str, ParameterDefinition],
+    arguments: ParameterArguments,
+    previous: Mapping[str, str],
+    ask: Ask,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The texts of parameters, and the values of those that name a parameter of the store.
+    """The texts of parameters, and the stored values of those that name a parameter of the store.
 
     Raises:
         TemplateInvalid: One has no value, or may not have this one.
     """
-    texts = choose_values(declared, values, previous)
-    stored = {name: texts[name] for name, parameter in declared.items() if parameter.stored_type}
-    stored_values = await _stored_values(sorted(set(stored.values())), ask)
-    missing = [path for path in stored.values() if path not in stored_values]
-    if missing:
-        text = f"Unable to fetch parameters [{','.join(dict.fromkeys(missing))}]"
+    texts = choose_values(definitions, arguments, previous)
+    paths = {name: texts[name] for name, parameter in definitions.items() if parameter.stored_type}
+    stored_values = await _stored_values(sorted(set(paths.values())), ask)
+    missing_paths = [path for path in paths.values() if path not in stored_values]
+    if missing_paths:
+        text = f"Unable to fetch parameters [{','.join(dict.fromkeys(missing_paths))}]"
         raise TemplateInvalid(f"{text} from parameter store for this account.")
-    return texts, {name: stored_values[path] for name, path in stored.items()}
+    return texts, {name: stored_values[path] for name, path in paths.items()}
 
 
 async def _stored_values(paths: list[str], ask: Ask) -> dict[str, str]:
     values: dict[str, str] = {}
-    for at in range(0, len(paths), _FETCHED_AT_ONCE):
+    for at in range(0, len(paths), _PARAMETERS_PER_CALL):
         try:
-            answer = await ask("ssm", "GetParameters", Names=paths[at : at + _FETCHED_AT_ONCE])
-        except AwsError:
+            answer = await ask("ssm", "GetParameters", Names=paths[at : at + _PARAMETERS_PER_CALL])
+        except AwsError:  # the rest counts as missing, which the caller refuses
             return values
         values |= {parameter["Name"]: parameter["Value"] for parameter in answer.get("Parameters") or ()}
     return values
 
 
 class Programs:
-    """Reads what stacks were given."""
+    """Reads the templates and the exports of stacks."""
 
     def __init__(self, engine: Engine) -> None:
         self._documents = engine.resources.documents

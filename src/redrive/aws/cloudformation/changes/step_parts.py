@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 from redrive.aws.cloudformation.changes.journal import Journal, event_of
 from redrive.aws.cloudformation.changes.order import StepFailed
 from redrive.aws.cloudformation.changes.programs import Services
-from redrive.aws.cloudformation.changes.values import resolved
+from redrive.aws.cloudformation.changes.values import resolve_references
 from redrive.aws.cloudformation.documents.history import (
     EXPORT,
     IMPORT,
@@ -17,7 +17,13 @@ from redrive.aws.cloudformation.documents.history import (
     export_key,
     import_key,
 )
-from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource, made_up
+from redrive.aws.cloudformation.documents.records import (
+    Leftover,
+    ResourceSnapshot,
+    Stack,
+    StackResource,
+    generate_name,
+)
 from redrive.aws.cloudformation.documents.signals import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.calls import Ask, FailedAfterCreation, ResourceSpec, ResourceState
@@ -43,7 +49,7 @@ def spec_of(
         physical_id=resource.physical_id,
         properties=resource.properties,
         signals=signals,
-        tags=stack.aim.tags,
+        tags=stack.target_settings.tags,
         base_url=base_url,
         may_exist=may_exist,
         change=stack.change,
@@ -59,14 +65,14 @@ class AttemptRefused(Exception):  # noqa: N818 - an outcome
 
     Attributes:
         reason: As it stands in events.
-        taken: The resource exists, and this stack did not create it.
-        physical_id: Of what was made before; empty: nothing was.
+        is_foreign: The resource exists, and this stack did not create it.
+        physical_id: Of a resource that was created nevertheless; empty: none was.
     """
 
-    def __init__(self, reason: str, *, taken: bool = False, physical_id: str = "") -> None:
+    def __init__(self, reason: str, *, is_foreign: bool = False, physical_id: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-        self.taken = taken
+        self.is_foreign = is_foreign
         self.physical_id = physical_id
 
 
@@ -94,7 +100,7 @@ class StepParts:
         self._over = asyncio.Event()
 
     def end(self) -> None:
-        """End what still waits: the phase has failed."""
+        """End the steps that still wait: the phase has failed."""
         self._over.set()
 
     @property
@@ -111,10 +117,11 @@ class StepParts:
         return self._services.ask_for(self._stack)
 
     def _name(self, kind: ResourceType, resource: StackResource) -> str:
-        chosen = resource.properties.get(kind.name_property) if kind.name_property else None
-        if chosen:
-            return str(chosen)
-        return made_up(
+        """The name that the template gives a resource, or else a generated one."""
+        name = resource.properties.get(kind.name_property) if kind.name_property else None
+        if name:
+            return str(name)
+        return generate_name(
             self._runtime.rng,
             kind.name_beginning or self._stack.name.name,
             resource.logical_id,
@@ -130,75 +137,78 @@ class StepParts:
         """Carry out a part of a step; raises AttemptRefused if it cannot be done."""
         call_id = id_text(self._runtime.message_id())
         try:
-            properties = await resolved(spec.properties, self._ask)
+            properties = await resolve_references(spec.properties, self._ask)
             if properties != spec.properties:
                 properties = kind.schema.typed(properties)
-            real = replace(spec, properties=properties)
-            acting = act(self._ask, real)
-            resource_state: ResourceState = await (self._unless_over(acting) if kind.waits else acting)
+            action = act(self._ask, replace(spec, properties=properties))
+            resource_state: ResourceState = await (self._unless_over(action) if kind.waits else action)
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
-            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not spec.may_exist) from None
+            is_foreign = error.code == "AlreadyExists" and not spec.may_exist
+            raise AttemptRefused(reason, is_foreign=is_foreign) from None
         except FailedAfterCreation as failure:
             raise AttemptRefused(str(failure), physical_id=failure.physical_id) from None
         except TemplateInvalid as refusal:
             raise AttemptRefused(str(refusal)) from None
         return resource_state
 
-    async def _unless_over(self, acting: Awaitable[ResourceState]) -> ResourceState:
-        """Wait for what may take hours, unless the phase fails; raises AttemptRefused if the phase failed."""
-        task, over = asyncio.ensure_future(acting), asyncio.ensure_future(self._over.wait())
+    async def _unless_over(self, action: Awaitable[ResourceState]) -> ResourceState:
+        """Wait for an action that may take hours; raises AttemptRefused once the phase has failed."""
+        task, over = asyncio.ensure_future(action), asyncio.ensure_future(self._over.wait())
         try:
             await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             raise AttemptRefused(CANCELLED)
         finally:
-            for each in (task, over):
-                each.cancel()
+            task.cancel()
+            over.cancel()
             await asyncio.gather(task, over, return_exceptions=True)
 
     async def _await_signals(self, resource: StackResource, policy: Mapping[str, Any]) -> str:
-        """Wait for the signals that a creation policy asks for; the reason of a failure, or an empty text."""
+        """Wait for the signals that a creation policy asks for; returns why they failed, empty if they did not."""
         signal_policy = policy.get("ResourceSignal")
         if not isinstance(signal_policy, Mapping):
             return ""
-        count, milliseconds = (
-            int(signal_policy.get("Count") or 1),
-            duration_ms(str(signal_policy.get("Timeout") or "PT5M")),
-        )
-        deadline = self._journal.now + milliseconds
-        answer = await self._signals.wait(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
-        failed = [signal for signal in answer if signal.status != "SUCCESS"]
-        if failed:
-            return f"Received FAILURE signal with UniqueId {failed[0].id}"
-        if len(answer) < count:
-            return f"Failed to receive {count - len(answer)} resource signal(s) within the specified duration"
+        count = int(signal_policy.get("Count") or 1)
+        deadline = self._journal.now + duration_ms(str(signal_policy.get("Timeout") or "PT5M"))
+        signals = await self._signals.wait(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
+        failures = [signal for signal in signals if signal.status != "SUCCESS"]
+        if failures:
+            return f"Received FAILURE signal with UniqueId {failures[0].id}"
+        if len(signals) < count:
+            return (
+                f"Failed to receive {count - len(signals)} resource signal(s) within the specified duration"
+            )
         return ""
 
-    async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:
-        async def pin(draft: Draft) -> None:
-            for export in used or ():
+    async def _write(
+        self, after: StackResource, *events: StackEvent, imports: set[str] | None = None
+    ) -> None:
+        """Write a resource, with its events and the names of the exports that it imports."""
+
+        async def write_imports(draft: Draft) -> None:
+            for export in imports or ():
                 # Read so that the draft is not written if the export is removed meanwhile.
                 await draft.get(EXPORT, export_key(self._stack.name, export))
                 key = import_key(self._stack, export)
                 if await draft.get(IMPORT, key) is None:
                     draft.put(IMPORT, key, Import(export, self._stack.key, self._stack.name.name))
 
-        await self._journal.resource(after, *events, also=pin if used else None)
+        await self._journal.write_resource(after, *events, also=write_imports if imports else None)
         self.resources[after.logical_id] = after
 
     async def _fail(self, after: StackResource, status: str, reason: str, *events: StackEvent) -> NoReturn:
-        """Write a failure down, and end the step with it."""
+        """Write a failure of a resource; raises StepFailed, which ends the step."""
         failed = replace(after, status=status, reason=reason, updated_at=self._journal.now)
         await self._write(failed, *events, event_of(self._stack, failed, failed.updated_at, reason=reason))
         raise StepFailed(after.logical_id)
 
 
-def leftover_of(kind: str, was: Before) -> Leftover:
-    """A resource that a change replaced."""
-    return Leftover(kind, was.name, was.physical_id, was.properties, was.replace_policy)
+def leftover_of(kind: str, before: ResourceSnapshot) -> Leftover:
+    """The leftover of a resource that a change replaced, as it was before."""
+    return Leftover(kind, before.name, before.physical_id, before.properties, before.replace_policy)
 
 
 # ---- reasons of failures, as CloudFormation words those of its handlers ----------------------------------------------
@@ -233,20 +243,19 @@ class ResourceRemoval(StepParts):
     """The steps that remove the resources of a stack."""
 
     async def remove(self, name: str, *, forget: bool = False) -> None:
-        """Remove a resource and those that it replaced; `forget`: the stack goes on without it.
+        """Remove a resource and those that it replaced; `forget`: its document goes, too, as the stack stays.
 
         Raises:
             StepFailed: It could not be removed.
         """
-        current = self.resources[name]
         await self.clear_leftovers(name)
         current = self.resources[name]
         if current.status in {"DELETE_COMPLETE", "DELETE_SKIPPED"}:
             return
-        if self._is_kept(current):
+        if self._is_retained(current):
             await self._finish(replace(current, status="DELETE_SKIPPED"), forget=forget)
             return
-        was_made = bool(current.physical_id) or current.status != "CREATE_FAILED"
+        may_exist = bool(current.physical_id) or current.status != "CREATE_FAILED"
         if current.name or current.physical_id:
             current = replace(current, status="DELETE_IN_PROGRESS", reason="", updated_at=self._journal.now)
             await self._write(current, event_of(self._stack, current, current.updated_at))
@@ -256,31 +265,31 @@ class ResourceRemoval(StepParts):
             if reason and self._stack.forced:
                 await self._finish(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
                 return
-            if reason and was_made:  # of what was not, nothing can be left (recorded)
+            if reason and may_exist:  # otherwise nothing is left, whatever the service says (recorded)
                 await self._fail(current, "DELETE_FAILED", reason)
         await self._finish(replace(current, status="DELETE_COMPLETE"), forget=forget)
 
-    def _is_kept(self, current: StackResource) -> bool:
+    def _is_retained(self, current: StackResource) -> bool:
         if current.logical_id in self._stack.retained:
             return True
         if not current.physical_id:
             return False
-        created_in_vain = current.born == self._stack.change and "ROLLBACK" in self._stack.status
+        is_creation_undone = current.born == self._stack.change and "ROLLBACK" in self._stack.status
         return current.policy == "Retain" or (
-            current.policy == "RetainExceptOnCreate" and not created_in_vain
+            current.policy == "RetainExceptOnCreate" and not is_creation_undone
         )
 
     async def _finish(self, current: StackResource, *, forget: bool) -> None:
         current = replace(current, updated_at=self._journal.now)
         event = event_of(self._stack, current, current.updated_at, reason=current.reason)
         if forget:
-            await self._journal.forget(current, event)
+            await self._journal.remove_resource(current, event)
             del self.resources[current.logical_id]
         else:
             await self._write(current, event)
 
     async def clear_leftovers(self, name: str) -> None:
-        """Remove what a resource replaced, unless it is to be retained; what cannot be removed stays behind."""
+        """Remove the resources that one replaced, except retained ones; the failure to remove one is only an event."""
         current = self.resources[name]
         if not current.leftovers:
             return
@@ -296,7 +305,7 @@ class ResourceRemoval(StepParts):
         await self._write(replace(current, leftovers=()), *events)
 
     async def _delete(self, current: StackResource, leftover: Leftover) -> str:
-        """Remove a resource; the reason why it could not be, or an empty text."""
+        """Remove a resource; returns why that failed, empty if it did not."""
         kind = type_of(leftover.type)
         spec = replace(
             self._spec(current, may_exist=True),

@@ -19,7 +19,7 @@ from redrive.model.budget import Budget, OverBudgetError
 _DYNAMIC: Final = re2.compile(r"\{\{resolve:([a-z-]+):([^{}]*)\}\}")
 #: Of a template, as AWS has it; here of each of its resources. Each is a call and 8 KiB of text.
 _DYNAMIC_MAX: Final = 60
-_MADE: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+_CREATED_STATUSES: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class StackValues:
     program: TemplateProgram  # The stack's template
     resources: Mapping[str, StackResource]  # As they are now, by logical id
     exports: Mapping[str, str]  # Exports of the stack's account and region, by name
-    imported: set[str] = field(default_factory=set)  # The names of those that were used
+    imported: set[str] = field(default_factory=set)  # The names of the exports that were used
 
     @property
     def scope(self) -> EvaluationScope:
@@ -37,11 +37,11 @@ class StackValues:
         return self.program.scope(self._ref, self._attribute, self._import)
 
     def properties(self, definition: ResourceDefinition) -> dict[str, Any]:
-        """The properties of a resource, as far as its template says them.
+        """The properties of a resource that its template has, evaluated.
 
         Raises:
             TemplateInvalid: They cannot be evaluated.
-            NotYetKnown: One depends on a resource that is not there.
+            NotYetKnown: One depends on a resource that is not there yet.
         """
         values: dict[str, Any] = evaluate(definition.properties, self.scope)
         return values
@@ -59,20 +59,20 @@ class StackValues:
             raise TemplateInvalid(f"{location}: {text}") from None
         return value, export
 
-    def _known(self, name: str) -> StackResource:
+    def _created_resource(self, name: str) -> StackResource:
         resource = self.resources.get(name)
-        if resource is None or resource.status not in _MADE:
+        if resource is None or resource.status not in _CREATED_STATUSES:
             raise NotYetKnown(name)
         return resource
 
     def _ref(self, name: str) -> str:
-        resource = self._known(name)
+        resource = self._created_resource(name)
         if not resource.physical_id:
             raise NotYetKnown(name)
         return resource.physical_id
 
     def _attribute(self, name: str, attribute: str) -> Any:
-        resource = self._known(name)
+        resource = self._created_resource(name)
         if not resource.physical_id:
             raise NotYetKnown(name)
         value: Any = resource.attributes.get(attribute)
@@ -87,8 +87,8 @@ class StackValues:
         return self.exports[name]
 
 
-def known_value(value: Any, values: StackValues) -> Any:
-    """A value after its functions; as the template has it if they cannot be evaluated."""
+def evaluated_or_raw(value: Any, values: StackValues) -> Any:
+    """A value with its functions evaluated, or as the template has it if they cannot be."""
     try:
         return evaluate(value, values.scope)
     except (NotYetKnown, TemplateInvalid):
@@ -102,27 +102,27 @@ class _NoSuchAttribute(TemplateInvalid):
         self.attribute = attribute
 
 
-async def resolved(value: Any, ask: Ask) -> Any:
+async def resolve_references(value: Any, ask: Ask) -> Any:
     """Returns a value with its dynamic references replaced by their values, which are never stored.
 
     Raises:
-        TemplateInvalid: One names what this server does not keep, or there are more than 60.
-        AwsError: The service that keeps it refuses.
+        TemplateInvalid: One refers to a service or a parameter that is not there, or there are more than 60.
+        AwsError: The service that it refers to refuses.
     """
-    return await _resolved(value, ask, Budget(_DYNAMIC_MAX))
+    return await _resolve_in(value, ask, Budget(_DYNAMIC_MAX))
 
 
-async def _resolved(value: Any, ask: Ask, budget: Budget) -> Any:
+async def _resolve_in(value: Any, ask: Ask, budget: Budget) -> Any:
     if isinstance(value, Mapping):
-        return {key: await _resolved(child, ask, budget) for key, child in value.items()}
+        return {key: await _resolve_in(child, ask, budget) for key, child in value.items()}
     if isinstance(value, list):
-        return [await _resolved(child, ask, budget) for child in value]
+        return [await _resolve_in(child, ask, budget) for child in value]
     if isinstance(value, str) and "{{resolve:" in value:
-        return await _resolved_text(value, ask, budget)
+        return await _resolve_in_text(value, ask, budget)
     return value
 
 
-async def _resolved_text(text: str, ask: Ask, budget: Budget) -> str:
+async def _resolve_in_text(text: str, ask: Ask, budget: Budget) -> str:
     parts, at = [], 0
     for match in _DYNAMIC.finditer(text):
         try:

@@ -10,7 +10,7 @@ from redrive.aws.wire.errors import AwsError, common
 
 
 def invalid(text: str) -> AwsError:
-    """The refusal of what a caller gave, which CloudFormation words for itself."""
+    """The refusal of an argument, in words of CloudFormation's own."""
     return common("ValidationException", text)
 
 
@@ -23,7 +23,7 @@ def no_stack(name: str) -> AwsError:
 
 
 def no_described_stack(name: str) -> AwsError:
-    """The refusal of DescribeStacks for it."""
+    """The refusal of DescribeStacks for a stack that is not there."""
     return invalid(f"Stack with id {name} does not exist")
 
 

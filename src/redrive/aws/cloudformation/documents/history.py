@@ -19,7 +19,7 @@ class StackEvent(Document, Unremembered):
     logical_id: str  # Logical id of the resource, or the stack's name
     physical_id: str  # Physical id of the resource, or the stack's ARN
     type: str  # Resource type
-    status: str  # The status it has from then on
+    status: str  # The status that the event brings
     reason: str = ""  # Status reason
     properties: str = ""  # The resource's, as JSON
     token: str = ""  # The caller's
@@ -76,11 +76,11 @@ class Signal(Document):
 
     id: str  # Unique of the resource; the same again replaces it
     status: str  # `SUCCESS` or `FAILURE`
-    answer: Mapping[str, Any] = field(default_factory=dict)  # All that was said
+    answer: Mapping[str, Any] = field(default_factory=dict)  # The whole body of the signal
 
 
-DIALECT: Final = "cloudformation"  # of the deliveries that notifications of events are
-TO_TOPIC: Final = "cloudformation.event"  # what they are pushed to
+DIALECT: Final = "cloudformation"  # of deliveries that are notifications of events
+TO_TOPIC: Final = "cloudformation.event"  # their endpoint
 EVENT: Final = DocumentKind.of("stack_event", StackEvent, secret=True)
 CHANGE_SET: Final = DocumentKind.of("stack_change_set", ChangeSet, secret=True)
 EXPORT: Final = DocumentKind.of("stack_export", Export)
@@ -89,8 +89,8 @@ SIGNAL: Final = DocumentKind.of("stack_signal", Signal, secret=True)
 
 
 def export_key(name: ResourceName, export: str) -> str:
-    """The key of an export; its name may have slashes, which its key has escaped."""
-    return f"{name.account}/{name.region}/{escaped(export)}"
+    """The key of an export, in which slashes of its name are escaped."""
+    return f"{name.account}/{name.region}/{escape(export)}"
 
 
 def import_key(stack: Stack, export: str) -> str:
@@ -98,6 +98,6 @@ def import_key(stack: Stack, export: str) -> str:
     return f"{export_key(stack.name, export)}/{stack.id}"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A text as a part of a key, in which a slash has a meaning."""
     return text.replace("%", "%25").replace("/", "%2F")

@@ -18,9 +18,10 @@ def stack_name(call: Call, name: str) -> ResourceName:
 
 
 async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | None:
-    """The stack of a name, or of an ARN, whether it was deleted or not.
+    """The stack of a name, or of an ARN even if the stack was deleted; None: there is none.
 
-    Of the store: what is made of it, such as an update with the template before, says nothing of what it was made of.
+    It is read from the store, as this node's cache may be behind: an update that keeps the previous template is
+    computed from it, and nothing checks later that it was current.
     """
     if "/" in identifier and not identifier.startswith("arn:"):
         return None
@@ -36,7 +37,7 @@ async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | Non
     return await engine.resources.write(find)
 
 
-async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
+async def require_stack(engine: Engine, call: Call, identifier: str) -> Stack:
     """The stack of a name or an ARN; raises AwsError if the stack does not exist."""
     stack = await find_stack(engine, call, identifier)
     if stack is None:
@@ -45,7 +46,7 @@ async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
 
 
 async def current_stack_in(draft: Draft, stack: Stack) -> Stack:
-    """The stack as a draft finds it; raises AwsError if it is not there any more."""
+    """The stack as a draft reads it; raises AwsError if it does not exist any more."""
     current = await draft.get(STACK, stack.key)
     if current is None:
         raise no_stack(stack.name.name)
@@ -53,16 +54,16 @@ async def current_stack_in(draft: Draft, stack: Stack) -> Stack:
 
 
 async def find_change_set(engine: Engine, call: Call, name_or_arn: str, stack_name: str | None) -> ChangeSet:
-    """The change set of an ARN, or of a name and a stack's; raises AwsError if the change set does not exist."""
+    """The change set of an ARN, or of its name and its stack's; raises AwsError if it does not exist."""
     prefix = f"{call.account}/{call.region}/"
     if not name_or_arn.startswith("arn:"):
         if not stack_name:
             raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
-        stack = await standing_stack(engine, call, stack_name)
+        stack = await require_stack(engine, call, stack_name)
         prefix = f"{stack.key}/"
     change_sets = await engine.resources.documents.find(CHANGE_SET, prefix)
-    # One that was carried out leaves its name to the next, which may be of the same millisecond.
-    for change_set in sorted(change_sets, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
+    # An executed change set leaves its name to a later one, which is found first though it may have the same millisecond.
+    for change_set in sorted(change_sets, key=lambda change_set: change_set.execution == "EXECUTE_COMPLETE"):
         if name_or_arn == change_set.name or id_in(name_or_arn) == change_set.id:
             return change_set
     raise error("ChangeSetNotFoundException", f"ChangeSet [{name_or_arn}] does not exist")

@@ -21,7 +21,7 @@ PATH: Final = "/_redrive/cloudformation/"  # of what is sent to stacks
 NAME_CHARS_MAX: Final = 128
 _NAME: Final = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
 _RANDOM_CHARS: Final = 12
-_STRANGE: Final = re.compile(r"[^a-zA-Z0-9-]")
+_FORBIDDEN_CHARS: Final = re.compile(r"[^a-zA-Z0-9-]")
 
 
 def stack_arn(name: ResourceName, stack: str) -> str:
@@ -35,7 +35,7 @@ def change_set_arn(name: ResourceName, change_set: str, number: str) -> str:
 
 
 def check_name(member: str, name: str) -> None:
-    """Check a name that a caller chose; raises AwsError if it has other characters, or too many."""
+    """Check a name that a caller chose; raises AwsError if it has forbidden characters, or too many."""
     if not _NAME.fullmatch(name):
         raise invalid(
             f"1 validation error detected: Value '{name}' at '{member}' failed to satisfy constraint: Member must"
@@ -53,24 +53,24 @@ def id_in(text: str) -> str:
     return text.rpartition("/")[2] if text.startswith("arn:") else ""
 
 
-def made_up(
+def generate_name(
     rng: random.Random, stack: str, logical_id: str, chars_max: int, suffix: str, *, lower_case: bool
 ) -> str:
     """A unique name for a resource: `<stack>-<logical id>-<12 characters><suffix>`, shortened to fit.
 
-    It has `chars_max` characters at the most, 40 at least; 0: as many as it has.
+    - `chars_max`: the most characters that it may have, at least 40; 0: any number.
     """
     letters = string.ascii_lowercase if lower_case else string.ascii_letters
     end = "".join(rng.choices(letters + string.digits, k=_RANDOM_CHARS))
     room = (chars_max or 10_000) - len(end) - len(suffix) - 2
-    logical = _STRANGE.sub("", logical_id)[: max(room // 2, room - len(stack))]
+    logical = _FORBIDDEN_CHARS.sub("", logical_id)[: max(room // 2, room - len(stack))]
     name = f"{stack[: room - len(logical)]}-{logical}-{end}{suffix}"
     return name.lower() if lower_case else name
 
 
 @dataclass(frozen=True, slots=True)
 class StackSettings(Document):
-    """All that a caller specifies of a stack; each change has new settings."""
+    """The specification of a stack by a caller; each change has new settings."""
 
     restored: ClassVar = {"capabilities": tuple, "topics": tuple}
 
@@ -86,8 +86,8 @@ class StackSettings(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An output as it is shown: its value, and the name that it is exported by."""
+class StackOutput:
+    """An output of a stack: its value, and the name that it is exported by (empty: it is not)."""
 
     name: str
     value: str
@@ -104,7 +104,7 @@ class Stack(Document):
         "name": ResourceName._make,
         "settings": StackSettings.from_document,
         "wanted": StackSettings.from_document,
-        "outputs": lambda stored: tuple(Shown(**output) for output in stored),
+        "outputs": lambda stored: tuple(StackOutput(**output) for output in stored),
         "retained": tuple,
         "skipped": tuple,
         "drift": tuple,
@@ -126,7 +126,7 @@ class Stack(Document):
     updated_at: int | None = None  # Start of the last update (ms); None: never updated
     deleted_at: int | None = None  # ms
     description: str = ""  # Description of the template
-    outputs: tuple[Shown, ...] = ()  # Outputs of the last completed change
+    outputs: tuple[StackOutput, ...] = ()  # Outputs of the last completed change
     protected: bool = False  # Termination protection
     policy: str = ""  # Policy of the stack: which resources may change
     policy_during: str = ""  # Replaces the stack policy during the last change; empty: it does not
@@ -152,19 +152,19 @@ class Stack(Document):
         return f"{self.name.account}/{self.name.region}/{self.id}"
 
     @property
-    def aim(self) -> StackSettings:
-        """The settings that a change leads to, or those in force."""
+    def target_settings(self) -> StackSettings:
+        """The settings that the change in progress leads to, or without one those in force."""
         return self.wanted or self.settings
 
 
 def with_rights_of(stack: Stack, call: Call, role: str | None = None) -> Stack:
-    """A stack that is changed with a caller's rights, or by a role; without one it keeps its role."""
+    """A stack whose change has a caller's rights, or those of a role; without a new role it keeps its own."""
     caller, session = call.principal.name, session_of(call.principal)
     if not role:
         return replace(stack, caller=caller, session=session)
-    aim = stack.wanted and replace(stack.wanted, role=role)
+    wanted = stack.wanted and replace(stack.wanted, role=role)
     settings = replace(stack.settings, role=role)
-    return replace(stack, caller=caller, session=session, settings=settings, wanted=aim)
+    return replace(stack, caller=caller, session=session, settings=settings, wanted=wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class ResourceSnapshot:
     """A resource as it was before the change that touched it."""
 
     name: str
@@ -198,13 +198,13 @@ class StackResource(Document, Unremembered):
 
     restored: ClassVar = {
         "depends_on": tuple,
-        "before": lambda stored: Before(**{**stored, "depends_on": tuple(stored["depends_on"])}),
+        "before": lambda stored: ResourceSnapshot(**{**stored, "depends_on": tuple(stored["depends_on"])}),
         "leftovers": lambda stored: tuple(Leftover(**leftover) for leftover in stored),
     }
 
     logical_id: str  # Its name in the template
     type: str  # `AWS::SQS::Queue`
-    name: str  # Chosen before it was made; it may never have been
+    name: str  # Chosen before its creation, which may have failed
     status: str  # `CREATE_COMPLETE` …
     updated_at: int  # ms
     properties: Mapping[str, Any]  # With their values
@@ -216,15 +216,17 @@ class StackResource(Document, Unremembered):
     depends_on: tuple[str, ...] = ()  # Logical ids of the resources it depends on
     change: str = ""  # The change that touched it last
     born: str = ""  # The change that made it
-    before: Before | None = None  # As it was before that change; None: it was made in it, or not touched
-    leftovers: tuple[Leftover, ...] = ()  # Resources that it replaced, or that replaced it and are to go
+    # As it was before that change; None: that change created it, or did not touch it.
+    before: ResourceSnapshot | None = None
+    # Resources that are to be deleted: it replaced them, or they replaced it before a rollback.
+    leftovers: tuple[Leftover, ...] = ()
     metadata: Any = None  # As the template has it
     drift: str = ""  # Result of the last drift detection
 
     @property
-    def as_it_is(self) -> Before:
-        """The resource as a change finds it."""
-        return Before(
+    def snapshot(self) -> ResourceSnapshot:
+        """The resource as it is now, for the way back."""
+        return ResourceSnapshot(
             self.name,
             self.physical_id,
             self.properties,
@@ -281,7 +283,7 @@ STACK: Final = DocumentKind.of("stack", Stack, secret=True)
 RESOURCE: Final = DocumentKind.of("stack_resource", StackResource, secret=True)
 TEMPLATE: Final = DocumentKind.of("stack_template", TemplateText, secret=True)
 OPERATION: Final = DocumentKind.of("stack_operation", StackOperation)
-# Of a name that a stack has, which is not deleted: the stack's key.
+# The name of a stack that is not deleted leads to the stack's key.
 STACK_NAME: Final[DocumentKind[str]] = DocumentKind(
     "stack_name", lambda key: {"key": key}, lambda document: document["key"]
 )
@@ -301,7 +303,7 @@ REVIEW: Final = "REVIEW_IN_PROGRESS"
 _UPDATABLE: Final = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_FAILED", "IMPORT_COMPLETE"}
 )
-#: What a change ends with that is given up, by the phase that it is in.
+#: The final status of a change that is given up, by the status of the phase that it is in.
 GIVEN_UP: Final[Mapping[str, str]] = {
     "CREATE_IN_PROGRESS": "CREATE_FAILED",
     "DELETE_IN_PROGRESS": "DELETE_FAILED",
@@ -314,18 +316,18 @@ GIVEN_UP: Final[Mapping[str, str]] = {
 
 
 def is_in_progress(stack: Stack) -> bool:
-    """True if something is being done to it."""
+    """True if a change to the stack is in progress."""
     return stack.status.endswith("_IN_PROGRESS") and stack.status != REVIEW
 
 
 def check_updatable(stack: Stack) -> None:
-    """Refuse to change a stack in whose status that cannot be done; raises AwsError."""
+    """Check that the status of a stack allows changes; raises AwsError if it does not."""
     if stack.status not in _UPDATABLE:
         raise not_updatable(stack)
 
 
 def not_updatable(stack: Stack) -> AwsError:
-    """The refusal to change a stack as it is."""
+    """The refusal to change a stack in its status."""
     hint = ""
     if stack.status == "ROLLBACK_COMPLETE":
         hint = " Delete it first; --on-failure DELETE does that by itself."

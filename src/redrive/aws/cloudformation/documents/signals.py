@@ -1,7 +1,7 @@
 """Signals that resources wait for: responses of custom resources, signals, and the ends of nested stacks.
 
 A response is sent to a URL that cannot be guessed: its last part is a digest of the installation's secret and of what the
-response is about, so it is the same after a crash, and nothing is stored before the response arrives.
+response is subject, so it is the same after a crash, and nothing is stored before the response arrives.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
-from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escaped
+from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escape
 from redrive.aws.cloudformation.documents.records import PATH, STACK, Stack, id_in
 from redrive.engine.ports import Clock
 from redrive.engine.resources import Draft, Resources
@@ -40,7 +40,7 @@ class Activity:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Count what happens within."""
+        """Count the body of the `with` statement as work."""
         self.add(1)
         try:
             yield
@@ -63,31 +63,31 @@ class _Waiter:
     prefix: str
     activity: Activity
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    asleep: bool = False
+    is_asleep: bool = False
 
     def wake(self) -> None:
-        """Go on: counted from now on, before its turn comes."""
-        if self.asleep:
-            self.asleep = False
+        """Let `sleep` return; the waiter counts as work at once, before its task has its turn."""
+        if self.is_asleep:
+            self.is_asleep = False
             self.activity.add(1)
         self.woken.set()
 
     async def sleep(self) -> None:
         """Return once it is woken."""
         if not self.woken.is_set():
-            self.asleep = True
+            self.is_asleep = True
             self.activity.add(-1)
             try:
                 await self.woken.wait()
             finally:
-                if self.asleep:  # cancelled
-                    self.asleep = False
+                if self.is_asleep:  # cancelled
+                    self.is_asleep = False
                     self.activity.add(1)
         self.woken.clear()
 
 
 class DocumentWatch:
-    """Wakes what waits for documents."""
+    """Wakes tasks that wait for documents."""
 
     def __init__(self, resources: Resources, clock: Clock, activity: Activity) -> None:
         self._clock = clock
@@ -105,7 +105,7 @@ class DocumentWatch:
     async def until(
         self, kind: str, prefix: str, look: Callable[[], Awaitable[T | None]], deadline: int
     ) -> T | None:
-        """Look again whenever documents of a kind change, until `look` returns something.
+        """Call `look` whenever documents of a kind change, until it returns something else than None.
 
         - `prefix`: the beginning of the documents' keys.
         - `deadline`: ms; None is returned after it.
@@ -124,22 +124,23 @@ class DocumentWatch:
             self._waiters.discard(waiter)
 
     async def sleep(self, milliseconds: int) -> None:
-        """Return so much later."""
+        """Return after this time."""
 
-        async def nothing() -> None:
+        async def look() -> None:
             return None
 
-        await self.until("", "nothing", nothing, self._clock.now() + milliseconds)
+        # No document has this kind and prefix: the deadline alone ends it.
+        await self.until("", "nothing", look, self._clock.now() + milliseconds)
 
 
-SIGNALS: Final = "signals"  # the matter of SignalResource
+SIGNALS: Final = "signals"  # the subject of signals by SignalResource
 _DURATION: Final = re.compile(r"PT(?:([0-9]{1,4})H)?(?:([0-9]{1,5})M)?(?:([0-9]{1,6})S)?")
 _TOKEN_CHARS: Final = 32
-_PARTS: Final = 4
+_URL_PARTS: Final = 4
 
 
 class StackSignals:
-    """Waits for signals, and keeps those that come."""
+    """Stores signals, and waits for them."""
 
     def __init__(
         self, resources: Resources, clock: Clock, watch: DocumentWatch, base_url: str, key: bytes
@@ -156,35 +157,35 @@ class StackSignals:
         return self._clock.now()
 
     async def pause(self, milliseconds: int) -> None:
-        """Return so much later."""
+        """Return after this time."""
         await self._watch.sleep(milliseconds)
 
     # ---- addresses ---------------------------------------------------------------------------------------------------
 
-    def url(self, stack_arn: str, logical_id: str, about: str) -> str:
-        """The URL that signals about something are sent to."""
+    def url(self, stack_arn: str, logical_id: str, subject: str) -> str:
+        """The URL that signals about a subject are sent to."""
         stack = _key_of(stack_arn)
-        token = self._token(stack, logical_id, about)
-        return f"{self._base_url}{PATH}{quote(stack, safe='')}/{logical_id}/{about}/{token}"
+        token = self._token(stack, logical_id, subject)
+        return f"{self._base_url}{PATH}{quote(stack, safe='')}/{logical_id}/{subject}/{token}"
 
     def target_of(self, address: str) -> tuple[str, str, str] | None:
-        """The stack's key, the logical id and the subject in a URL; None: it is not genuine."""
+        """The stack's key, the logical id and the subject in a URL; None: the URL is not one of `url`."""
         parts = address.partition(PATH)[2].split("/")
-        if len(parts) != _PARTS:
+        if len(parts) != _URL_PARTS:
             return None
-        stack, logical_id, about, token = unquote(parts[0]), *parts[1:]
-        genuine = hmac.compare_digest(token.encode(), self._token(stack, logical_id, about).encode())
-        return (stack, logical_id, about) if genuine else None
+        stack, logical_id, subject, token = unquote(parts[0]), *parts[1:]
+        is_genuine = hmac.compare_digest(token.encode(), self._token(stack, logical_id, subject).encode())
+        return (stack, logical_id, subject) if is_genuine else None
 
-    def _token(self, *about: str) -> str:
-        digest = hmac.new(self._key, "\n".join(about).encode(), hashlib.sha256)
+    def _token(self, *parts: str) -> str:
+        digest = hmac.new(self._key, "\n".join(parts).encode(), hashlib.sha256)
         return digest.hexdigest()[:_TOKEN_CHARS]
 
     # ---- signals -------------------------------------------------------------------------------------------------------
 
-    async def add(self, stack: str, logical_id: str, about: str, signal: Signal) -> None:
+    async def add(self, stack: str, logical_id: str, subject: str, signal: Signal) -> None:
         """Store a signal, in place of an earlier one with its id."""
-        key = f"{_prefix(stack, logical_id, about)}{escaped(signal.id)}"
+        key = f"{_prefix(stack, logical_id, subject)}{escape(signal.id)}"
 
         async def decide(draft: Draft) -> None:
             await draft.overwrite(SIGNAL, key, signal)
@@ -192,22 +193,22 @@ class StackSignals:
         await self._resources.write(decide)
 
     async def wait(
-        self, stack_arn: str, logical_id: str, about: str, count: int, deadline: int
+        self, stack_arn: str, logical_id: str, subject: str, count: int, deadline: int
     ) -> Sequence[Signal]:
-        """Wait until so many signals have arrived, or one of a failure, or until the deadline (ms)."""
-        prefix = _prefix(_key_of(stack_arn), logical_id, about)
+        """Wait for a number of signals, or for one of failure; empty: neither came before the deadline (ms)."""
+        prefix = _prefix(_key_of(stack_arn), logical_id, subject)
 
         async def look() -> Sequence[Signal] | None:
             signals = await self._resources.documents.find(SIGNAL, prefix)
-            failed = [signal for signal in signals if signal.status != "SUCCESS"]
-            return failed or (signals if len(signals) >= count else None)
+            failures = [signal for signal in signals if signal.status != "SUCCESS"]
+            return failures or (signals if len(signals) >= count else None)
 
         signals = await self._watch.until(SIGNAL.name, prefix, look, deadline)
         return signals or ()
 
-    async def forget(self, stack_arn: str, logical_id: str, about: str) -> None:
-        """Remove the signals about something."""
-        prefix = _prefix(_key_of(stack_arn), logical_id, about)
+    async def forget(self, stack_arn: str, logical_id: str, subject: str) -> None:
+        """Remove the signals about a subject."""
+        prefix = _prefix(_key_of(stack_arn), logical_id, subject)
 
         async def decide(draft: Draft) -> None:
             for key, _ in await draft.find(SIGNAL, prefix):
@@ -217,8 +218,8 @@ class StackSignals:
 
     # ---- nested stacks -----------------------------------------------------------------------------------------------
 
-    async def ended(self, stack_arn: str, deadline: int) -> Stack | None:
-        """Wait until no change to a stack is in progress; None: there is no such stack, or it is too late."""
+    async def wait_for_end(self, stack_arn: str, deadline: int) -> Stack | None:
+        """Wait until no change to a stack is in progress; None: there is no such stack, or the deadline (ms) passed."""
         key = _key_of(stack_arn)
 
         async def look() -> Stack | None:
@@ -231,8 +232,8 @@ class StackSignals:
 
     async def nest(self, stack_arn: str, parent: str) -> None:
         """Store that a stack is nested in another."""
-        above = await self._resources.documents.get(STACK, _key_of(parent))
-        root = (above.root if above else "") or parent
+        parent_stack = await self._resources.documents.get(STACK, _key_of(parent))
+        root = (parent_stack.root if parent_stack else "") or parent
 
         async def decide(draft: Draft) -> None:
             stack = await draft.get(STACK, _key_of(stack_arn))
@@ -258,5 +259,5 @@ def _key_of(stack_arn: str) -> str:
     return f"{account}/{region}/{id_in(stack_arn)}"
 
 
-def _prefix(stack: str, logical_id: str, about: str) -> str:
-    return f"{stack}/{logical_id}/{about}/"
+def _prefix(stack: str, logical_id: str, subject: str) -> str:
+    return f"{stack}/{logical_id}/{subject}/"

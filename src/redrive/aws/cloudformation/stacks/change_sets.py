@@ -12,8 +12,8 @@ from redrive.aws.cloudformation.documents.lookup import (
     current_stack_in,
     find_change_set,
     find_stack,
+    require_stack,
     stack_name,
-    standing_stack,
 )
 from redrive.aws.cloudformation.documents.records import (
     REVIEW,
@@ -29,10 +29,10 @@ from redrive.aws.cloudformation.documents.records import (
     template_key,
     with_rights_of,
 )
-from redrive.aws.cloudformation.stacks.describing import shown_parameters
-from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
+from redrive.aws.cloudformation.stacks.describing import parameter_descriptions
+from redrive.aws.cloudformation.stacks.operations import ChangePlan, StackChanges, new_stack
 from redrive.aws.cloudformation.stacks.preview import preview, without_values
-from redrive.aws.cloudformation.stacks.requests import EXPAND, lacking
+from redrive.aws.cloudformation.stacks.requests import EXPAND, missing_capabilities
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -59,34 +59,32 @@ class ChangeSetOperations:
         current = await find_stack(self._engine, call, params["StackName"])
         if current is not None and current.status == "DELETE_COMPLETE":
             if kind == "CREATE" and params["StackName"].startswith("arn:"):
-                raise _standing(params["StackName"], name)
+                raise _stack_exists(params["StackName"], name)
             current = None
         if kind == "IMPORT":
             raise invalid("Importing resources is not offered by this server.")
         stack = await self._stack_to_change(call, params, kind, current)
         exists = current is not None and current.status != REVIEW
-        prepared = await self._changes.prepare(
-            call, params, stack.name, stack.id, current if exists else None
-        )
+        plan = await self._changes.prepare(call, params, stack.name, stack.id, current if exists else None)
         missing = [
             capability
-            for capability in lacking(prepared.program.template, params.get("Capabilities") or ())
+            for capability in missing_capabilities(plan.program.template, params.get("Capabilities") or ())
             if capability != EXPAND
         ]
         if missing:
             raise error(
                 "InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]"
             )
-        change_set = await self._preview(call, params, kind, stack, prepared)
+        change_set = await self._preview(call, params, kind, stack, plan)
         await self._engine.resources.write(
-            lambda draft: self._create_in(draft, stack, change_set, prepared, is_new=current is None)
+            lambda draft: self._create_in(draft, stack, change_set, plan, is_new=current is None)
         )
         return {"Id": _arn(stack, change_set), "StackId": stack.arn}
 
     async def _stack_to_change(
         self, call: Call, params: Structure, kind: str, current: Stack | None
     ) -> Stack:
-        """The stack that a change set is for: one that is there, or one to be reviewed first."""
+        """The stack that a change set is for: an existing one, or a new one that is to be reviewed first."""
         name = stack_name(call, params["StackName"])
         if current is None:
             if kind != "CREATE":
@@ -95,15 +93,15 @@ class ChangeSetOperations:
             stack = new_stack(call, {}, name, self._operations.new_id(), StackSettings(""))
             return replace(stack, status=REVIEW, told_at=self._engine.clock.now())
         if kind == "CREATE" and current.status != REVIEW:
-            raise _standing(current.name.name, params["ChangeSetName"])
+            raise _stack_exists(current.name.name, params["ChangeSetName"])
         if current.status != REVIEW:
             check_updatable(current)
         return current
 
     async def _preview(
-        self, call: Call, params: Structure, kind: str, stack: Stack, prepared: Prepared
+        self, call: Call, params: Structure, kind: str, stack: Stack, plan: ChangePlan
     ) -> ChangeSet:
-        changes = await preview(self._engine, stack, prepared.settings, prepared.program)
+        changes = await preview(self._engine, stack, plan.settings, plan.program)
         resource_changes = tuple(change for change in changes if change["Type"] == "Resource")
         change_set = ChangeSet(
             name=params["ChangeSetName"],
@@ -111,7 +109,7 @@ class ChangeSetOperations:
             stack=stack.key,
             kind=kind,
             created_at=call.now,
-            settings=prepared.settings,
+            settings=plan.settings,
             description=params.get("Description") or "",
             changes=resource_changes,
             on_failure=params.get("OnStackFailure") or "",
@@ -123,7 +121,7 @@ class ChangeSetOperations:
         return replace(change_set, status="FAILED", execution="UNAVAILABLE", reason=NO_CHANGES)
 
     async def _create_in(
-        self, draft: Draft, stack: Stack, change_set: ChangeSet, prepared: Prepared, *, is_new: bool
+        self, draft: Draft, stack: Stack, change_set: ChangeSet, plan: ChangePlan, *, is_new: bool
     ) -> None:
         if is_new:
             if await draft.get(STACK_NAME, stack.name.key) is not None:
@@ -134,13 +132,13 @@ class ChangeSetOperations:
         for _, other in await draft.find(CHANGE_SET, f"{stack.key}/"):
             if other.name == change_set.name and other.execution != "EXECUTE_COMPLETE":
                 raise error("AlreadyExistsException", f"ChangeSet {other.name} already exists")
-        draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
+        draft.put(TEMPLATE, template_key(stack, plan.settings.template), plan.text)
         draft.put(CHANGE_SET, change_set.key, change_set)
 
     async def describe_change_set(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._read(call, params)
         settings = change_set.settings
-        values = await shown_parameters(self._programs, stack, settings)
+        values = await parameter_descriptions(self._programs, stack, settings)
         page, token = PAGES.cut("DescribeChangeSet", params, change_set.changes)
         if not params.get("IncludePropertyValues"):
             page = [without_values(change) for change in page]
@@ -159,10 +157,10 @@ class ChangeSetOperations:
         return description
 
     async def list_change_sets(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         change_sets = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
-        waiting = [each for each in change_sets if each.execution != "EXECUTE_COMPLETE"]
-        return PAGES.of("ListChangeSets", params, waiting, lambda each: _summary(stack, each))
+        unexecuted = [each for each in change_sets if each.execution != "EXECUTE_COMPLETE"]
+        return PAGES.of("ListChangeSets", params, unexecuted, lambda each: _summary(stack, each))
 
     async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._read(call, params)
@@ -184,30 +182,30 @@ class ChangeSetOperations:
 
         async def decide(draft: Draft) -> None:
             current = await current_stack_in(draft, stack)
-            stored_change_set = await draft.get(CHANGE_SET, change_set.key)
-            if stored_change_set is None or stored_change_set.execution != "AVAILABLE":
-                status = change_set.status if stored_change_set is None else stored_change_set.status
+            stored = await draft.get(CHANGE_SET, change_set.key)
+            if stored is None or stored.execution != "AVAILABLE":
+                status = change_set.status if stored is None else stored.status
                 text = f"ChangeSet [{_arn(stack, change_set)}] cannot be executed in its current status of [{status}]"
                 raise error("InvalidChangeSetStatus", text)
             is_new = current.status == REVIEW
             if not is_new:
                 check_updatable(current)
-            started_stack = replace(
+            after = replace(
                 with_rights_of(current, call),
                 status="CREATE_IN_PROGRESS" if is_new else "UPDATE_IN_PROGRESS",
                 reason="User Initiated",
-                settings=stored_change_set.settings if is_new else current.settings,
-                wanted=None if is_new else stored_change_set.settings,
+                settings=stored.settings if is_new else current.settings,
+                wanted=None if is_new else stored.settings,
                 on_failure=on_failure,
                 token=token,
                 change_set=_arn(stack, change_set),
                 policy_during="",
                 updated_at=self._engine.clock.now(),
             )
-            await self._operations.begin_in(draft, started_stack)
+            await self._operations.begin_in(draft, after)
             for key, other in await draft.find(CHANGE_SET, f"{current.key}/"):
-                if other.id == stored_change_set.id:
-                    draft.put(CHANGE_SET, key, replace(stored_change_set, execution="EXECUTE_COMPLETE"))
+                if other.id == stored.id:
+                    draft.put(CHANGE_SET, key, replace(stored, execution="EXECUTE_COMPLETE"))
                 elif other.execution == "AVAILABLE":
                     draft.put(CHANGE_SET, key, replace(other, execution="OBSOLETE"))
 
@@ -217,11 +215,11 @@ class ChangeSetOperations:
     async def delete_change_set(self, call: Call, params: Structure) -> Structure:
         name = params["ChangeSetName"]
         if not name.startswith("arn:") and params.get("StackName"):
-            await standing_stack(self._engine, call, params["StackName"])
+            await require_stack(self._engine, call, params["StackName"])
         try:
             change_set, _ = await self._read(call, params)
-        except Exception as refusal:
-            if getattr(refusal, "code", "") == "ChangeSetNotFoundException":
+        except AwsError as refusal:
+            if refusal.code == "ChangeSetNotFoundException":
                 return {}
             raise
         await self._engine.resources.documents.remove(CHANGE_SET, change_set.key)
@@ -237,7 +235,7 @@ class ChangeSetOperations:
         return change_set, stack
 
 
-def _standing(stack: str, change_set: str) -> AwsError:
+def _stack_exists(stack: str, change_set: str) -> AwsError:
     return invalid(
         f"Stack [{stack}] already exists and cannot be created again with the changeSet [{change_set}]."
     )
@@ -247,7 +245,7 @@ def _arn(stack: Stack, change_set: ChangeSet) -> str:
     return change_set_arn(stack.name, change_set.name, change_set.id)
 
 
-def _execution(stack: Stack, change_set: ChangeSet) -> str:
+def _execution_status(stack: Stack, change_set: ChangeSet) -> str:
     """The status of its execution, which is complete when the change of the stack is (recorded)."""
     is_last = stack.change_set == _arn(stack, change_set)
     if change_set.execution == "EXECUTE_COMPLETE" and is_last and is_in_progress(stack):
@@ -262,7 +260,7 @@ def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
         "StackId": stack.arn,
         "StackName": stack.name.name,
         "CreationTime": change_set.created_at,
-        "ExecutionStatus": _execution(stack, change_set),
+        "ExecutionStatus": _execution_status(stack, change_set),
         "Status": change_set.status,
         "StatusReason": change_set.reason,
         "Description": change_set.description,

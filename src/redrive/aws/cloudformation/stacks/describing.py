@@ -6,10 +6,10 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.changes.values import StackValues, known_value
+from redrive.aws.cloudformation.changes.values import StackValues, evaluated_or_raw
 from redrive.aws.cloudformation.documents.errors import PAGES, invalid, no_described_stack
 from redrive.aws.cloudformation.documents.history import EVENT, EXPORT, IMPORT, StackEvent, export_key
-from redrive.aws.cloudformation.documents.lookup import find_stack, stack_name, standing_stack
+from redrive.aws.cloudformation.documents.lookup import find_stack, require_stack, stack_name
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.documents.records import (
     resource_key,
 )
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
+from redrive.aws.cloudformation.template.parameters import MASK, read_parameters
 from redrive.aws.cloudformation.template.sections import section
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.hash_order import hash_order
@@ -28,11 +28,11 @@ from redrive.engine.engine import Engine
 
 T = TypeVar("T")
 DELETED: Final = "DELETE_COMPLETE"
-_DESCRIBED_MAX: Final = 100  # resources in one answer of DescribeStackResources
+_RESOURCES_MAX: Final = 100  # resources in one answer of DescribeStackResources
 
 
 class StackViews:
-    """Shows stacks."""
+    """Describes and lists stacks, their resources and their events."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -46,10 +46,10 @@ class StackViews:
             stack = await find_stack(self._engine, call, name)
             if stack is None:
                 raise no_described_stack(name)
-            return {"Stacks": [await self._described(stack)]}
+            return {"Stacks": [await self._description(stack)]}
         stacks = [stack for stack in await self._stacks(call) if stack.status != "DELETE_COMPLETE"]
         page, token = PAGES.cut("DescribeStacks", params, stacks)
-        return {"Stacks": [await self._described(stack) for stack in page], **token}
+        return {"Stacks": [await self._description(stack) for stack in page], **token}
 
     async def list_stacks(self, call: Call, params: Structure) -> Structure:
         statuses: Sequence[str] = params.get("StackStatusFilter") or ()
@@ -61,16 +61,16 @@ class StackViews:
         stacks = await self._engine.resources.documents.find(STACK, f"{call.account}/{call.region}/")
         return sorted(stacks, key=lambda stack: (stack.created_at, stack.id), reverse=True)
 
-    async def _described(self, stack: Stack) -> Structure:
-        description = _basics(stack) | {
+    async def _description(self, stack: Stack) -> Structure:
+        description = _common_members(stack) | {
             "StackStatusReason": stack.reason or None,
             "Parameters": await self._parameters(stack) or None,
             "DisableRollback": stack.on_failure == "DO_NOTHING",
-            "NotificationARNs": list(stack.aim.topics),
-            "Capabilities": list(stack.aim.capabilities) or None,
-            "Tags": [{"Key": key, "Value": value} for key, value in stack.aim.tags.items()],
+            "NotificationARNs": list(stack.target_settings.topics),
+            "Capabilities": list(stack.target_settings.capabilities) or None,
+            "Tags": [{"Key": key, "Value": value} for key, value in stack.target_settings.tags.items()],
             "EnableTerminationProtection": None if stack.status == DELETED else stack.protected,
-            "RollbackConfiguration": dict(stack.aim.rollback),
+            "RollbackConfiguration": dict(stack.target_settings.rollback),
             "Outputs": [_output(output) for output in stack.outputs] or None,
             # Without the change set if the stack was deleted, or its creation rolled back (recorded).
             "ChangeSetId": (stack.change_set or None) if stack.deleted_at is None else None,
@@ -79,21 +79,22 @@ class StackViews:
         return _without_none(description)
 
     async def _parameters(self, stack: Stack) -> list[Structure]:
-        return await shown_parameters(self._programs, stack, stack.aim)
+        return await parameter_descriptions(self._programs, stack, stack.target_settings)
 
     # ---- resources ---------------------------------------------------------------------------------------------------
 
     async def describe_stack_resources(self, call: Call, params: Structure) -> Structure:
         if not params.get("StackName"):
             raise invalid("StackName is a required parameter.")
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         logical_id = params.get("LogicalResourceId")
         resources = await self._resources(stack)
-        matches = [resource for resource in resources if logical_id in (None, resource.logical_id)]
-        if logical_id and not matches:
+        selected_resources = [resource for resource in resources if logical_id in (None, resource.logical_id)]
+        if logical_id and not selected_resources:
             raise _no_resource(logical_id, stack)
         descriptions = [
-            _of_stack(stack) | _resource(resource, "Timestamp") for resource in matches[:_DESCRIBED_MAX]
+            _stack_members(stack) | _resource(resource, "Timestamp")
+            for resource in selected_resources[:_RESOURCES_MAX]
         ]
         return {"StackResources": descriptions}
 
@@ -105,14 +106,14 @@ class StackViews:
         resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
         if resource is None:
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.arn}")
-        program = await self._programs.load(stack, stack.aim)
+        program = await self._programs.load(stack, stack.target_settings)
         values = StackValues(program, {each.logical_id: each for each in await self._resources(stack)}, {})
-        metadata = {"Metadata": orjson.dumps(known_value(resource.metadata or {}, values)).decode()}
-        description = _of_stack(stack) | _resource(resource, "LastUpdatedTimestamp") | metadata
+        metadata = {"Metadata": orjson.dumps(evaluated_or_raw(resource.metadata or {}, values)).decode()}
+        description = _stack_members(stack) | _resource(resource, "LastUpdatedTimestamp") | metadata
         return {"StackResourceDetail": description}
 
     async def list_stack_resources(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         return PAGES.of(
             "ListStackResources",
             params,
@@ -128,32 +129,34 @@ class StackViews:
     async def describe_stack_events(self, call: Call, params: Structure) -> Structure:
         if not params.get("StackName"):
             raise invalid("StackName is a required parameter.")
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         events = await self._engine.resources.documents.find(EVENT, f"{stack.key}/")
         return PAGES.of(
-            "DescribeStackEvents", params, events[::-1], lambda event: _of_stack(stack) | _event(event)
+            "DescribeStackEvents", params, events[::-1], lambda event: _stack_members(stack) | _event(event)
         )
 
 
-async def shown_parameters(programs: Programs, stack: Stack, settings: StackSettings) -> list[Structure]:
-    """The parameters of settings as answers show them: those that their template hides are masked."""
+async def parameter_descriptions(
+    programs: Programs, stack: Stack, settings: StackSettings
+) -> list[Structure]:
+    """The parameters of settings as answers describe them: values are masked where the template says NoEcho."""
     try:
         source = await programs.source(stack, settings.template)
-        declared = read_parameters(section(source, "Parameters"))
+        definitions = read_parameters(section(source, "Parameters"))
     except TemplateInvalid:
         return []
     descriptions = []
     for name in hash_order(settings.parameters):
         text = settings.parameters[name]
-        hidden = name in declared and declared[name].hidden
-        parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
+        is_hidden = name in definitions and definitions[name].hidden
+        parameter = {"ParameterKey": name, "ParameterValue": MASK if is_hidden else text}
         if name in settings.resolved:
-            parameter["ResolvedValue"] = HIDDEN if hidden else settings.resolved[name]
+            parameter["ResolvedValue"] = MASK if is_hidden else settings.resolved[name]
         descriptions.append(parameter)
     return descriptions
 
 
-def _basics(stack: Stack) -> Structure:
+def _common_members(stack: Stack) -> Structure:
     description: Structure = {
         "StackId": stack.arn,
         "StackName": stack.name.name,
@@ -177,7 +180,7 @@ def _drift(stack: Stack) -> Structure:
 
 
 def _summary(stack: Stack) -> Structure:
-    description = _basics(stack) | {"StackStatusReason": stack.reason or None}
+    description = _common_members(stack) | {"StackStatusReason": stack.reason or None}
     description["TemplateDescription"] = description.pop("Description")
     return _without_none(description)
 
@@ -192,7 +195,7 @@ def _output(output: Any) -> Structure:
     return _without_none(description)
 
 
-def _of_stack(stack: Stack) -> Structure:
+def _stack_members(stack: Stack) -> Structure:
     return {"StackId": stack.arn, "StackName": stack.name.name}
 
 

@@ -10,7 +10,7 @@ import orjson
 from redrive.aws.cloudformation.changes.programs import Services
 from redrive.aws.cloudformation.changes.step_parts import spec_of
 from redrive.aws.cloudformation.documents.errors import invalid
-from redrive.aws.cloudformation.documents.lookup import standing_stack
+from redrive.aws.cloudformation.documents.lookup import require_stack
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
@@ -30,7 +30,7 @@ from redrive.engine.resources import Draft
 
 
 class DriftOperations:
-    """Looks for drift; it is found before a call is answered."""
+    """Detects drift while the caller waits, so that a detection is complete as soon as it has an id."""
 
     def __init__(self, engine: Engine, services: Services, signals: StackSignals) -> None:
         self._engine = engine
@@ -38,13 +38,13 @@ class DriftOperations:
         self._signals = signals
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
-        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await require_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
-        selected = [resource for resource in resources if not names or resource.logical_id in names]
-        statuses = [(resource, (await self._drift_of(stack, resource))[0]) for resource in selected]
-        drifted = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
-        overall = "DRIFTED" if drifted else "IN_SYNC"
+        selected_resources = [resource for resource in resources if not names or resource.logical_id in names]
+        statuses = [(resource, (await self._drift_of(stack, resource))[0]) for resource in selected_resources]
+        has_drift = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
+        stack_status = "DRIFTED" if has_drift else "IN_SYNC"
 
         async def decide(draft: Draft) -> None:
             for resource, status in statuses:
@@ -54,7 +54,7 @@ class DriftOperations:
                     draft.put(RESOURCE, key, replace(current, drift=status))
             current_stack = await draft.get(STACK, stack.key)
             if current_stack is not None:
-                draft.put(STACK, stack.key, replace(current_stack, drift=(overall, call.now)))
+                draft.put(STACK, stack.key, replace(current_stack, drift=(stack_status, call.now)))
 
         await self._engine.resources.write(decide)
         return {"StackDriftDetectionId": stack.id}
@@ -77,7 +77,7 @@ class DriftOperations:
         }
 
     async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
-        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await require_stack(self._engine, call, params["StackName"]), call)
         key = resource_key(stack, params["LogicalResourceId"])
         resource = await self._engine.resources.documents.get(RESOURCE, key)
         if resource is None:
@@ -88,7 +88,7 @@ class DriftOperations:
         return {"StackResourceDrift": _as_structure(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
-        stack = with_rights_of(await standing_stack(self._engine, call, params["StackName"]), call)
+        stack = with_rights_of(await require_stack(self._engine, call, params["StackName"]), call)
         statuses = params.get("StackResourceDriftStatusFilters") or ()
         drifts = []
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
@@ -98,7 +98,7 @@ class DriftOperations:
         return {"StackResourceDrifts": drifts}
 
     async def _drift_of(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
-        """The status of a resource, and its properties as they are."""
+        """The drift status of a resource, and its properties as its service describes them."""
         kind = type_of(resource.type)
         spec = spec_of(stack, resource, self._services.base_url, self._signals, may_exist=True)
         try:
@@ -107,18 +107,18 @@ class DriftOperations:
             return "NOT_CHECKED", {}
         if actual is None:
             return "DELETED", {}
-        typed = kind.schema.typed_as_far_as_possible(actual)
-        return ("MODIFIED" if _differences(resource.properties, typed) else "IN_SYNC"), typed
+        actual = kind.schema.typed_as_far_as_possible(actual)
+        return ("MODIFIED" if _differences(resource.properties, actual) else "IN_SYNC"), actual
 
 
 def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[Structure]:
-    """The properties that the template says, and that are others now."""
+    """The differences of the properties that the template sets and the service describes."""
     leaves = (_leaves(f"/{name}", expected[name], actual[name]) for name in expected if name in actual)
     return sorted(chain.from_iterable(leaves), key=lambda each: each["PropertyPath"])
 
 
 def _leaves(path: str, expected: Any, actual: Any) -> Iterator[Structure]:
-    """The differences between two values, down to those that are no objects (recorded)."""
+    """The differences between two values: of objects member by member, of all others as a whole (recorded)."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for key in expected.keys() | actual.keys():
             yield from _leaves(f"{path}/{key}", expected.get(key), actual.get(key))
@@ -135,16 +135,16 @@ def _text(value: Any) -> str:
 def _as_structure(
     stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
 ) -> Structure:
-    unread = type_of(resource.type).unread
-    expected = {name: value for name, value in resource.properties.items() if name not in unread}
-    known = {name: value for name, value in actual.items() if name in expected}
+    undescribed = type_of(resource.type).undescribed
+    expected = {name: value for name, value in resource.properties.items() if name not in undescribed}
+    described = {name: value for name, value in actual.items() if name in expected}
     return {
         "StackId": stack.arn,
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id,
         "ResourceType": resource.type,
         "ExpectedProperties": orjson.dumps(expected).decode(),
-        "ActualProperties": orjson.dumps({**expected, **known}).decode(),
+        "ActualProperties": orjson.dumps({**expected, **described}).decode(),
         "PropertyDifferences": _differences(resource.properties, actual),
         "StackResourceDriftStatus": status,
         "Timestamp": now,

@@ -5,25 +5,25 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.changes.policies import given_policy
+from redrive.aws.cloudformation.changes.policies import policy_in
 from redrive.aws.cloudformation.changes.programs import (
     Programs,
     Services,
     choose_parameters,
     expanded,
     known_values,
-    processed,
+    processed_text,
     program_of,
     template_body,
-    with_included,
+    with_included_parts,
 )
 from redrive.aws.cloudformation.documents.errors import error, invalid
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
 from redrive.aws.cloudformation.documents.lookup import (
     current_stack_in,
     find_stack,
+    require_stack,
     stack_name,
-    standing_stack,
 )
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
@@ -69,8 +69,8 @@ NO_CHANGE: Final = "No updates are to be performed."
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A change as its caller wants it, checked: the settings it leads to, the text of the template, its program."""
+class ChangePlan:
+    """A requested change, checked: the settings that it leads to, the text of the template, and its program."""
 
     settings: StackSettings
     text: TemplateText
@@ -92,10 +92,10 @@ class StackChanges:
         name = stack_name(call, params["StackName"])
         check_name("stackName", name.name)
         identity = self._operations.new_id()
-        prepared = await self.prepare(call, params, name, identity, None)
-        check_capabilities(prepared.program.template, params, expands=bool(prepared.text.processed))
+        plan = await self.prepare(call, params, name, identity, None)
+        check_capabilities(plan.program.template, params, expands=bool(plan.text.processed))
         token = params.get("ClientRequestToken") or ""
-        stack = new_stack(call, params, name, identity, prepared.settings)
+        stack = new_stack(call, params, name, identity, plan.settings)
 
         async def decide(draft: Draft) -> Stack:
             key = await draft.get(STACK_NAME, name.key)
@@ -105,46 +105,46 @@ class StackChanges:
             if current is not None and token and current.token == token:
                 return current
             if current is not None and current.status == REVIEW:
-                return await self._create_reviewed_in(draft, current, stack, prepared)
+                return await self._create_reviewed_in(draft, current, stack, plan)
             if current is not None:
                 raise error("AlreadyExistsException", f"Stack [{name.name}] already exists")
             draft.put(STACK_NAME, name.key, stack.key)
-            draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
+            draft.put(TEMPLATE, template_key(stack, plan.settings.template), plan.text)
             await self._operations.begin_in(draft, stack)
             return stack
 
         return {"StackId": (await self._engine.resources.write(decide)).arn}
 
     async def _create_reviewed_in(
-        self, draft: Draft, reviewed: Stack, stack: Stack, prepared: Prepared
+        self, draft: Draft, reviewed: Stack, stack: Stack, plan: ChangePlan
     ) -> Stack:
-        """Create the stack that a change set was to create, which stays behind."""
-        started_stack = replace(stack, id=reviewed.id)
-        draft.put(TEMPLATE, template_key(started_stack, prepared.settings.template), prepared.text)
-        await self._operations.begin_in(draft, started_stack)
-        await self._outdate_change_sets(draft, started_stack)
-        return started_stack
+        """Create a stack under review directly; the change set that was to create it stays, and is outdated."""
+        stack = replace(stack, id=reviewed.id)
+        draft.put(TEMPLATE, template_key(stack, plan.settings.template), plan.text)
+        await self._operations.begin_in(draft, stack)
+        await self._outdate_change_sets(draft, stack)
+        return stack
 
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     async def update_stack(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         token = params.get("ClientRequestToken") or ""
         if token and stack.token == token:
             return {"StackId": stack.arn}
         check_updatable(stack)
-        prepared = await self.prepare(call, params, stack.name, stack.id, stack)
-        check_capabilities(prepared.program.template, params, expands=bool(prepared.text.processed))
+        plan = await self.prepare(call, params, stack.name, stack.id, stack)
+        check_capabilities(plan.program.template, params, expands=bool(plan.text.processed))
         policies = [
-            await given_policy(self._services, call, params, member)
+            await policy_in(self._services, call, params, member)
             for member in ("StackPolicy", "StackPolicyDuringUpdate")
         ]
         if stack.status != "UPDATE_FAILED" and not await preview(
-            self._engine, stack, prepared.settings, prepared.program
+            self._engine, stack, plan.settings, plan.program
         ):
             raise invalid(NO_CHANGE)
         on_failure = "DO_NOTHING" if params.get("DisableRollback") else "ROLLBACK"
-        await self.begin_update(call, stack, prepared.settings, prepared.text, on_failure, token, policies)
+        await self.begin_update(call, stack, plan.settings, plan.text, on_failure, token, policies)
         return {"StackId": stack.arn}
 
     async def begin_update(
@@ -157,18 +157,21 @@ class StackChanges:
         token: str,
         policies: Sequence[str] = ("", ""),
     ) -> None:
-        """Begin a change to a stack; the policies are the stack's from now on and that of this change alone.
+        """Begin an update of a stack.
+
+        - `policies`: the stack's policy from now on, and one for this update only; empty: no new one.
 
         Raises:
             AwsError: Another operation began meanwhile.
         """
+        policy, policy_during = policies
 
         async def decide(draft: Draft) -> None:
             current = await current_stack_in(draft, stack)
             check_updatable(current)
             key = template_key(stack, settings.template)
             await draft.overwrite(TEMPLATE, key, text)
-            started_stack = replace(
+            after = replace(
                 with_rights_of(current, call),
                 status="UPDATE_IN_PROGRESS",
                 reason="User Initiated",
@@ -176,23 +179,23 @@ class StackChanges:
                 on_failure=on_failure,
                 token=token,
                 updated_at=self._engine.clock.now(),
-                policy=policies[0] or current.policy,
-                policy_during=policies[1],
-                change_set="",  # it was not a change set that brought this (recorded)
+                policy=policy or current.policy,
+                policy_during=policy_during,
+                change_set="",  # no change set led to this update (recorded)
             )
-            await self._operations.begin_in(draft, started_stack)
+            await self._operations.begin_in(draft, after)
             await self._outdate_change_sets(draft, current)
 
         await self._engine.resources.write(decide)
 
     async def _outdate_change_sets(self, draft: Draft, stack: Stack) -> None:
-        """Take away the change sets that were made before: they say nothing of the stack as it will be."""
+        """Make earlier change sets obsolete: they were computed from the stack as it was."""
         for key, change_set in await draft.find(CHANGE_SET, f"{stack.key}/"):
             if change_set.execution == "AVAILABLE":
                 draft.put(CHANGE_SET, key, replace(change_set, execution="OBSOLETE"))
 
     async def cancel_update_stack(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
 
         async def decide(draft: Draft) -> None:
             current = await current_stack_in(draft, stack)
@@ -208,27 +211,28 @@ class StackChanges:
         return {}
 
     async def continue_update_rollback(self, call: Call, params: Structure) -> Structure:
+        rollbacks = {"UPDATE_ROLLBACK_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}
         skipped = tuple(params.get("ResourcesToSkip") or ())
-        await self._go_on(call, params, {"UPDATE_ROLLBACK_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}, skipped)
+        await self._continue_change(call, params, rollbacks, skipped=skipped)
         return {}
 
     async def rollback_stack(self, call: Call, params: Structure) -> Structure:
-        leads = {"CREATE_FAILED": "ROLLBACK_IN_PROGRESS", "UPDATE_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}
-        return {"StackId": (await self._go_on(call, params, leads, ())).arn}
+        rollbacks = {"CREATE_FAILED": "ROLLBACK_IN_PROGRESS", "UPDATE_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}
+        return {"StackId": (await self._continue_change(call, params, rollbacks, skipped=())).arn}
 
-    async def _go_on(
-        self, call: Call, params: Structure, leads: Mapping[str, str], skipped: tuple[str, ...]
+    async def _continue_change(
+        self, call: Call, params: Structure, next_statuses: Mapping[str, str], *, skipped: tuple[str, ...]
     ) -> Stack:
-        """Go on with a change that came to a stop, from a status to the one that it leads to."""
-        stack = await standing_stack(self._engine, call, params["StackName"])
-        role = await self._passed(call, params)
+        """Continue a change that stopped, with the status that follows the stack's; raises AwsError if none does."""
+        stack = await require_stack(self._engine, call, params["StackName"])
+        role = await self._role_to_pass(call, params)
 
         async def decide(draft: Draft) -> None:
             current = await current_stack_in(draft, stack)
-            if current.status not in leads:
+            if current.status not in next_statuses:
                 raise not_updatable(current)
-            status = leads[current.status]
-            started_stack = replace(
+            status = next_statuses[current.status]
+            after = replace(
                 with_rights_of(current, call, role),
                 status=status,
                 deleted_at=call.now if status == "ROLLBACK_IN_PROGRESS" else current.deleted_at,
@@ -236,7 +240,7 @@ class StackChanges:
                 skipped=skipped,
                 token=params.get("ClientRequestToken") or "",
             )
-            await self._operations.begin_in(draft, started_stack, change=current.change)
+            await self._operations.begin_in(draft, after, change=current.change)
 
         await self._engine.resources.write(decide)
         return stack
@@ -247,7 +251,7 @@ class StackChanges:
         stack = await find_stack(self._engine, call, params["StackName"])
         if stack is None or stack.status == "DELETE_COMPLETE":
             return {}
-        role = await self._passed(call, params)
+        role = await self._role_to_pass(call, params)
         await self._engine.resources.write(lambda draft: self._delete_in(draft, call, stack, role, params))
         return {}
 
@@ -264,7 +268,7 @@ class StackChanges:
                 draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
             draft.put(STACK, current.key, replace(with_rights_of(current, call, role), on_failure="DELETE"))
             return
-        started_stack = replace(
+        after = replace(
             with_rights_of(current, call, role),
             status="DELETE_IN_PROGRESS",
             reason="User Initiated",
@@ -273,12 +277,12 @@ class StackChanges:
             forced=params.get("DeletionMode") == "FORCE_DELETE_STACK",
         )
         for key, change_set in await draft.find(CHANGE_SET, f"{current.key}/"):
-            if change_set.execution != "EXECUTE_COMPLETE":  # which is described still (recorded)
+            if change_set.execution != "EXECUTE_COMPLETE":  # that one can still be described (recorded)
                 draft.remove(CHANGE_SET, key)
-        await self._operations.begin_in(draft, started_stack)
+        await self._operations.begin_in(draft, after)
 
     async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await require_stack(self._engine, call, params["StackName"])
         is_protected = bool(params["EnableTerminationProtection"])
         await self._engine.resources.documents.update(
             STACK, stack.key, lambda current: replace(current, protected=is_protected)
@@ -287,8 +291,8 @@ class StackChanges:
 
     # ---- what changes have in common ---------------------------------------------------------------------------------
 
-    async def _passed(self, call: Call, params: Structure) -> str | None:
-        """The role that a caller gives, which it may pass; None: it gives none."""
+    async def _role_to_pass(self, call: Call, params: Structure) -> str | None:
+        """The role in a request; None: it has none. Raises AwsError if the caller may not pass the role."""
         role: str | None = params.get("RoleARN")
         if role:
             await self._services.roles.check(call, role)
@@ -296,22 +300,22 @@ class StackChanges:
 
     async def prepare(
         self, call: Call, params: Structure, name: ResourceName, identity: str, stack: Stack | None
-    ) -> Prepared:
-        """Check what a caller wants of a stack; `stack` is None for one that does not exist yet.
+    ) -> ChangePlan:
+        """Check a request to create or change a stack; `stack` is None for one that does not exist yet.
 
         Raises:
-            AwsError: It cannot be done.
+            AwsError: The request is invalid.
             TemplateInvalid: The template cannot be used.
         """
-        role = await self._passed(call, params)
+        role = await self._role_to_pass(call, params)
         check_triggers(params)
         body = await self._body(call, params, stack)
         source = await offload(call.account, lambda: read_body(body))
-        declared = read_parameters(section(source, "Parameters"))
+        definitions = read_parameters(section(source, "Parameters"))
         before = stack.settings if stack else StackSettings("")
         request = new_stack(call, params, name, identity, before)
         texts, resolved = await choose_parameters(
-            declared, params.get("Parameters") or (), before.parameters, self._services.ask_for(request)
+            definitions, params.get("Parameters") or (), before.parameters, self._services.ask_for(request)
         )
         settings = StackSettings(
             template=self._operations.new_id(),
@@ -326,13 +330,15 @@ class StackChanges:
         includes = is_including(body)
         if includes:
             values = known_values(source, name, identity, settings)
-            source = await with_included(source, values, self._services, call)
-        carried_out = await expanded(source, name, identity, settings, self._services.translator)
+            source = await with_included_parts(source, values, self._services, call)
+        expanded_source = await expanded(source, name, identity, settings, self._services.translator)
 
-        def work() -> Prepared:
-            program = program_of(carried_out, name, identity, settings, self._services.types)
+        def work() -> ChangePlan:
+            program = program_of(expanded_source, name, identity, settings, self._services.types)
             check_types(program, params)
-            return Prepared(settings, TemplateText(body, processed(program, includes=includes)), program)
+            return ChangePlan(
+                settings, TemplateText(body, processed_text(program, includes=includes)), program
+            )
 
         return await offload(call.account, work)
 
@@ -348,7 +354,7 @@ class StackChanges:
 def new_stack(
     call: Call, params: Structure, name: ResourceName, identity: str, settings: StackSettings
 ) -> Stack:
-    """A stack as its creation begins with it."""
+    """A stack at the beginning of its creation; raises AwsError if the request contradicts itself."""
     minutes = params.get("TimeoutInMinutes")
     on_failure = "DO_NOTHING" if params.get("DisableRollback") else params.get("OnFailure") or "ROLLBACK"
     if params.get("DisableRollback") and params.get("OnFailure"):

@@ -13,27 +13,26 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
-from redrive.aws.cloudformation.types.calls import changed_properties
+from redrive.aws.cloudformation.types.calls import changed_properties, pick
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine
 
 _MASK: Final = "****"  # in the place of what a parameter with NoEcho decides
-_OF_RESOURCE: Final = ("BeforeContext", "AfterContext")
-_OF_TARGET: Final = ("Path", "BeforeValue", "AfterValue", "AttributeChangeType")
+_CONTEXTS: Final = ("BeforeContext", "AfterContext")
+_TARGET_VALUES: Final = ("Path", "BeforeValue", "AfterValue", "AttributeChangeType")
 
 Properties = Mapping[str, Any]
 
 
-def shown_properties(
+def masked_properties(
     definition: ResourceDefinition, program: TemplateProgram, before: Properties, after: Properties
 ) -> tuple[Properties, Properties]:
-    """Properties before and after, those masked that follow from a parameter that is not to be shown."""
-    hidden = {name for name in definition.properties if _is_hidden(definition.properties[name], program)}
-    masked = dict.fromkeys(hidden, _MASK)
+    """The properties before and after, where those that depend on a parameter with NoEcho are masked."""
+    hidden_names = {name for name, value in definition.properties.items() if _is_hidden(value, program)}
     return (
-        {**before, **{name: masked[name] for name in before.keys() & hidden}},
-        {**after, **{name: masked[name] for name in after.keys() & hidden}},
+        {**before, **dict.fromkeys(before.keys() & hidden_names, _MASK)},
+        {**after, **dict.fromkeys(after.keys() & hidden_names, _MASK)},
     )
 
 
@@ -49,7 +48,7 @@ def context_of(properties: Properties) -> str:
 
 
 def target_values(name: str, before: Properties, after: Properties) -> dict[str, str]:
-    """The members of a detail that say what becomes of a property."""
+    """The members of a detail that describe the change of a property."""
     target = {"Path": f"/Properties/{name}"}
     if name in before:
         target["BeforeValue"] = _text(before[name])
@@ -60,19 +59,21 @@ def target_values(name: str, before: Properties, after: Properties) -> dict[str,
 
 
 def _text(value: Any) -> str:
-    structured = isinstance(value, Mapping | list)
-    return json.dumps(value, separators=(",", ":")) if structured else text_of(value)
+    is_structured = isinstance(value, Mapping | list)
+    return json.dumps(value, separators=(",", ":")) if is_structured else text_of(value)
 
 
 def without_values(change: Mapping[str, Any]) -> Mapping[str, Any]:
     """A change without property values."""
     if "ResourceChange" not in change:
         return change
-    resource = {name: value for name, value in change["ResourceChange"].items() if name not in _OF_RESOURCE}
+    resource = {name: value for name, value in change["ResourceChange"].items() if name not in _CONTEXTS}
     resource["Details"] = [
         {
             **detail,
-            "Target": {name: detail["Target"][name] for name in detail["Target"] if name not in _OF_TARGET},
+            "Target": {
+                name: detail["Target"][name] for name in detail["Target"] if name not in _TARGET_VALUES
+            },
         }
         for detail in resource["Details"]
     ]
@@ -91,7 +92,7 @@ async def preview(
     """The changes that settings would make to a stack.
 
     Returns:
-        As change sets show them; for a change that touches no resource but outputs or tags, one that says so.
+        Changes as change sets have them; where only outputs, tags or the like change, one of type `Outputs`.
     """
     resources = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
     current = {
@@ -103,83 +104,91 @@ async def preview(
     changes = await offload(stack.name.account, lambda: _of_resources(current, values, changed_parameters))
     if removals := [current[name] for name in current if name not in program.resources]:
         before = StackValues(await programs.load(stack, stack.settings), {}, values.exports)
-        changes += await offload(stack.name.account, lambda: [_removed(each, before) for each in removals])
-    if not changes and await _differs_else(engine, stack, settings, program):
+        changes += await offload(
+            stack.name.account, lambda: [_removal(resource, before) for resource in removals]
+        )
+    if not changes and await _has_other_changes(engine, stack, settings, program):
         changes.append({"Type": "Outputs"})
     return changes
 
 
 def _changed_parameters(before: StackSettings, after: StackSettings) -> frozenset[str]:
     """The names of the parameters whose values change."""
-    of_store = changed_properties(before.resolved, after.resolved)
-    return changed_properties(before.parameters, after.parameters) | of_store
+    stored_names = changed_properties(before.resolved, after.resolved)
+    return changed_properties(before.parameters, after.parameters) | stored_names
 
 
 def _of_resources(
     current: Mapping[str, StackResource], values: StackValues, changed_parameters: frozenset[str]
 ) -> list[Change]:
-    replaced: set[str] = set()
+    replaced_names: set[str] = set()  # `_of_resource` adds to them: those that depend on one change, too
     changes: list[Change] = []
-    for name in _in_order(values.program):
+    for name in _dependency_order(values.program):
         changes += _of_resource(
-            values.program.resources[name], current.get(name), values, replaced, changed_parameters
+            values.program.resources[name], current.get(name), values, replaced_names, changed_parameters
         )
     return changes
 
 
-def _in_order(program: TemplateProgram) -> list[str]:
-    done: dict[str, None] = {}
+def _dependency_order(program: TemplateProgram) -> list[str]:
+    """The names of the resources, each after those that it depends on."""
+    ordered_names: dict[str, None] = {}
     remaining = dict(program.dependencies)
     while remaining:
-        ready = [name for name, needed in remaining.items() if all(other in done for other in needed)]
-        done |= dict.fromkeys(ready)
-        remaining = {name: needed for name, needed in remaining.items() if name not in ready}
-    return list(done)
+        ready = [
+            name for name, others in remaining.items() if all(other in ordered_names for other in others)
+        ]
+        ordered_names |= dict.fromkeys(ready)
+        remaining = {name: others for name, others in remaining.items() if name not in ready}
+    return list(ordered_names)
 
 
-async def _differs_else(
+async def _has_other_changes(
     engine: Engine, stack: Stack, settings: StackSettings, program: TemplateProgram
 ) -> bool:
-    """True if outputs or tags change, or anything of resources besides their properties."""
+    """True if outputs or tags change, or members of resources other than properties."""
     if not stack.settings.template:
         return True
     before = await Programs(engine).load(stack, stack.settings)
-    same = before.template.outputs == program.template.outputs and before.resources == program.resources
-    values_same = {name: before.values[name] for name in before.values} == dict(program.values)
-    is_transformed = bool(program.template.transforms)  # which is carried out anew (recorded)
-    settings_same = (stack.settings.tags, stack.settings.rollback) == (settings.tags, settings.rollback)
-    return not same or not values_same or not settings_same or is_transformed
+    return (
+        before.template.outputs != program.template.outputs
+        or before.resources != program.resources
+        or dict(before.values) != dict(program.values)
+        or (stack.settings.tags, stack.settings.rollback) != (settings.tags, settings.rollback)
+        or bool(program.template.transforms)  # which are carried out anew (recorded)
+    )
 
 
 def _of_resource(
     definition: ResourceDefinition,
     current: StackResource | None,
     values: StackValues,
-    replaced: set[str],
+    replaced_names: set[str],
     changed_parameters: frozenset[str],
 ) -> list[Change]:
-    after = _known_properties(definition, values, replaced)
+    """The change of a resource, if any; adds its name to `replaced_names` if the change replaces it for certain."""
+    after = _known_properties(definition, values, replaced_names)
     program = values.program
     if current is None:
-        _, shown_after = shown_properties(definition, program, {}, after)
+        _, shown_after = masked_properties(definition, program, {}, after)
         return [_change("Add", definition.logical_id, definition.type, AfterContext=context_of(shown_after))]
-    changed = changed_properties(current.properties, after)
+    changed_names = changed_properties(current.properties, after)
     details = _details_of_metadata(definition, current, values, changed_parameters)
-    if not changed and not details:
+    if not changed_names and not details:
         return []
-    scope = ["Metadata"] * bool(details) + ["Properties"] * bool(changed)
+    scope = ["Metadata"] * bool(details) + ["Properties"] * bool(changed_names)
     kind = type_of(definition.type)
-    replacing = kind.replacing(changed, current.properties)
-    unknown = {name for name in changed if after.get(name) == UNKNOWN}
-    if replacing - unknown:
-        replaced.add(definition.logical_id)
-    shown_before, shown_after = shown_properties(definition, program, current.properties, after)
-    for name in sorted(changed):
-        recreation = "Always" if name in replacing else "Never"
+    replacement_names = kind.replacement_names(changed_names, current.properties)
+    unknown_names = {name for name in changed_names if after.get(name) == UNKNOWN}
+    if replacement_names - unknown_names:
+        replaced_names.add(definition.logical_id)
+    shown_before, shown_after = masked_properties(definition, program, current.properties, after)
+    for name in sorted(changed_names):
+        recreation = "Always" if name in replacement_names else "Never"
         target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
         target |= target_values(name, shown_before, shown_after)
-        names = list(references(definition.properties.get(name), program.conditions.holds))
-        details.append(_detail(target, names, program))
+        causes = list(references(definition.properties.get(name), program.conditions.holds))
+        details.append(_detail(target, causes, program))
     # A change that follows from a parameter is listed twice: by the parameter, and by itself (recorded).
     direct = [
         {"Target": detail["Target"], "Evaluation": "Dynamic", "ChangeSource": "DirectModification"}
@@ -188,27 +197,34 @@ def _of_resource(
     ]
     item = {
         "PhysicalResourceId": current.physical_id,
-        "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
+        "Replacement": _replacement(replacement_names, unknown_names),
         "Scope": scope,
         "Details": [*details, *direct],
         "BeforeContext": context_of(shown_before),
         "AfterContext": context_of(shown_after),
     }
-    if replacing and current.replace_policy != "Retain":
+    if replacement_names and current.replace_policy != "Retain":
         item["PolicyAction"] = "ReplaceAndDelete"
     return [_change("Modify", definition.logical_id, definition.type, **item)]
 
 
+def _replacement(replacement_names: frozenset[str], unknown_names: set[str]) -> str:
+    """`True` if a change replaces its resource, `False` if not, `Conditional` if unknown values decide it."""
+    if replacement_names and replacement_names <= unknown_names:
+        return "Conditional"
+    return str(bool(replacement_names))
+
+
 def _known_properties(
-    definition: ResourceDefinition, values: StackValues, replaced: set[str]
+    definition: ResourceDefinition, values: StackValues, replaced_names: set[str]
 ) -> dict[str, Any]:
-    """The properties as they will be, as far as that is known before resources are made."""
+    """The properties as they will be, `UNKNOWN` where they depend on a resource that is not created yet."""
     properties: dict[str, Any] = {}
     for name, expression in definition.properties.items():
         try:
             names = set(references(expression, values.program.conditions.holds))
             properties[name] = (
-                UNKNOWN if names & replaced else evaluate({name: expression}, values.scope)[name]
+                UNKNOWN if names & replaced_names else evaluate({name: expression}, values.scope)[name]
             )
         except TemplateInvalid as refusal:
             if _NO_MAPPING in str(refusal):  # known now, and refused at once (recorded)
@@ -218,12 +234,12 @@ def _known_properties(
             properties[name] = UNKNOWN
         except KeyError:  # AWS::NoValue
             continue
-    known = {name: value for name, value in properties.items() if value != UNKNOWN}
+    known_names = [name for name, value in properties.items() if value != UNKNOWN]
     try:
-        typed = type_of(definition.type).schema.typed(properties)
-    except TemplateInvalid:
+        typed_properties = type_of(definition.type).schema.typed(properties)
+    except TemplateInvalid:  # which the execution of the change reports
         return properties
-    return {**properties, **{name: typed[name] for name in known if name in typed}}
+    return {**properties, **pick(typed_properties, *known_names)}
 
 
 def _details_of_metadata(
@@ -243,19 +259,19 @@ def _details_of_metadata(
 
 
 def _detail(target: Mapping[str, str], names: Sequence[str], program: TemplateProgram) -> dict[str, Any]:
-    """The change of a part of a resource, with whichever of the names that it refers to causes it."""
-    of_resources = [item for item in names if item in program.resources]
-    if of_resources:
-        source = {"ChangeSource": "ResourceReference", "CausingEntity": of_resources[0]}
+    """The change of a part of a resource, caused by the first resource or else parameter that it refers to."""
+    resource_names = [name for name in names if name in program.resources]
+    if resource_names:
+        source = {"ChangeSource": "ResourceReference", "CausingEntity": resource_names[0]}
         return {"Target": target, "Evaluation": "Dynamic", **source}
-    parameters = [item for item in names if item in program.template.parameters]
-    if parameters:
-        source = {"ChangeSource": "ParameterReference", "CausingEntity": parameters[0]}
+    parameter_names = [name for name in names if name in program.template.parameters]
+    if parameter_names:
+        source = {"ChangeSource": "ParameterReference", "CausingEntity": parameter_names[0]}
         return {"Target": target, "Evaluation": "Static", **source}
     return {"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"}
 
 
-def _removed(current: StackResource, before: StackValues) -> Change:
+def _removal(current: StackResource, before: StackValues) -> Change:
     action = "Retain" if current.policy == "Retain" else "Delete"
     return _change(
         "Remove",
@@ -279,11 +295,12 @@ def _properties_before(current: StackResource, before: StackValues) -> Mapping[s
             references(expression, program.conditions.holds)
         ):
             properties[name] = _without_references(expression, before)
-    return shown_properties(definition, program, properties, {})[0]
+    shown_before, _ = masked_properties(definition, program, properties, {})
+    return shown_before
 
 
 def _without_references(value: Any, values: StackValues) -> Any:
-    """A value with its functions carried out, as far as they need no resource."""
+    """A value with its functions evaluated; `UNKNOWN` in the place of those that need a resource."""
     try:
         return evaluate(value, values.scope)
     except (NotYetKnown, TemplateInvalid):
@@ -295,7 +312,7 @@ def _without_references(value: Any, values: StackValues) -> Any:
     return [_without_references(child, values) for child in value]
 
 
-def _change(action: str, logical_id: str, kind: str, **more: Any) -> Change:
+def _change(action: str, logical_id: str, kind: str, **members: Any) -> Change:
     item = {
         "Action": action,
         "LogicalResourceId": logical_id,
@@ -303,4 +320,4 @@ def _change(action: str, logical_id: str, kind: str, **more: Any) -> Change:
         "Scope": [],
         "Details": [],
     }
-    return {"Type": "Resource", "ResourceChange": {**item, **more}}
+    return {"Type": "Resource", "ResourceChange": {**item, **members}}

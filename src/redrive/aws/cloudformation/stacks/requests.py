@@ -14,8 +14,8 @@ NAMED: Final = "CAPABILITY_NAMED_IAM"
 IAM: Final = "CAPABILITY_IAM"
 EXPAND: Final = "CAPABILITY_AUTO_EXPAND"
 
-# The property that names each, where a caller may choose a name.
-_IDENTITIES: Final[Mapping[str, str]] = {
+# Types of resources that change permissions, with the property by which a caller may choose a name.
+_PERMISSION_TYPES: Final[Mapping[str, str]] = {
     "AWS::IAM::Role": "RoleName",
     "AWS::IAM::Policy": "",
     "AWS::IAM::RolePolicy": "",
@@ -28,26 +28,26 @@ _IDENTITIES: Final[Mapping[str, str]] = {
 }
 
 
-def identities(template: Template) -> list[str]:
-    """The logical ids of what changes who may do what."""
-    return [name for name, resource in template.resources.items() if resource.type in _IDENTITIES]
+def permission_resources(template: Template) -> list[str]:
+    """The logical ids of the resources that change permissions."""
+    return [name for name, resource in template.resources.items() if resource.type in _PERMISSION_TYPES]
 
 
-def needed(template: Template) -> list[str]:
+def needed_capabilities(template: Template) -> list[str]:
     """The capabilities that a template needs."""
-    resources = [template.resources[name] for name in identities(template)]
+    resources = [template.resources[name] for name in permission_resources(template)]
     capabilities = []
-    if any(_IDENTITIES[resource.type] in resource.properties for resource in resources):
+    if any(_PERMISSION_TYPES[resource.type] in resource.properties for resource in resources):
         capabilities.append(NAMED)
     elif resources:
         capabilities.append(IAM)
     return capabilities + ([EXPAND] if template.transforms else [])
 
 
-def lacking(template: Template, agreed: Sequence[str]) -> list[str]:
-    """The capabilities that a template needs, and its caller did not agree to."""
-    implied = {IAM} if NAMED in agreed else set()
-    return [name for name in needed(template) if name not in agreed and name not in implied]
+def missing_capabilities(template: Template, capabilities: Sequence[str]) -> list[str]:
+    """The capabilities that a template needs besides those that its caller acknowledges."""
+    implied = {IAM} if NAMED in capabilities else set()
+    return [name for name in needed_capabilities(template) if name not in {*capabilities, *implied}]
 
 
 def tags_of(params: Structure, before: StackSettings) -> Mapping[str, str]:
@@ -76,9 +76,9 @@ def check_capabilities(template: Template, params: Structure, *, expands: bool) 
     Raises:
         AwsError: `InsufficientCapabilitiesException`.
     """
-    agreed = params.get("Capabilities") or ()
-    missing = lacking(template, agreed)
-    if expands and EXPAND not in (*agreed, *missing):
+    capabilities = params.get("Capabilities") or ()
+    missing = missing_capabilities(template, capabilities)
+    if expands and EXPAND not in (*capabilities, *missing):
         missing.append(EXPAND)
     if missing:
         raise error("InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]")
@@ -98,14 +98,12 @@ def check_types(program: TemplateProgram, params: Structure) -> None:
     allowed: Sequence[str] | None = params.get("ResourceTypes")
     for resource in program.resources.values() if allowed else ():
         if not any(fnmatchcase(resource.type, each) for each in allowed or ()):
-            allowed_names = ", ".join(allowed or ())
-            raise invalid(
-                f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{allowed_names}]"
-            )
+            text = ", ".join(allowed or ())
+            raise invalid(f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{text}]")
 
 
 def check_deletable(stack: Stack, params: Structure) -> None:
-    """Refuse to delete a stack that is protected, or that cannot be deleted so as it is.
+    """Refuse to delete a stack that is protected, or whose status does not allow the request.
 
     Raises:
         AwsError: `ValidationError`.

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.programs import Programs, Services, template_body, with_included
+from redrive.aws.cloudformation.changes.programs import Programs, Services, template_body, with_included_parts
 from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
-from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, standing_stack
+from redrive.aws.cloudformation.documents.lookup import find_change_set, find_stack, require_stack
 from redrive.aws.cloudformation.documents.records import (
     REVIEW,
     STACK,
@@ -17,7 +17,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackSettings,
     template_key,
 )
-from redrive.aws.cloudformation.stacks.requests import IAM, NAMED, identities, needed
+from redrive.aws.cloudformation.stacks.requests import needed_capabilities, permission_resources
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
 from redrive.aws.cloudformation.template.program import as_processed, check_template, read_template, values_of
@@ -58,22 +58,21 @@ class TemplateOperations:
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
         try:
-            template = await self._checked(call, body)
+            template = await self._read_template(call, body)
         except TemplateInvalid as refusal:
             text = str(refusal)
-            contains = "Template contains errors.: " if text.startswith("Circular dependency") else ""
-            raise invalid(contains + text) from None
-        answer = _capabilities(template)
+            prefix = "Template contains errors.: " if text.startswith("Circular dependency") else ""
+            raise invalid(prefix + text) from None
         return {
-            "Parameters": [_declared(parameter) for parameter in template.parameters.values()],
+            "Parameters": [_parameter(parameter) for parameter in template.parameters.values()],
             **({"Description": template.description} if template.description else {}),
-            **answer,
+            **_capabilities(template),
             **({"DeclaredTransforms": list(template.transforms)} if template.transforms else {}),
         }
 
     async def get_template_summary(self, call: Call, params: Structure) -> Structure:
         if params.get("StackName"):
-            stack = await standing_stack(self._engine, call, params["StackName"])
+            stack = await require_stack(self._engine, call, params["StackName"])
             if stack.status == REVIEW:
                 raise invalid("GetTemplateSummary cannot be called on REVIEW_IN_PROGRESS stacks.")
             body = await self._programs.body(stack, stack.settings.template)
@@ -81,10 +80,12 @@ class TemplateOperations:
             body = await template_body(self._services, call, params)
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
-        template = await self._checked(call, body)
+        template = await self._read_template(call, body)
         types = list(dict.fromkeys(resource.type for resource in template.resources.values()))
         summary = {
-            "Parameters": [_summed_up(template.parameters[name]) for name in hash_order(template.parameters)],
+            "Parameters": [
+                _parameter_summary(template.parameters[name]) for name in hash_order(template.parameters)
+            ],
             "ResourceTypes": types,
             "Version": "2010-09-09",
             "ResourceIdentifierSummaries": [_identifiers(template, kind) for kind in types],
@@ -102,9 +103,9 @@ class TemplateOperations:
         if change_set:
             if not name and not change_set.startswith("arn:"):
                 raise invalid("StackName is a required parameter.")
-            pending = await find_change_set(self._engine, call, change_set, name)
-            stack = await self._engine.resources.documents.get(STACK, pending.stack)
-            settings = pending.settings
+            stored_change_set = await find_change_set(self._engine, call, change_set, name)
+            stack = await self._engine.resources.documents.get(STACK, stored_change_set.stack)
+            settings = stored_change_set.settings
         elif name:
             stack = await find_stack(self._engine, call, name)
             if stack is None:
@@ -120,53 +121,48 @@ class TemplateOperations:
             return {"TemplateBody": "", "StagesAvailable": []}
         body = text.body
         if params.get("TemplateStage") == "Processed" and text.processed:
-            body = await self._processed(stack, settings)
+            body = await self._processed_body(stack, settings)
         return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
 
-    async def _processed(self, stack: Stack, settings: StackSettings) -> str:
+    async def _processed_body(self, stack: Stack, settings: StackSettings) -> str:
         """The template of a stack with its transforms carried out."""
         program = await self._programs.load(stack, settings)
         work = functools.partial(as_processed, program)
         return json.dumps(await offload(stack.name.account, work))
 
-    async def _checked(self, call: Call, body: str) -> Template:
+    async def _read_template(self, call: Call, body: str) -> Template:
         """A template, checked as far as that is possible without its parameters."""
         source = await offload(call.account, lambda: read_body(body))
-        declared = read_parameters(section(source, "Parameters"))
+        definitions = read_parameters(section(source, "Parameters"))
         defaults = {
-            name: parameter.default for name, parameter in declared.items() if parameter.default is not None
+            name: parameter.default
+            for name, parameter in definitions.items()
+            if parameter.default is not None
         }
-        values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
+        values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(definitions, defaults)
         if is_including(body):
-            source = await with_included(source, values, self._services, call)
-        known = (*self._services.types, TYPES) if is_serverless(source) else self._services.types
+            source = await with_included_parts(source, values, self._services, call)
+        known_types = (*self._services.types, TYPES) if is_serverless(source) else self._services.types
 
         def check() -> Template:
             template = read_template(source, values)
-            check_template(template, values, known)
+            check_template(template, values, known_types)
             return template
 
         return await offload(call.account, check)
 
 
 def _capabilities(template: Template) -> Structure:
-    capabilities = needed(template)
+    capabilities = needed_capabilities(template)
     if not capabilities:
         return {}
-    of_identities = [name for name in capabilities if name in (IAM, NAMED)]
-    reasons = [
-        f"The following resource(s) require capabilities: [{', '.join(_types(template))}]"
-        for _ in of_identities
-    ]
-    return {"Capabilities": capabilities, **({"CapabilitiesReason": reasons[0]} if reasons else {})}
-
-
-def _types(template: Template) -> list[str]:
-    return list(dict.fromkeys(template.resources[name].type for name in identities(template)))
+    types = dict.fromkeys(template.resources[name].type for name in permission_resources(template))
+    reason = f"The following resource(s) require capabilities: [{', '.join(types)}]"
+    return {"Capabilities": capabilities, **({"CapabilitiesReason": reason} if types else {})}
 
 
 def _identifiers(template: Template, kind: str) -> Structure:
-    """The resources of a type, and the property that they are imported by, as far as it is known to have one."""
+    """The resources of a type, and the property that identifies one in an import, where that is known."""
     names = [name for name, resource in template.resources.items() if resource.type == kind]
     summary: Structure = {"ResourceType": kind, "LogicalResourceIds": names}
     if kind in _IDENTIFIERS:
@@ -174,7 +170,7 @@ def _identifiers(template: Template, kind: str) -> Structure:
     return summary
 
 
-def _declared(parameter: ParameterDefinition) -> Structure:
+def _parameter(parameter: ParameterDefinition) -> Structure:
     item: dict[str, Any] = {"ParameterKey": parameter.name, "NoEcho": parameter.hidden}
     if parameter.default is not None:
         item["DefaultValue"] = parameter.default
@@ -183,6 +179,6 @@ def _declared(parameter: ParameterDefinition) -> Structure:
     return item
 
 
-def _summed_up(parameter: ParameterDefinition) -> Structure:
-    constraints = {"AllowedValues": list(parameter.allowed)} if parameter.allowed else {}
-    return _declared(parameter) | {"ParameterType": parameter.type, "ParameterConstraints": constraints}
+def _parameter_summary(parameter: ParameterDefinition) -> Structure:
+    constraints = {"AllowedValues": list(parameter.allowed_values)} if parameter.allowed_values else {}
+    return _parameter(parameter) | {"ParameterType": parameter.type, "ParameterConstraints": constraints}

@@ -34,7 +34,7 @@ def function_name(value: Any) -> str:
 
 
 def evaluate(value: Any, scope: EvaluationScope) -> Any:
-    """Returns a value with its functions carried out.
+    """Returns a value with its functions evaluated.
 
     Raises:
         TemplateInvalid: A function is not used as it can be, or refers to nothing.
@@ -44,7 +44,7 @@ def evaluate(value: Any, scope: EvaluationScope) -> Any:
     name = function_name(value)
     if name:
         result = function(name, scope)(value[name], scope)
-        if name != "Fn::If":  # has evaluated a part of the template, which is paid for
+        if name != "Fn::If":  # whose value is a part of the template, paid for when it was evaluated
             scope.spend_value(result)
         return result
     if isinstance(value, Mapping):
@@ -59,8 +59,8 @@ def function(name: str, scope: EvaluationScope) -> Function:
     """Returns the function of a name; raises TemplateInvalid if no function has that name."""
     implementation = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
     if implementation is None:
-        known = ", ".join([*FUNCTIONS, *(EXTENSIONS if scope.extended else ())])
-        raise template_error(f"Encountered unsupported function: {name} Supported functions are: [{known}]")
+        names = ", ".join([*FUNCTIONS, *(EXTENSIONS if scope.extended else ())])
+        raise template_error(f"Encountered unsupported function: {name} Supported functions are: [{names}]")
     return implementation
 
 
@@ -82,7 +82,7 @@ def _check_length(chars: int) -> None:
         raise template_error(f"a value is longer than {TEXT_CHARS_MAX} characters.")
 
 
-def _joined(texts: Sequence[str], delimiter: str = "") -> str:
+def _join_texts(texts: Sequence[str], delimiter: str = "") -> str:
     _check_length(sum(map(len, texts)) + len(delimiter) * len(texts))
     return delimiter.join(texts)
 
@@ -136,7 +136,7 @@ def _sub(argument: Any, scope: EvaluationScope) -> str:
     text, variables = sub_parts(argument)
     values = {name: scalar(value, scope, "Fn::Sub") for name, value in variables.items()}
 
-    def replaced(name: str) -> str:
+    def value_of(name: str) -> str:
         if name.startswith("!"):
             return f"${{{name[1:]}}}"
         if name in values:
@@ -150,18 +150,18 @@ def _sub(argument: Any, scope: EvaluationScope) -> str:
     texts, at = [], 0
     for match in VARIABLE.finditer(text):
         scope.spend(1)
-        texts += [text[at : match.start()], replaced(match[1].strip())]
+        texts += [text[at : match.start()], value_of(match[1].strip())]
         at = match.end()
-    return _joined([*texts, text[at:]])
+    return _join_texts([*texts, text[at:]])
 
 
 def _import_value(argument: Any, scope: EvaluationScope) -> str:
-    return scope.imported(scalar(argument, scope, "Fn::ImportValue"))
+    return scope.export_value(scalar(argument, scope, "Fn::ImportValue"))
 
 
 def _find_in_map(argument: Any, scope: EvaluationScope) -> Any:
-    places, default = _map_places(argument, scope)
-    keys = [scalar(step, scope, "Fn::FindInMap") for step in places]
+    path, default = _map_path(argument, scope)
+    keys = [scalar(part, scope, "Fn::FindInMap") for part in path]
     entry: Any = scope.mappings
     for key in keys:
         entry = entry.get(key) if isinstance(entry, Mapping) else None
@@ -172,16 +172,16 @@ def _find_in_map(argument: Any, scope: EvaluationScope) -> Any:
     raise template_error(f"Unable to get mapping for {'::'.join(keys)}")
 
 
-_MAP_PLACES: Final = 3
+_MAP_PATH_LENGTH: Final = 3
 
 
-def _map_places(argument: Any, scope: EvaluationScope) -> tuple[list[Any], Any]:
-    """The map, the two keys, and the default of `Fn::FindInMap`, which takes one where the language is extended."""
+def _map_path(argument: Any, scope: EvaluationScope) -> tuple[list[Any], Any]:
+    """The map and the two keys of `Fn::FindInMap`, and its default, which only the extended language has."""
     match argument:
         case [_, _, _]:
             return argument, None
-        case [*places, {"DefaultValue": default}] if len(places) == _MAP_PLACES and scope.extended:
-            return places, default
+        case [*path, {"DefaultValue": default}] if len(path) == _MAP_PATH_LENGTH and scope.extended:
+            return path, default
     raise template_error(
         "every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return value"
     )
@@ -203,7 +203,7 @@ SELECT_FAULT: Final = "Fn::Select requires a list argument with two elements: an
 def _join(argument: Any, scope: EvaluationScope) -> str:
     match argument:
         case [str(delimiter), values] if (items := _list(values, scope)) is not None:
-            return _joined([scalar(item, scope, "Fn::Join") for item in items], delimiter)
+            return _join_texts([scalar(item, scope, "Fn::Join") for item in items], delimiter)
     raise template_error(JOIN_FAULT)
 
 
@@ -222,7 +222,7 @@ def _select(argument: Any, scope: EvaluationScope) -> Any:
             text = scalar(index, scope, "Fn::Select")
             if not text.isascii() or not text.isdecimal():
                 raise template_error(SELECT_FAULT)
-            if int(text[:9]) >= len(items):
+            if int(text[:9]) >= len(items):  # nine digits: Python refuses to read thousands
                 raise template_error(f"Fn::Select cannot select nonexistent value at index {text}")
             return items[int(text)]
     raise template_error(SELECT_FAULT)
@@ -254,8 +254,8 @@ _OPERANDS_MAX: Final = 10
 
 def _if(argument: Any, scope: EvaluationScope) -> Any:
     match argument:
-        case [str(condition), met, otherwise]:
-            return evaluate(met if scope.condition(condition) else otherwise, scope)
+        case [str(condition), if_true, if_false]:
+            return evaluate(if_true if scope.condition(condition) else if_false, scope)
     raise template_error("Fn::If requires a list argument with three elements")
 
 
@@ -276,8 +276,8 @@ def truth(value: Any, scope: EvaluationScope) -> bool:
     match value:
         case {"Condition": str(name)}:
             return scope.condition(name)
-        case bool(known):
-            return known
+        case bool(constant):
+            return constant
     name = function_name(value)
     if name not in CONDITIONS:
         raise template_error("a condition must be a function that is true or false.")

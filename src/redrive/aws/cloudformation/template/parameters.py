@@ -11,7 +11,7 @@ from redrive.aws.cloudformation.template.errors import TemplateInvalid, check_co
 
 PARAMETERS_MAX: Final = 200
 VALUE_BYTES_MAX: Final = 4096
-HIDDEN: Final = "****"  # in the place of values that are not to be echoed
+MASK: Final = "****"  # in the place of values that are not to be echoed
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]{1,255}")
 _TYPE: Final = re.compile(
@@ -28,8 +28,8 @@ class ParameterDefinition:
     name: str  # In the template
     type: str  # `String`, `Number`, `CommaDelimitedList`, `AWS::SSM::Parameter::Value<…>` …
     default: str | None = None  # None: a value must be given
-    allowed: tuple[str, ...] = ()  # The values that may be given; none: any
-    pattern: str = ""  # All of a value matches it; empty: any does
+    allowed_values: tuple[str, ...] = ()  # Empty: any
+    pattern: str = ""  # Matches a whole value; empty: any value will do
     length: tuple[float, float] = (0, float("inf"))  # The least and the greatest number of characters
     bounds: tuple[float, float] = (float("-inf"), float("inf"))  # The least and the greatest number
     hidden: bool = False  # `NoEcho`: its value is not shown
@@ -38,7 +38,7 @@ class ParameterDefinition:
 
     @property
     def stored_type(self) -> str:
-        """The type of the value in the parameter store that this one names; empty: it names none."""
+        """The type of the value in the parameter store, for a parameter that names such a value; else empty."""
         match = _STORED.fullmatch(self.type)
         return match[1] if match else ""
 
@@ -49,12 +49,12 @@ class ParameterDefinition:
         return kind == "CommaDelimitedList" or kind.startswith("List<")
 
     def value(self, text: str) -> str | list[str]:
-        """A reference to the parameter, with this value."""
+        """The value of a reference to the parameter, if the parameter has this text."""
         return [item.strip() for item in text.split(",")] if self.is_list else text
 
 
 def read_parameters(section: Mapping[str, Any]) -> dict[str, ParameterDefinition]:
-    """Read the declarations; raises TemplateInvalid if they are not built as they should be."""
+    """Read the declarations of parameters; raises TemplateInvalid if one is malformed."""
     check_count(len(section), "parameters", PARAMETERS_MAX)
     return {name: _parameter(name, definition) for name, definition in section.items()}
 
@@ -78,7 +78,7 @@ def _parameter(name: str, definition: Any) -> ParameterDefinition:
         name=name,
         type=kind,
         default=None if default is None else text_of(default),
-        allowed=_allowed(definition),
+        allowed_values=_allowed_values(definition),
         pattern=pattern,
         length=(
             _limit(name, definition, "MinLength", 0),
@@ -94,15 +94,15 @@ def _parameter(name: str, definition: Any) -> ParameterDefinition:
     )
 
 
-def _allowed(definition: Mapping[str, Any]) -> tuple[str, ...]:
-    allowed = definition.get("AllowedValues") or []
-    if not isinstance(allowed, list) or any(isinstance(value, Mapping | list) for value in allowed):
+def _allowed_values(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    values = definition.get("AllowedValues") or []
+    if not isinstance(values, list) or any(isinstance(value, Mapping | list) for value in values):
         raise format_error("Every AllowedValues member must be a list of strings.")
-    return tuple(text_of(value) for value in allowed)
+    return tuple(text_of(value) for value in values)
 
 
-def _limit(name: str, definition: Mapping[str, Any], key: str, otherwise: float) -> float:
-    value = definition.get(key, otherwise)
+def _limit(name: str, definition: Mapping[str, Any], key: str, default: float) -> float:
+    value = definition.get(key, default)
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -125,42 +125,44 @@ def text_of(value: Any) -> str:
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 
-Given = Sequence[Mapping[str, Any]]
-"""What a caller gives: `ParameterKey`, and `ParameterValue` or `UsePreviousValue`."""
+ParameterArguments = Sequence[Mapping[str, Any]]
+"""A caller's parameters: `ParameterKey`, and `ParameterValue` or `UsePreviousValue`."""
 
 
 def choose_values(
-    declared: Mapping[str, ParameterDefinition], arguments: Given, previous: Mapping[str, str]
+    definitions: Mapping[str, ParameterDefinition], arguments: ParameterArguments, previous: Mapping[str, str]
 ) -> dict[str, str]:
-    """The value of each parameter: as given, as it was, or the default.
+    """The text of each parameter: its argument, its previous text, or its default.
 
     Raises:
-        TemplateInvalid: One has no value, or may not have this one.
+        TemplateInvalid: One has no text, or one that its declaration forbids.
     """
-    strange = [
-        item.get("ParameterKey") or "null" for item in arguments if item.get("ParameterKey") not in declared
+    unknown_names = [
+        item.get("ParameterKey") or "null"
+        for item in arguments
+        if item.get("ParameterKey") not in definitions
     ]
-    if strange:
-        raise TemplateInvalid(f"Parameters: [{', '.join(strange)}] do not exist in the template")
-    values = dict(_given_values(arguments, previous))
-    missing = []
-    for name, parameter in declared.items():
+    if unknown_names:
+        raise TemplateInvalid(f"Parameters: [{', '.join(unknown_names)}] do not exist in the template")
+    values = dict(_argument_values(arguments, previous))
+    missing_names = []
+    for name, parameter in definitions.items():
         value = values.get(name, parameter.default)
         if value is None:
-            missing.append(name)
+            missing_names.append(name)
         else:
             values[name] = value
-    if stored := [name for name in missing if declared[name].stored_type]:
-        raise TemplateInvalid(f"Parameter {stored[0]} should either have input value or default value")
-    if missing:
-        raise TemplateInvalid(f"Parameters: [{', '.join(missing)}] must have values")
-    for name, parameter in declared.items():
+    if stored_names := [name for name in missing_names if definitions[name].stored_type]:
+        raise TemplateInvalid(f"Parameter {stored_names[0]} should either have input value or default value")
+    if missing_names:
+        raise TemplateInvalid(f"Parameters: [{', '.join(missing_names)}] must have values")
+    for name, parameter in definitions.items():
         check_value(parameter, values[name])
-    return {name: values[name] for name in declared}
+    return {name: values[name] for name in definitions}
 
 
-def _given_values(values: Given, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for item in values:
+def _argument_values(arguments: ParameterArguments, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for item in arguments:
         name = item["ParameterKey"]
         if item.get("UsePreviousValue"):
             fault = f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true"
@@ -174,13 +176,13 @@ def _given_values(values: Given, previous: Mapping[str, str]) -> Iterator[tuple[
 
 
 def check_value(parameter: ParameterDefinition, value: str) -> None:
-    """Check a value by its parameter's declaration; raises TemplateInvalid if it may not have this value."""
+    """Check a value by its parameter's declaration; raises TemplateInvalid if that forbids it."""
     if len(value.encode()) > VALUE_BYTES_MAX:
         raise TemplateInvalid(f"Parameter '{parameter.name}' is longer than {VALUE_BYTES_MAX} bytes")
-    numbers = parameter.type in ("Number", "List<Number>")
+    is_number = parameter.type in ("Number", "List<Number>")
     items = parameter.value(value) if parameter.is_list else [value]
     for item in items:
-        fault = _number_fault(parameter, item) if numbers else _text_fault(parameter, item)
+        fault = _number_fault(parameter, item) if is_number else _text_fault(parameter, item)
         if fault:
             raise TemplateInvalid(f"Parameter '{parameter.name}' {fault}")
 
@@ -190,28 +192,28 @@ def _number_fault(parameter: ParameterDefinition, item: str) -> str:
         return "must be a number."
     least, greatest = parameter.bounds
     if float(item) < least:
-        return _constrained(parameter, f"must be a number not less than {least:g}")
+        return _constraint_fault(parameter, f"must be a number not less than {least:g}")
     if float(item) > greatest:
-        return _constrained(parameter, f"must be a number not greater than {greatest:g}")
+        return _constraint_fault(parameter, f"must be a number not greater than {greatest:g}")
     return _allowed_fault(parameter, item)
 
 
 def _text_fault(parameter: ParameterDefinition, item: str) -> str:
     least, greatest = parameter.length
     if len(item) < least:
-        return _constrained(parameter, f"must contain at least {least:g} characters")
+        return _constraint_fault(parameter, f"must contain at least {least:g} characters")
     if len(item) > greatest:
-        return _constrained(parameter, f"must contain at most {greatest:g} characters")
+        return _constraint_fault(parameter, f"must contain at most {greatest:g} characters")
     if parameter.pattern and re2.fullmatch(parameter.pattern, item) is None:
-        return _constrained(parameter, f"must match pattern {parameter.pattern}")
+        return _constraint_fault(parameter, f"must match pattern {parameter.pattern}")
     return _allowed_fault(parameter, item)
 
 
 def _allowed_fault(parameter: ParameterDefinition, item: str) -> str:
-    if parameter.allowed and item not in parameter.allowed:
+    if parameter.allowed_values and item not in parameter.allowed_values:
         return "must be one of AllowedValues"
     return ""
 
 
-def _constrained(parameter: ParameterDefinition, fault: str) -> str:
+def _constraint_fault(parameter: ParameterDefinition, fault: str) -> str:
     return f"failed to satisfy constraint: {parameter.constraint}" if parameter.constraint else fault

@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error, template_error
 from redrive.aws.cloudformation.template.functions import evaluate, function_name, truth
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, text_of
-from redrive.aws.cloudformation.template.references import active, check_functions, dependencies
+from redrive.aws.cloudformation.template.references import active_resources, check_functions, dependencies
 from redrive.aws.cloudformation.template.scope import STEPS_MAX, EvaluationScope
 from redrive.aws.cloudformation.template.sections import (
     OutputDefinition,
@@ -21,7 +21,7 @@ from redrive.aws.cloudformation.template.transforms import (
     LANGUAGE_EXTENSIONS,
     SECTIONS,
     simplify,
-    written_out,
+    write_out_loops,
 )
 from redrive.model.budget import Budget
 
@@ -30,9 +30,9 @@ class Conditions:
     """The conditions of a template, each evaluated when it is first asked for."""
 
     def __init__(self, template: Template, values: Mapping[str, Any], *, extended: bool) -> None:
-        self._declared = template.conditions
-        self._known: dict[str, bool] = {}
-        self._open: list[str] = []
+        self._definitions = template.conditions
+        self._results: dict[str, bool] = {}
+        self._path: list[str] = []
         self._scope = EvaluationScope(values, template.mappings, self.holds, extended=extended)
 
     def holds(self, name: str) -> bool:
@@ -41,20 +41,20 @@ class Conditions:
         Raises:
             TemplateInvalid: There is no such condition, or it depends on itself.
         """
-        if name in self._known:
-            return self._known[name]
-        if name not in self._declared:
+        if name in self._results:
+            return self._results[name]
+        if name not in self._definitions:
             raise template_error(f"unresolved condition dependency {name} in Fn::If")
-        if name in self._open:
-            raise TemplateInvalid(f"Circular dependency between conditions: [{', '.join(self._open)}]")
-        self._open.append(name)
-        self._known[name] = truth(self._declared[name], self._scope)
-        self._open.pop()
-        return self._known[name]
+        if name in self._path:
+            raise TemplateInvalid(f"Circular dependency between conditions: [{', '.join(self._path)}]")
+        self._path.append(name)
+        self._results[name] = truth(self._definitions[name], self._scope)
+        self._path.pop()
+        return self._results[name]
 
     def check_all(self) -> None:
         """Evaluate all of them; raises TemplateInvalid if one cannot be evaluated."""
-        for name in self._declared:
+        for name in self._definitions:
             self.holds(name)
 
 
@@ -62,11 +62,11 @@ class Conditions:
 
 
 def check_rules(template: Template, values: Mapping[str, Any]) -> None:
-    """Check the parameters by the rules of their template; raises TemplateInvalid."""
+    """Check the parameters by the rules of their template; raises TemplateInvalid if one is violated."""
     scope = EvaluationScope(values, template.mappings, lambda _: False)
     for name, rule in template.rules.items():
         condition = rule.get("RuleCondition")
-        if condition is not None and not _asserted(condition, template, scope):
+        if condition is not None and not _is_true(condition, template, scope):
             continue
         assertions = rule.get("Assertions")
         if not isinstance(assertions, list) or not assertions:
@@ -78,25 +78,27 @@ def check_rules(template: Template, values: Mapping[str, Any]) -> None:
 def _check_assertion(name: str, assertion: Any, template: Template, scope: EvaluationScope) -> None:
     if not isinstance(assertion, Mapping) or "Assert" not in assertion:
         raise template_error(f"Rule {name}: every assertion must have an Assert.")
-    if not _asserted(assertion["Assert"], template, scope):
+    if not _is_true(assertion["Assert"], template, scope):
         message = assertion.get("AssertDescription") or "the parameters do not satisfy its assertion"
         raise TemplateInvalid(f"Template validation error: Rule {name}: {message}")
 
 
-def _asserted(value: Any, template: Template, scope: EvaluationScope) -> bool:
+def _is_true(value: Any, template: Template, scope: EvaluationScope) -> bool:
     name = function_name(value)
-    if name in _COMBINED:
+    if name in _CONNECTIVES:
         operands = value[name] if isinstance(value[name], list) else []
-        return _COMBINED[name]([_asserted(operand, template, scope) for operand in operands])
-    if name in _OF_RULES:
+        return _CONNECTIVES[name]([_is_true(operand, template, scope) for operand in operands])
+    if name in _RULE_FUNCTIONS:
         match value[name]:
             case [first, second]:
-                return _OF_RULES[name](_values(first, template, scope), _values(second, template, scope))
+                return _RULE_FUNCTIONS[name](
+                    _operand_values(first, template, scope), _operand_values(second, template, scope)
+                )
         raise template_error(f"{name} requires a list argument with two elements")
     return truth(value, scope)
 
 
-def _values(value: Any, template: Template, scope: EvaluationScope) -> list[str]:
+def _operand_values(value: Any, template: Template, scope: EvaluationScope) -> list[str]:
     """The values of an operand of a rule's function."""
     match value:
         case {"Fn::RefAll": str(kind)}:
@@ -110,24 +112,25 @@ def _values(value: Any, template: Template, scope: EvaluationScope) -> list[str]
     return [text_of(item) for item in (values if isinstance(values, list) else [values])]
 
 
-def _contains(values: list[str], sought: list[str]) -> bool:
-    return all(item in values for item in sought)
+def _contains(values: list[str], items: list[str]) -> bool:
+    return all(item in values for item in items)
 
 
-def _each_equals(values: list[str], sought: list[str]) -> bool:
-    return all(item == sought[0] for item in values) if sought else False
+def _each_equals(values: list[str], items: list[str]) -> bool:
+    """True if each value equals the first of the items; false if there is no item."""
+    return bool(items) and all(value == items[0] for value in values)
 
 
-def _each_in(values: list[str], among: list[str]) -> bool:
-    return all(item in among for item in values)
+def _each_in(values: list[str], items: list[str]) -> bool:
+    return all(value in items for value in values)
 
 
-_COMBINED: Final[Mapping[str, Callable[[list[bool]], bool]]] = {
+_CONNECTIVES: Final[Mapping[str, Callable[[list[bool]], bool]]] = {
     "Fn::And": all,
     "Fn::Or": any,
     "Fn::Not": lambda operands: not any(operands),
 }
-_OF_RULES: Final[Mapping[str, Callable[[list[str], list[str]], bool]]] = {
+_RULE_FUNCTIONS: Final[Mapping[str, Callable[[list[str], list[str]], bool]]] = {
     "Fn::Contains": _contains,
     "Fn::EachMemberEquals": _each_equals,
     "Fn::EachMemberIn": _each_in,
@@ -136,18 +139,21 @@ _OF_RULES: Final[Mapping[str, Callable[[list[str], list[str]], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TemplateProgram:
-    """A template with all that its functions need but resources."""
+    """A template with all that its functions need except the values of resources."""
 
     template: Template  # Its loops written out
     values: Mapping[str, Any]  # Values of parameters and pseudo parameters
     conditions: Conditions  # Conditions of the template
-    resources: Mapping[str, ResourceDefinition]  # Those that are made, by logical id
-    dependencies: Mapping[str, list[str]]  # For each of them those that must be there before
-    # What the functions of all of them may still do together.
+    resources: Mapping[str, ResourceDefinition]  # Those whose conditions hold, by logical id
+    dependencies: Mapping[str, list[str]]  # The resources that each of them depends on
+    # The remaining budget of the functions of all of them.
     budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX), compare=False)
 
     def scope(
-        self, ref: Callable[[str], Any], attribute: Callable[[str, str], Any], imported: Callable[[str], str]
+        self,
+        ref: Callable[[str], Any],
+        attribute: Callable[[str, str], Any],
+        export_value: Callable[[str], str],
     ) -> EvaluationScope:
         """The scope of its functions, with these resources and exports."""
         return EvaluationScope(
@@ -157,7 +163,7 @@ class TemplateProgram:
             resources=frozenset(self.resources),
             ref=ref,
             attribute=attribute,
-            imported=imported,
+            export_value=export_value,
             extended=is_extended(self.template.source),
             budget=self.budget,
         )
@@ -166,7 +172,7 @@ class TemplateProgram:
     def outputs(self) -> list[OutputDefinition]:
         """The outputs whose conditions hold."""
         outputs = self.template.outputs.values()
-        return [out for out in outputs if not out.condition or self.conditions.holds(out.condition)]
+        return [each for each in outputs if not each.condition or self.conditions.holds(each.condition)]
 
 
 def is_extended(source: Mapping[str, Any]) -> bool:
@@ -175,50 +181,51 @@ def is_extended(source: Mapping[str, Any]) -> bool:
 
 
 def as_processed(program: TemplateProgram) -> dict[str, Any]:
-    """A template as it is shown once its transforms were carried out."""
+    """The template after its transforms, as callers get it: functions that need no resource are evaluated."""
     source = {name: part for name, part in program.template.source.items() if name != "Transform"}
     if not is_extended(program.template.source):
         return source
-    hidden = {name for name, parameter in program.template.parameters.items() if parameter.hidden}
+    hidden_names = {name for name, parameter in program.template.parameters.items() if parameter.hidden}
     scope = EvaluationScope(
         program.values, program.template.mappings, program.conditions.holds, extended=True
     )
     return {
-        name: simplify(part, scope, hidden) if name in SECTIONS else part for name, part in source.items()
+        name: simplify(part, scope, hidden_names) if name in SECTIONS else part
+        for name, part in source.items()
     }
 
 
-def values_of(declared: Mapping[str, ParameterDefinition], texts: Mapping[str, str]) -> dict[str, Any]:
-    """References to parameters, as far as these have a text."""
-    return {name: parameter.value(texts[name]) for name, parameter in declared.items() if name in texts}
+def values_of(definitions: Mapping[str, ParameterDefinition], texts: Mapping[str, str]) -> dict[str, Any]:
+    """The values of references to parameters, by name; those without a text are left out."""
+    return {name: parameter.value(texts[name]) for name, parameter in definitions.items() if name in texts}
 
 
 def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Template:
-    """Read the sections of a template, its loops written out with the values of parameters that are known.
+    """Read the sections of a template, whose loops are written out first.
 
     Raises:
-        TemplateInvalid: It is not built as templates are.
+        TemplateInvalid: A section or a loop is malformed.
     """
     return read_sections(without_loops(source, values))
 
 
 def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a template with its loops written out, as it is where it may have none.
+    """Returns a template with its loops written out; only an extended one may have any.
 
     Raises:
-        TemplateInvalid: A loop is not built as loops are.
+        TemplateInvalid: A loop is malformed.
     """
     if not is_extended(source):
         return source
-    return written_out(
+    return write_out_loops(
         source, EvaluationScope(values, section(source, "Mappings"), lambda _: False, extended=True)
     )
 
 
-def check_template(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Check all that does not depend on the values of parameters.
+def check_template(template: Template, values: Mapping[str, Any], known_types: Sequence[str]) -> None:
+    """Check what does not depend on the values of parameters.
 
-    - `known`: the types of resources that are offered; `Custom::` stands for all that begin with it.
+    - `known_types`: the types of resources that are offered; `Custom::` stands for all that begin with it.
 
     Raises:
         TemplateInvalid: It cannot be used, whatever the values of its parameters.
@@ -226,41 +233,40 @@ def check_template(template: Template, values: Mapping[str, Any], known: Sequenc
     scope = EvaluationScope(values, template.mappings, lambda _: False, extended=is_extended(template.source))
     check_functions(template, scope)
     dependencies(template, None)
-    _check_types(template.resources, known)
+    _check_types(template.resources, known_types)
 
 
-def make_program(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> TemplateProgram:
+def make_program(
+    template: Template, values: Mapping[str, Any], known_types: Sequence[str]
+) -> TemplateProgram:
     """Check a template with the values of its parameters; raises TemplateInvalid if it cannot be used with them."""
     extended = is_extended(template.source)
     check_functions(template, EvaluationScope(values, template.mappings, lambda _: False, extended=extended))
     check_rules(template, values)
     conditions = Conditions(template, values, extended=extended)
     conditions.check_all()
-    active_resources = active(template, conditions.holds)
-    _check_types(active_resources, known)
-    return TemplateProgram(
-        template, values, conditions, active_resources, dependencies(template, conditions.holds)
-    )
+    resources = active_resources(template, conditions.holds)
+    _check_types(resources, known_types)
+    return TemplateProgram(template, values, conditions, resources, dependencies(template, conditions.holds))
 
 
-def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[str]) -> None:
-    strange = dict.fromkeys(
-        resource.type for resource in resources.values() if not _is_known(resource.type, known)
+def _check_types(resources: Mapping[str, ResourceDefinition], known_types: Sequence[str]) -> None:
+    unknown_types = dict.fromkeys(
+        resource.type for resource in resources.values() if not _is_known(resource.type, known_types)
     )
-    if strange:
+    if unknown_types:
         raise format_error(
-            f"Unrecognized resource types: [{', '.join(strange)}]."
-            f" Supported types are: {', '.join(known)}{_advice(strange)}"
+            f"Unrecognized resource types: [{', '.join(unknown_types)}]."
+            f" Supported types are: {', '.join(known_types)}{_advice(unknown_types)}"
         )
 
 
-def _advice(strange: Iterable[str]) -> str:
+def _advice(unknown_types: Iterable[str]) -> str:
     """Advice on types that a setting of the server enables."""
-    functions = any(kind.startswith("AWS::Lambda::") for kind in strange)
-    return (
-        ". AWS::Lambda types are supported if the server is started with --functions on" if functions else ""
-    )
+    if any(kind.startswith("AWS::Lambda::") for kind in unknown_types):
+        return ". AWS::Lambda types are supported if the server is started with --functions on"
+    return ""
 
 
-def _is_known(kind: str, known: Sequence[str]) -> bool:
-    return kind in known or any(name.endswith("::") and kind.startswith(name) for name in known)
+def _is_known(kind: str, known_types: Sequence[str]) -> bool:
+    return kind in known_types or any(name.endswith("::") and kind.startswith(name) for name in known_types)

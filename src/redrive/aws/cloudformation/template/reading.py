@@ -31,27 +31,27 @@ _MERGE: Final = "<<"  # a hash merge, which CloudFormation does not take
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE: Final = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE: Final = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-# Digits behind a zero stay a text: an account's id keeps them all.
+# Digits after a zero stay a text, so that the id of an account keeps its zeros.
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
 _FLOAT: Final = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(slots=True)
-class _Open:
-    """An object or a list that has not come to its end."""
+class _Container:
+    """An object or a list whose end has not been read yet."""
 
     value: Any  # As far as it was read
-    tag: str | None  # Before it
+    tag: str | None  # The tag in front of it
     anchor: str | None  # Its name for aliases
-    keyed: bool  # True for an object
+    is_mapping: bool  # Otherwise a list
     key: str | None = None  # Key of the value that comes next; None: a key comes next
-    count: int = 1  # The values in it, aliases written out; 64 characters of a text count as one
+    count: int = 1  # The values in it, those of aliases included; 64 characters of a text count as one
 
 
 @dataclass(slots=True)
 class _YamlReader:
     depth_max: int
-    open: list[_Open] = field(default_factory=list)
+    containers: list[_Container] = field(default_factory=list)
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
     root: Any = None
 
@@ -64,52 +64,53 @@ class _YamlReader:
                     raise _malformed(event.start_mark)
                 self._append(*self.anchors[event.anchor], event.start_mark)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                keyed = isinstance(event, yaml.MappingStartEvent)
-                if len(self.open) >= self.depth_max or (self.open and self._awaits_key):
+                is_mapping = isinstance(event, yaml.MappingStartEvent)
+                if len(self.containers) >= self.depth_max or (self.containers and self._awaits_key):
                     raise format_error("unsupported structure.")
-                self.open.append(_Open({} if keyed else [], event.tag, event.anchor, keyed))
+                value: Any = {} if is_mapping else []
+                self.containers.append(_Container(value, event.tag, event.anchor, is_mapping))
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                done = self.open.pop()
-                value = _tagged(done.tag, done.value, event.start_mark)
-                self._name(done.anchor, value, done.count)
-                self._append(value, done.count, event.start_mark)
+                container = self.containers.pop()
+                value = _with_tag(container.tag, container.value, event.start_mark)
+                self._store_anchor(container.anchor, value, container.count)
+                self._append(value, container.count, event.start_mark)
             case _:
                 pass
 
     @property
     def _awaits_key(self) -> bool:
-        return self.open[-1].keyed and self.open[-1].key is None
+        return self.containers[-1].is_mapping and self.containers[-1].key is None
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        if self.open and self._awaits_key:
+        if self.containers and self._awaits_key:
             if event.value == _MERGE and event.implicit[0]:
                 raise _malformed(event.start_mark)
-            self.open[-1].key = event.value
+            self.containers[-1].key = event.value
             return
-        plain = event.implicit[0]
-        own_tag = None if event.tag is None or event.tag == "!" else event.tag
+        is_plain = event.implicit[0]
+        tag = None if event.tag == "!" else event.tag  # `!` alone stands for a text
         value = (
-            _resolved(event.value)
-            if plain and own_tag is None
-            else _tagged(own_tag, event.value, event.start_mark)
+            _plain_value(event.value)
+            if is_plain and tag is None
+            else _with_tag(tag, event.value, event.start_mark)
         )
         count = 1 + len(event.value) // CHARS_PER_STEP
-        self._name(event.anchor, value, count)
+        self._store_anchor(event.anchor, value, count)
         self._append(value, count, event.start_mark)
 
-    def _name(self, anchor: str | None, value: Any, count: int) -> None:
+    def _store_anchor(self, anchor: str | None, value: Any, count: int) -> None:
         if anchor is not None:
             self.anchors[anchor] = value, count
 
     def _append(self, value: Any, count: int, mark: yaml.Mark) -> None:
-        if not self.open:
+        if not self.containers:
             self.root = value
             return
-        parent = self.open[-1]
+        parent = self.containers[-1]
         parent.count += count
         if parent.count > VALUES_MAX:
             raise format_error("unsupported structure.")
-        if not parent.keyed:
+        if not parent.is_mapping:
             parent.value.append(value)
         elif parent.key is None:  # an alias where a key should be
             raise _malformed(mark)
@@ -139,8 +140,8 @@ def _malformed(mark: yaml.Mark | None) -> TemplateInvalid:
     return format_error(f"YAML not well-formed.{location}")
 
 
-def _resolved(text: str) -> Any:
-    """The value of a plain scalar; a date stays the text that it is."""
+def _plain_value(text: str) -> Any:
+    """The value of a scalar without quotes; a date stays a text."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:
@@ -150,7 +151,7 @@ def _resolved(text: str) -> Any:
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
-def _tagged(tag: str | None, value: Any, mark: yaml.Mark) -> Any:
+def _with_tag(tag: str | None, value: Any, mark: yaml.Mark) -> Any:
     if tag is None:
         return value
     if tag.startswith(_STANDARD):
@@ -165,7 +166,7 @@ def _tagged(tag: str | None, value: Any, mark: yaml.Mark) -> Any:
     return {function: value}
 
 
-DEPTH_MAX: Final = 100  # of objects and lists within each other; what walks a template calls itself as often
+DEPTH_MAX: Final = 100  # of objects and lists within each other, and so of the functions that walk a template
 
 
 def read_body(body: str) -> dict[str, Any]:
@@ -213,14 +214,14 @@ def _read_json(body: str) -> Any:
 
 
 def _read_flow(body: str, problem: json.JSONDecodeError) -> Any:
-    """Text in braces that is no JSON, but YAML: with a comma before a brace, or single quotes (recorded)."""
+    """Read a text in braces that is YAML, but not JSON: with a comma before a brace, or single quotes (recorded)."""
     try:
         value = read_yaml(body, DEPTH_MAX)
     except TemplateInvalid:
         value = None
     if isinstance(value, dict) and any(value.values()):
         return value
-    location = f"(line {problem.lineno}, column {problem.colno + 1})"  # behind the character (recorded)
+    location = f"(line {problem.lineno}, column {problem.colno + 1})"  # one after the character (recorded)
     raise format_error(f"JSON not well-formed. {location}")
 
 

@@ -15,7 +15,11 @@ from redrive.aws.cloudformation.template.functions import (
     function_name,
     sub_parts,
 )
-from redrive.aws.cloudformation.template.scope import PSEUDO_PARAMETERS, EvaluationScope, unresolved
+from redrive.aws.cloudformation.template.scope import (
+    PSEUDO_PARAMETERS,
+    EvaluationScope,
+    unresolved_references,
+)
 from redrive.aws.cloudformation.template.sections import ResourceDefinition, Template
 
 Holds = Callable[[str], bool] | None
@@ -23,7 +27,7 @@ Holds = Callable[[str], bool] | None
 
 
 def references(value: Any, holds: Holds) -> Iterator[str]:
-    """The names that a value refers to, in branches that are taken: parameters and resources, some of them twice."""
+    """The parameters and resources that a value refers to, some of them twice; without those of other branches."""
     name = function_name(value)
     argument = value[name] if name else None
     match name:
@@ -35,13 +39,13 @@ def references(value: Any, holds: Holds) -> Iterator[str]:
             yield from references(attribute, holds)
         case "Fn::Sub":
             text, variables = sub_parts(argument)
-            yield from _of_text(text, variables)
+            yield from _references_in_text(text, variables)
             for variable in variables.values():
                 yield from references(variable, holds)
         case "Fn::If" if isinstance(argument, list) and argument:
             condition, *branches = argument
-            possible = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
-            yield from references(possible, holds)
+            live = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
+            yield from references(live, holds)
         case _:
             for child in _children(value):
                 yield from references(child, holds)
@@ -53,52 +57,53 @@ def _children(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _of_text(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
+def _references_in_text(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
     for match in VARIABLE.finditer(text):
         name = match[1].strip()
         if not name.startswith("!") and name not in variables:
             yield name.partition(".")[0]
 
 
-def active(template: Template, holds: Holds) -> dict[str, ResourceDefinition]:
+def active_resources(template: Template, holds: Holds) -> dict[str, ResourceDefinition]:
     """The resources whose conditions hold, by logical id."""
     resources = template.resources.items()
-    return {name: definition for name, definition in resources if _is_made(definition.condition, holds)}
+    return {name: definition for name, definition in resources if _is_active(definition.condition, holds)}
 
 
-def _is_made(condition: str, holds: Holds) -> bool:
+def _is_active(condition: str, holds: Holds) -> bool:
     return not condition or holds is None or holds(condition)
 
 
 def dependencies(template: Template, holds: Holds) -> dict[str, list[str]]:
-    """For each resource that is made those that must be there before it.
+    """The resources that each resource depends on, of those whose conditions hold.
 
     Raises:
         TemplateInvalid: A reference leads nowhere, or in a circle.
     """
-    active_resources = active(template, holds)
-    known = active_resources.keys() | template.parameters.keys() | PSEUDO_PARAMETERS
+    resources = active_resources(template, holds)
+    referable = resources.keys() | template.parameters.keys() | PSEUDO_PARAMETERS
     graph: dict[str, list[str]] = {}
-    for name, resource in active_resources.items():
+    for name, resource in resources.items():
         names = dict.fromkeys(references(resource.properties, holds))
-        missing = [item for item in names if item not in known]
-        missing += [item for item in resource.depends_on if item not in template.resources]
-        if missing:
-            raise unresolved(missing, "Resources")
-        waited = [*names, *resource.depends_on]
-        graph[name] = list(dict.fromkeys(item for item in waited if item in active_resources))
-    _check_outputs(template, holds, known)
+        unknown_names = [item for item in names if item not in referable]
+        unknown_names += [item for item in resource.depends_on if item not in template.resources]
+        if unknown_names:
+            raise unresolved_references(unknown_names, "Resources")
+        graph[name] = list(
+            dict.fromkeys(item for item in (*names, *resource.depends_on) if item in resources)
+        )
+    _check_outputs(template, holds, referable)
     _check_circles(graph)
     return graph
 
 
-def _check_outputs(template: Template, holds: Holds, known: set[str]) -> None:
+def _check_outputs(template: Template, holds: Holds, referable: set[str]) -> None:
     for output in template.outputs.values():
-        if not _is_made(output.condition, holds):
+        if not _is_active(output.condition, holds):
             continue
         names = [*references(output.value, holds), *references(output.export, holds)]
-        if missing := [item for item in dict.fromkeys(names) if item not in known]:
-            raise unresolved(missing, "Outputs")
+        if unknown_names := [item for item in dict.fromkeys(names) if item not in referable]:
+            raise unresolved_references(unknown_names, "Outputs")
 
 
 def _check_circles(graph: Mapping[str, list[str]]) -> None:
@@ -114,12 +119,12 @@ _PAIR: Final = 2
 
 
 def check_functions(template: Template, scope: EvaluationScope) -> None:
-    """Check the shape of each function, and that the conditions that are named are declared.
+    """Check the arguments of each function by their shape, and that all conditions are declared.
 
     Raises:
-        TemplateInvalid: One has not the shape that its function has.
+        TemplateInvalid: A function has other arguments, or a condition is not declared.
     """
-    for name in _conditions_named(template):
+    for name in _condition_names(template):
         if name not in template.conditions:
             raise template_error(f"unresolved condition dependency {name} in the template")
     for resource in template.resources.values():
@@ -129,16 +134,16 @@ def check_functions(template: Template, scope: EvaluationScope) -> None:
         _check(output.export, template, scope)
 
 
-def _conditions_named(template: Template) -> list[str]:
-    of_resources = [resource.condition for resource in template.resources.values()]
-    of_outputs = [output.condition for output in template.outputs.values()]
-    return [name for name in (*of_resources, *of_outputs) if name]
+def _condition_names(template: Template) -> list[str]:
+    resource_conditions = [resource.condition for resource in template.resources.values()]
+    output_conditions = [output.condition for output in template.outputs.values()]
+    return [name for name in (*resource_conditions, *output_conditions) if name]
 
 
 def _check(value: Any, template: Template, scope: EvaluationScope) -> None:
     name = function_name(value)
     if name:
-        function(name, scope)
+        function(name, scope)  # refuses an unknown function
         if name in _SHAPES:
             _SHAPES[name](value[name])
         if name == "Fn::If" and value[name][0] not in template.conditions:

@@ -14,7 +14,7 @@ ZONE_COUNT: Final = 3
 
 
 class NoValue:
-    """`AWS::NoValue`: takes away the property that has it."""
+    """`AWS::NoValue`: removes the property that has it."""
 
     __slots__ = ()
 
@@ -29,15 +29,15 @@ def _unknown(name: str, *_: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
-    """All that a reference may lead to."""
+    """The values that references of a template can have."""
 
     values: Mapping[str, Any]  # Values of parameters and pseudo parameters
     mappings: Mapping[str, Any]  # Mappings of the template
-    condition: Callable[[str], bool]  # Whether one holds
+    condition: Callable[[str], bool]  # Tells whether a condition holds
     resources: frozenset[str] = frozenset()  # The logical ids that can be referred to
     ref: Callable[[str], Any] = _unknown  # `Ref` of a resource
     attribute: Callable[[str, str], Any] = _unknown  # `Fn::GetAtt` of a resource
-    imported: Callable[[str], str] = _unknown  # The value of an export
+    export_value: Callable[[str], str] = _unknown  # `Fn::ImportValue` of an export
     extended: bool = False  # The template asks for `AWS::LanguageExtensions`
     budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))  # Remaining budget of its functions
 
@@ -75,7 +75,7 @@ class EvaluationScope:
             return self.values[name]
         if name in self.resources:
             return self.ref(name)
-        raise unresolved([name], "Resources")
+        raise unresolved_references([name], "Resources")
 
 
 def pseudo_parameters(
@@ -96,7 +96,7 @@ def pseudo_parameters(
 PSEUDO_PARAMETERS: Final = frozenset(pseudo_parameters("", "", "", "", [])) | {NO_VALUE_NAME}
 
 
-def unresolved(names: list[str], block: str) -> TemplateInvalid:
+def unresolved_references(names: list[str], block: str) -> TemplateInvalid:
     """The refusal of references that lead nowhere."""
     text = f"Unresolved resource dependencies [{', '.join(names)}] in the {block} block of the template"
     return TemplateInvalid(f"Template format error: {text}" if block == "Resources" else text)

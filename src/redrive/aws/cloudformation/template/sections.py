@@ -29,7 +29,7 @@ _SECTIONS: Final = frozenset(
         *("Transform", "Resources", "Outputs", "Hooks", "Globals"),
     }
 )
-_OF_RESOURCES: Final = frozenset(
+_RESOURCE_MEMBERS: Final = frozenset(
     {
         *("Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy"),
         *("DeletionPolicy", "UpdateReplacePolicy", "Description"),
@@ -45,12 +45,12 @@ class ResourceDefinition:
     logical_id: str  # Its name in the template
     type: str  # `AWS::SQS::Queue`
     properties: Mapping[str, Any] = field(default_factory=dict)  # With functions in them
-    depends_on: tuple[str, ...] = ()  # The resources that it names as those it waits for
+    depends_on: tuple[str, ...] = ()  # Its `DependsOn`
     condition: str = ""  # Created only if it holds; empty: always
     metadata: Any = None  # As given
     deletion_policy: Any = "Delete"  # `Delete`, `Retain`, `RetainExceptOnCreate`
     replace_policy: Any = "Delete"  # `UpdateReplacePolicy`, of what an update replaces
-    # As given; of it `ResourceSignal` counts.
+    # As given; only its `ResourceSignal` has an effect.
     creation_policy: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -67,7 +67,7 @@ class OutputDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template whose sections are built as they should be."""
+    """A template with its sections checked."""
 
     source: Mapping[str, Any]  # As it was read
     description: str  # Free text
@@ -76,7 +76,7 @@ class Template:
     rules: Mapping[str, Any]  # By name, as given
     mappings: Mapping[str, Any]  # By name: two levels of keys
     conditions: Mapping[str, Any]  # By name, as given
-    transforms: tuple[str, ...]  # The names of what it asks to be changed by, in order
+    transforms: tuple[str, ...]  # The names of its transforms, in order
     resources: Mapping[str, ResourceDefinition]  # By logical id, in their order
     outputs: Mapping[str, OutputDefinition]  # By name
 
@@ -100,7 +100,7 @@ def _transform_name(item: Any) -> str:
 
 
 def read_sections(source: Mapping[str, Any]) -> Template:
-    """Check how a template is built; raises TemplateInvalid if it is built otherwise."""
+    """Read the sections of a template; raises TemplateInvalid if one is malformed."""
     _check_top(source)
     resources = _resources(source)
     return Template(
@@ -128,9 +128,9 @@ def section(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _check_top(source: Mapping[str, Any]) -> None:
-    strange = [name for name in source if name not in _SECTIONS]
-    if strange:
-        raise TemplateInvalid(f"Invalid template property or properties [{', '.join(strange)}]")
+    unknown_names = [name for name in source if name not in _SECTIONS]
+    if unknown_names:
+        raise TemplateInvalid(f"Invalid template property or properties [{', '.join(unknown_names)}]")
     version = source.get("AWSTemplateFormatVersion", VERSION)
     if str(version) != VERSION:
         raise format_error("unsupported value for AWSTemplateFormatVersion.")
@@ -146,7 +146,7 @@ def _entries(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     for key, value in entries.items():
         if not isinstance(value, Mapping):
             raise format_error(f"Every {name} member must be an object.")
-        if name != "Conditions":  # which may be called as a pseudo parameter is (recorded)
+        if name != "Conditions":  # which may have the names of pseudo parameters (recorded)
             _check_id(name.removesuffix("s"), key)
     return entries
 
@@ -197,7 +197,7 @@ def _resource(name: str, definition: Any) -> ResourceDefinition:
     if not isinstance(definition.get("Type"), str):
         raise format_error(f"[/Resources/{name}] Every Resources object must contain a Type member.")
     for key in definition:
-        if key not in _OF_RESOURCES:
+        if key not in _RESOURCE_MEMBERS:
             raise TemplateInvalid(f"Invalid template resource property '{key}'")
     properties = definition.get("Properties")
     if not isinstance(properties, Mapping | None):

@@ -42,7 +42,7 @@ def locations_in(value: Any, scope: EvaluationScope) -> Iterator[str]:
     """The addresses of the parts that a template includes, some of them twice.
 
     Raises:
-        TemplateInvalid: It asks for another transform, or says of one no address.
+        TemplateInvalid: It asks for another transform, or for an include without an address.
     """
     scope.spend(1)
     if isinstance(value, Mapping):
@@ -57,7 +57,7 @@ def locations_in(value: Any, scope: EvaluationScope) -> Iterator[str]:
 
 
 def with_parts(value: Any, scope: EvaluationScope, parts: Mapping[str, Any]) -> Any:
-    """Returns a value with the parts that it includes: in its place, or merged into the object that names them.
+    """Returns a value with the parts that it includes, each merged into the object that names it.
 
     - `parts`: by their URLs, as they were read. They include nothing themselves.
 
@@ -69,16 +69,16 @@ def with_parts(value: Any, scope: EvaluationScope, parts: Mapping[str, Any]) -> 
         return [with_parts(child, scope, parts) for child in value]
     if not isinstance(value, Mapping):
         return value
-    others = {key: with_parts(child, scope, parts) for key, child in value.items() if key != TRANSFORM}
+    members = {key: with_parts(child, scope, parts) for key, child in value.items() if key != TRANSFORM}
     if TRANSFORM not in value:
-        return others
+        return members
     part = parts[_location(value[TRANSFORM], scope)]
     scope.spend_value(part)
-    if not others:
+    if not members:
         return part
     if not isinstance(part, Mapping):
         raise include_failure("What is included beside other members must be an object.")
-    return {**part, **others}
+    return {**part, **members}
 
 
 def bucket_and_key_of(location: str) -> tuple[str, str]:
@@ -107,19 +107,19 @@ def _location(transform: Any, scope: EvaluationScope) -> str:
 
 LANGUAGE_EXTENSIONS: Final = "AWS::LanguageExtensions"
 _LOOP: Final = "Fn::ForEach::"
-_STRANGE: Final = re.compile(r"[^A-Za-z0-9]")
+_NOT_ALPHANUMERIC: Final = re.compile(r"[^A-Za-z0-9]")
 SECTIONS: Final = ("Conditions", "Resources", "Outputs")
-_OF_LITERALS: Final = ("Fn::Join", "Fn::Sub")
+_LITERAL_FUNCTIONS: Final = ("Fn::Join", "Fn::Sub")
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
-def written_out(source: Mapping[str, Any], scope: EvaluationScope) -> dict[str, Any]:
+def write_out_loops(source: Mapping[str, Any], scope: EvaluationScope) -> dict[str, Any]:
     """Returns a template with its loops written out, and the deletion policies of its resources evaluated.
 
     Raises:
         TemplateInvalid: A loop is malformed, or produces more than a template may have.
     """
-    writer = _Writer(scope)
+    writer = _LoopWriter(scope)
     expanded = {name: writer.write(part, {}) if name in SECTIONS else part for name, part in source.items()}
     resources = expanded.get("Resources")
     if isinstance(resources, dict):
@@ -135,52 +135,53 @@ def _with_policies(resource: Any, scope: EvaluationScope) -> Any:
     return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in resource.items()}
 
 
-def simplify(value: Any, scope: EvaluationScope, hidden: Collection[str]) -> Any:
+def simplify(value: Any, scope: EvaluationScope, hidden_names: Collection[str]) -> Any:
     """Returns a value after the functions that need no resource (recorded); references to hidden parameters stay."""
     scope.spend(1)
     name = function_name(value)
-    if name in EXTENSIONS or name in _OF_LITERALS:
+    if name in EXTENSIONS or name in _LITERAL_FUNCTIONS:
         try:
             names = set(references(value, None))
-            if not names if name in _OF_LITERALS else names.isdisjoint(hidden):
+            may_evaluate = not names if name in _LITERAL_FUNCTIONS else names.isdisjoint(hidden_names)
+            if may_evaluate:
                 return evaluate(value, scope)
-        except (NotYetKnown, TemplateInvalid):
+        except (NotYetKnown, TemplateInvalid):  # it needs a resource, and stays
             pass
     if isinstance(value, Mapping):
-        return {key: simplify(child, scope, hidden) for key, child in value.items()}
-    return [simplify(child, scope, hidden) for child in value] if isinstance(value, list) else value
+        return {key: simplify(child, scope, hidden_names) for key, child in value.items()}
+    return [simplify(child, scope, hidden_names) for child in value] if isinstance(value, list) else value
 
 
 @dataclass(slots=True)
-class _Writer:
+class _LoopWriter:
     scope: EvaluationScope
     chars: int = 0
 
-    def write(self, value: Any, known: Mapping[str, str]) -> Any:
-        """Returns a value with its loops written out, for these values of the loops' variables around it."""
-        self.scope.spend(1 + len(known))
+    def write(self, value: Any, variables: Mapping[str, str]) -> Any:
+        """Returns a value with its loops written out; `variables`: the values of the variables of loops around it."""
+        self.scope.spend(1 + len(variables))
         match value:
-            case {"Ref": str(name)} if name in known:
-                return known[name]
+            case {"Ref": str(name)} if name in variables:
+                return variables[name]
             case Mapping():
                 expanded: dict[str, Any] = {}
                 for key, child in value.items():
                     if key.startswith(_LOOP):
-                        expanded |= self._loop(key, child, known)
+                        expanded |= self._loop(key, child, variables)
                     else:
-                        expanded[self._replaced(key, known)] = self.write(child, known)
+                        expanded[self._replace_variables(key, variables)] = self.write(child, variables)
                 return expanded
             case list():
-                return [self.write(child, known) for child in value]
+                return [self.write(child, variables) for child in value]
             case str():
-                return self._replaced(value, known)
+                return self._replace_variables(value, variables)
         return value
 
-    def _replaced(self, text: str, known: Mapping[str, str]) -> str:
-        """A text with the loops' variables in it, counted before it is put together."""
-        for name, value in known.items():
+    def _replace_variables(self, text: str, variables: Mapping[str, str]) -> str:
+        """A text with the values of variables in it, whose length is checked before it is built."""
+        for name, value in variables.items():
             plain, stripped = f"${{{name}}}", f"&{{{name}}}"
-            letters = _STRANGE.sub("", value) if stripped in text else ""
+            letters = _NOT_ALPHANUMERIC.sub("", value) if stripped in text else ""
             self._check(len(text) + text.count(plain) * len(value) + text.count(stripped) * len(letters))
             text = text.replace(plain, value).replace(stripped, letters)
         self._check(len(text))
@@ -191,22 +192,22 @@ class _Writer:
         if self.chars + more > TEXT_CHARS_MAX:
             raise template_error(f"Fn::ForEach makes more than {TEXT_CHARS_MAX} characters.")
 
-    def _loop(self, key: str, loop: Any, known: Mapping[str, str]) -> dict[str, Any]:
+    def _loop(self, key: str, loop: Any, variables: Mapping[str, str]) -> dict[str, Any]:
         match loop:
             case [str(variable), collection, Mapping() as body] if body:
                 pass
             case _:
                 raise template_error(f"{key} requires a variable, a collection and an object.")
         expanded: dict[str, Any] = {}
-        for item in self._collection(key, collection, known):
-            for name, child in self.write(body, {**known, variable: item}).items():
+        for item in self._collection(key, collection, variables):
+            for name, child in self.write(body, {**variables, variable: item}).items():
                 if name in expanded:
                     raise TemplateInvalid(f"Template error: {key} makes {name} more than once.")
                 expanded[name] = child
         return expanded
 
-    def _collection(self, key: str, collection: Any, known: Mapping[str, str]) -> list[str]:
-        elements = evaluate(self.write(collection, known), self.scope)
+    def _collection(self, key: str, collection: Any, variables: Mapping[str, str]) -> list[str]:
+        elements = evaluate(self.write(collection, variables), self.scope)
         if not isinstance(elements, list):
             raise template_error(f"{key}: its collection must be a list.")
         items: list[str] = []
@@ -217,11 +218,11 @@ class _Writer:
 
 SERVERLESS: Final = "AWS::Serverless-2016-10-31"
 TYPES: Final = "AWS::Serverless::"
-"""What the types of resources begin with that the transform replaces."""
+"""The beginning of the types of resources that the transform replaces."""
 _LIBRARY: Final = "samtranslator"
 _PROCESS: Final = "redrive.aws.cloudformation.template.serverless_process"
 _SECONDS_MAX: Final = 60
-_PASSED_ON: Final = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "HOME")
+_ENVIRONMENT: Final = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "HOME")
 
 
 def is_serverless(source: Mapping[str, Any]) -> bool:
@@ -230,7 +231,7 @@ def is_serverless(source: Mapping[str, Any]) -> bool:
 
 
 class Translator:
-    """Translates templates one after the other: many at once take one processor, and not all."""
+    """Translates templates one after the other, so that many at once take a single processor."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -244,17 +245,17 @@ class Translator:
             TemplateInvalid: The translator refuses it, is not installed, or takes longer than a minute.
         """
         if importlib.util.find_spec(_LIBRARY) is None:
-            raise _failed("this server lacks the package aws-sam-translator: pip install aws-sam-translator")
+            raise _failure("this server lacks the package aws-sam-translator: pip install aws-sam-translator")
         task = {"template": dict(source), "parameters": dict(parameters)}
         async with self._turn:
-            answer = json.loads(await _answer(json.dumps(task).encode(), region))
+            answer = json.loads(await _run_translator(json.dumps(task).encode(), region))
         if "refusal" in answer:
-            raise _failed(answer["refusal"])
+            raise _failure(answer["refusal"])
         return {**answer["template"], "Transform": source["Transform"]}
 
 
-async def _answer(task: bytes, region: str) -> bytes:
-    variables = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+async def _run_translator(task: bytes, region: str) -> bytes:
+    variables = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", _PROCESS),
         env=variables | {"AWS_DEFAULT_REGION": region},
@@ -265,16 +266,16 @@ async def _answer(task: bytes, region: str) -> bytes:
     try:
         out, errors = await asyncio.wait_for(process.communicate(task), _SECONDS_MAX)
     except TimeoutError:
-        raise _failed(f"the translator took longer than {_SECONDS_MAX} seconds") from None
+        raise _failure(f"the translator took longer than {_SECONDS_MAX} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
         last = errors.decode(errors="replace").rstrip().rpartition("\n")[2]
-        raise _failed(f"the translator gave up: {last or process.returncode}")
+        raise _failure(f"the translator gave up: {last or process.returncode}")
     return out
 
 
-def _failed(why: str) -> TemplateInvalid:
+def _failure(why: str) -> TemplateInvalid:
     return TemplateInvalid(f"Transform {SERVERLESS} failed with: {why}")

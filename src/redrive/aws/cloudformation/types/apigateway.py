@@ -14,11 +14,11 @@ from redrive.aws.cloudformation.types.calls import (
     TagCalls,
     as_text,
     is_own,
-    lowered,
-    lowered_keys,
+    lower_first,
+    lower_first_keys,
     own_tags,
     pick,
-    stored_text,
+    read_object,
     without_absence,
 )
 from redrive.aws.cloudformation.types.resource_type import (
@@ -28,7 +28,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     Parameters,
     ResourceType,
     Row,
-    small,
+    lower_first_names,
 )
 
 SERVICE: Final = "apigateway"
@@ -41,8 +41,8 @@ def arn_of(spec: ResourceSpec, path: str) -> str:
 
 
 _BINARY: Final = "/binaryMediaTypes"  # each of which has a path of its own
-#: Paths that are cleared by a replacement without a value.
-_ONLY_REPLACED: Final = frozenset(
+#: Paths of members that `replace` without a value clears; others need `remove`.
+_CLEARED_BY_REPLACE: Final = frozenset(
     {
         *("/description", "/customerId", "/enabled", "/schema", "/minimumCompressionSize"),
         *("/validateRequestBody", "/validateRequestParameters"),
@@ -53,31 +53,31 @@ _ONLY_REPLACED: Final = frozenset(
 def patches(
     before: Mapping[str, Any], after: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """The patch operations that change properties; `names` has their paths. In a map each key has a path of its own."""
+    """The patch operations that change properties; `names`: their paths. Each key of a map has a path of its own."""
     operations: list[dict[str, str]] = []
     for name, path in names.items():
         old, new = before.get(name), after.get(name)
         if old == new:
             continue
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            operations += _of_map(old or {}, new or {}, path)
+            operations += _map_patches(old or {}, new or {}, path)
         elif path == _BINARY:
-            operations += _of_map(dict.fromkeys(old or (), ""), dict.fromkeys(new or (), ""), path)
+            operations += _map_patches(dict.fromkeys(old or (), ""), dict.fromkeys(new or (), ""), path)
         elif new is None:
-            operations.append({"op": "replace" if path in _ONLY_REPLACED else "remove", "path": path})
+            operations.append({"op": "replace" if path in _CLEARED_BY_REPLACE else "remove", "path": path})
         else:
             value = ",".join(map(text_of, new)) if isinstance(new, list) else as_text(new)
             operations.append({"op": "replace", "path": path, "value": value})
     return operations
 
 
-def _of_map(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[dict[str, str]]:
+def _map_patches(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[dict[str, str]]:
     for key in sorted(old.keys() | new.keys()):
-        at = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+        key_path = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
         if key not in new:
-            yield {"op": "remove", "path": at}
+            yield {"op": "remove", "path": key_path}
         elif old.get(key) != new[key]:
-            yield {"op": "add" if key not in old else "replace", "path": at, "value": as_text(new[key])}
+            yield {"op": "add" if key not in old else "replace", "path": key_path, "value": as_text(new[key])}
 
 
 # ---- APIs ------------------------------------------------------------------------------------------------------------
@@ -97,11 +97,11 @@ TAGS: Final = TagCalls(
 
 
 class TaggedType(ResourceType):
-    """A type of what API Gateway gives an id, found again by the tags of its stack."""
+    """A type of resources whose ids API Gateway chooses, and that their stack finds again by its tags."""
 
     service = SERVICE
     name_property = "Name"
-    collection: ClassVar[str]  # The path of all of them
+    collection: ClassVar[str]  # The path of the collection of all such resources
     attribute: ClassVar[str]  # The attribute that is its id
 
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,14 +116,14 @@ class TaggedType(ResourceType):
         """The resource that an answer describes."""
         return ResourceState(answer["id"], {self.attribute: answer["id"]})
 
-    async def existing(self, ask: Ask, own_id: str) -> Mapping[str, Any]:  # noqa: ARG002 - of those that have to ask
-        """As much of a resource's description as its state needs."""
+    async def existing_description(self, ask: Ask, own_id: str) -> Mapping[str, Any]:  # noqa: ARG002 - of those that have to ask
+        """The part of an existing resource's description that `state` needs."""
         return {"id": own_id}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.may_exist and (own_id := await self.find(ask, spec)):
-            return self.state(await self.existing(ask, own_id))
+            return self.state(await self.existing_description(ask, own_id))
         name = text_of(spec.properties.get(self.name_property) or spec.name)
         params = {**self.params(spec.properties), "name": name, "tags": own_tags(spec)}
         return self.state(await ask(SERVICE, f"Create{self.noun}", **params))
@@ -151,7 +151,7 @@ class TaggedType(ResourceType):
 
 
 class RestApiType(TaggedType):
-    """`AWS::ApiGateway::RestApi`; its id is what API Gateway gives it."""
+    """`AWS::ApiGateway::RestApi`; API Gateway chooses its id."""
 
     noun, attribute, collection = "RestApi", "RestApiId", "/restapis"
     keys: ClassVar[Parameters] = {"restApiId": ID}
@@ -159,14 +159,14 @@ class RestApiType(TaggedType):
 
     @override
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        params = lowered_keys(pick(properties, *_SETTINGS))
+        params = lower_first_keys(pick(properties, *_SETTINGS))
         if "Policy" in properties:
             params["policy"] = as_text(properties["Policy"])
         if "ApiKeySourceType" in properties:
             params["apiKeySource"] = properties["ApiKeySourceType"]
         if "EndpointConfiguration" in properties:
             endpoints = pick(properties["EndpointConfiguration"], "Types", "IpAddressType")
-            params["endpointConfiguration"] = lowered_keys(endpoints)
+            params["endpointConfiguration"] = lower_first_keys(endpoints)
         return params
 
     @override
@@ -186,7 +186,7 @@ class RestApiType(TaggedType):
         return await super().update(ask, spec, before)
 
     @override
-    async def existing(self, ask: Ask, own_id: str) -> Mapping[str, Any]:
+    async def existing_description(self, ask: Ask, own_id: str) -> Mapping[str, Any]:
         return await ask(SERVICE, "GetRestApi", restApiId=own_id)
 
     @override
@@ -210,13 +210,13 @@ async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> Non
     if "Body" in properties:
         body = json.dumps(properties["Body"]).encode()
     elif "BodyS3Location" in properties:
-        body = await stored_text(ask, properties["BodyS3Location"])
+        body = await read_object(ask, properties["BodyS3Location"])
     else:
         return
     texts = {name: text_of(value) for name, value in (properties.get("Parameters") or {}).items()}
     params = {"mode": properties.get("Mode", "overwrite"), "body": body, "parameters": texts}
     await ask(SERVICE, "PutRestApi", restApiId=api_id, **params)
-    if "Name" in properties:  # it counts more than the title of the definition
+    if "Name" in properties:  # it overrides the title of the definition
         operation = {"op": "replace", "path": "/name", "value": text_of(properties["Name"])}
         await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=[operation])
 
@@ -225,26 +225,27 @@ async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> Non
 
 
 class ApiPartType(ResourceType):
-    """A type of parts of REST or HTTP APIs, under an id that API Gateway gives them."""
+    """A type of parts of REST or HTTP APIs, whose ids API Gateway chooses."""
 
     name_chars_max = 0
-    api_property: ClassVar[str]  # The property that is the id of the API
-    created: str  # The member of an answer that has the id of the part
-    matched: ClassVar[tuple[str, ...]]  # The properties that distinguish a part from others; empty: none do
-    listing: ClassVar[Mapping[str, Any]] = {}  # Further parameters of the operation that lists parts
+    api_property: ClassVar[str]  # The property with the id of the API
+    id_member: str  # The member of an answer that has the id of a part
+    # The properties that distinguish a part from others; empty: none do.
+    key_properties: ClassVar[tuple[str, ...]]
+    list_params: ClassVar[Mapping[str, Any]] = {}  # Further parameters of the operation that lists parts
 
     @property
     def id_property(self) -> str:
         """The name of its id among parameters and attributes."""
         return f"{self.noun}Id"
 
-    def spelled(self, name: str) -> str:
+    def spelling(self, name: str) -> str:
         """The service's spelling of a property."""
         return name
 
     def params(self, spec: ResourceSpec) -> dict[str, Any]:
         """The parameters that it is created with."""
-        return {self.spelled(name): value for name, value in spec.properties.items()}
+        return {self.spelling(name): value for name, value in spec.properties.items()}
 
     def state(self, physical_id: str) -> ResourceState:
         """The resource of an id."""
@@ -253,27 +254,27 @@ class ApiPartType(ResourceType):
 
     @override
     def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
-        return {**self._api(spec), self.spelled(self.id_property): spec.physical_id}
+        return {**self._api(spec), self.spelling(self.id_property): spec.physical_id}
 
     def _api(self, spec: ResourceSpec) -> dict[str, Any]:
-        return {self.spelled(self.api_property): spec.properties[self.api_property]}
+        return {self.spelling(self.api_property): spec.properties[self.api_property]}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.may_exist and (part_id := await self.find(ask, spec)):
             return self.state(part_id)
         answer = await ask(self.service, f"Create{self.noun}", **self.params(spec))
-        return self.state(answer[self.created])
+        return self.state(answer[self.id_member])
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        if not self.matched:
+        if not self.key_properties:
             return ""
-        listing = ask(self.service, f"Get{self.noun}s", **self._api(spec), **self.listing)
-        params, names = self.params(spec), [self.spelled(name) for name in self.matched]
-        for item in (await without_absence(listing) or {}).get(self.spelled("Items")) or ():
+        request = ask(self.service, f"Get{self.noun}s", **self._api(spec), **self.list_params)
+        params, names = self.params(spec), [self.spelling(name) for name in self.key_properties]
+        for item in (await without_absence(request) or {}).get(self.spelling("Items")) or ():
             if all(item.get(name) == params.get(name) for name in names):
-                return str(item[self.created])
+                return str(item[self.id_member])
         return ""
 
 
@@ -281,14 +282,14 @@ class RestApiPartType(ApiPartType):
     """A type of parts of REST APIs."""
 
     service = SERVICE
-    api_property, created = "RestApiId", "id"
-    matched: ClassVar[tuple[str, ...]] = ("Name",)
-    listing: ClassVar[Mapping[str, Any]] = {"limit": _PAGE_MAX}
+    api_property, id_member = "RestApiId", "id"
+    key_properties: ClassVar[tuple[str, ...]] = ("Name",)
+    list_params: ClassVar[Mapping[str, Any]] = {"limit": _PAGE_MAX}
     paths: ClassVar[Mapping[str, str]]  # Properties, and the paths by which they are changed
 
     @override
-    def spelled(self, name: str) -> str:
-        return lowered(name)
+    def spelling(self, name: str) -> str:
+        return lower_first(name)
 
     @override
     def params(self, spec: ResourceSpec) -> dict[str, Any]:
@@ -307,7 +308,7 @@ class ApiResourceType(RestApiPartType):
     """`AWS::ApiGateway::Resource`."""
 
     noun = "Resource"
-    matched: ClassVar[tuple[str, ...]] = ("ParentId", "PathPart")
+    key_properties: ClassVar[tuple[str, ...]] = ("ParentId", "PathPart")
     paths: ClassVar[Mapping[str, str]] = {}
 
 
@@ -318,7 +319,7 @@ def _alphanumeric(name: str) -> str:
 class ModelType(RestApiPartType):
     """`AWS::ApiGateway::Model`; its id is its name."""
 
-    noun, created, id_property = "Model", "name", "ModelName"
+    noun, id_member, id_property = "Model", "name", "ModelName"
     paths: ClassVar[Mapping[str, str]] = {"Description": "/description", "Schema": "/schema"}
 
     @override
@@ -342,7 +343,7 @@ class RestAuthorizerType(RestApiPartType):
 
     noun = "Authorizer"
     paths: ClassVar[Mapping[str, str]] = {
-        name: f"/{lowered(name)}"
+        name: f"/{lower_first(name)}"
         for name in (
             *("Name", "Type", "AuthType", "AuthorizerUri", "AuthorizerCredentials", "IdentitySource"),
             *("IdentityValidationExpression", "AuthorizerResultTtlInSeconds"),
@@ -356,8 +357,8 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="apigateway",
         create="PutGatewayResponse",
         delete="DeleteGatewayResponse",
-        keys=small("RestApiId", "ResponseType"),
-        rest=small("StatusCode", "ResponseParameters", "ResponseTemplates"),
+        keys=lower_first_names("RestApiId", "ResponseType"),
+        params=lower_first_names("StatusCode", "ResponseParameters", "ResponseTemplates"),
         puts=True,
         attributes=("Id",),
     ),

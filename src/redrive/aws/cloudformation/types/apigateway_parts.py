@@ -19,8 +19,8 @@ from redrive.aws.cloudformation.types.calls import (
     ResourceSpec,
     ResourceState,
     as_text,
-    lowered,
-    lowered_keys,
+    lower_first,
+    lower_first_keys,
     pick,
     unless_created,
     without_absence,
@@ -32,7 +32,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     PutResourceType,
     ResourceType,
     Row,
-    small,
+    lower_first_names,
 )
 from redrive.aws.wire.errors import AwsError
 
@@ -52,43 +52,43 @@ class MethodType(PutResourceType):
     """`AWS::ApiGateway::Method`, with its integration and responses, under a generated id."""
 
     service, noun = SERVICE, "Method"
-    keys = small("RestApiId", "ResourceId", "HttpMethod")
+    keys = lower_first_names("RestApiId", "ResourceId", "HttpMethod")
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         if spec.may_exist or spec.physical_id:
             await self.delete(ask, spec)
-        at = self.identifiers(spec)
-        params = lowered_keys(pick(properties, *_METHOD))
-        await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **at, **params})
+        identifiers = self.identifiers(spec)
+        params = lower_first_keys(pick(properties, *_METHOD))
+        await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **identifiers, **params})
         for response in properties.get("MethodResponses") or ():
-            params = lowered_keys(pick(response, "ResponseModels", "ResponseParameters"))
+            params = lower_first_keys(pick(response, "ResponseModels", "ResponseParameters"))
             status = text_of(response["StatusCode"])
-            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **identifiers, **params)
         if properties.get("Integration"):
-            await _put_integration(ask, at, properties["Integration"])
+            await _put_integration(ask, identifiers, properties["Integration"])
         return ResourceState(spec.physical_id or spec.name)
 
 
-async def _put_integration(ask: Ask, at: Mapping[str, str], integration: Mapping[str, Any]) -> None:
-    params = lowered_keys(pick(integration, *_INTEGRATION))
-    await ask(SERVICE, "PutIntegration", **at, **params)
+async def _put_integration(ask: Ask, identifiers: Mapping[str, str], integration: Mapping[str, Any]) -> None:
+    params = lower_first_keys(pick(integration, *_INTEGRATION))
+    await ask(SERVICE, "PutIntegration", **identifiers, **params)
     for response in integration.get("IntegrationResponses") or ():
         status = text_of(response["StatusCode"])
-        params = lowered_keys(pick(response, *_RESPONSE))
+        params = lower_first_keys(pick(response, *_RESPONSE))
         if "responseTemplates" in params:
             params["responseTemplates"] = {
                 kind: as_text(text) for kind, text in params["responseTemplates"].items()
             }
         try:
-            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **identifiers, **params)
         except AwsError as error:
             if error.code != "NotFoundException":
                 raise
             # A template may leave out the response of the method, which this one needs.
-            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at)
-            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **identifiers)
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **identifiers, **params)
 
 
 # ---- deployments and stages -----------------------------------------------------------------------------------
@@ -98,14 +98,14 @@ class RestDeploymentType(RestApiPartType):
     """`AWS::ApiGateway::Deployment`, and the stage that it may create."""
 
     noun = "Deployment"
-    matched: ClassVar[tuple[str, ...]] = ()
+    key_properties: ClassVar[tuple[str, ...]] = ()
     paths: ClassVar[Mapping[str, str]] = {"Description": "/description"}
 
     @override
     def params(self, spec: ResourceSpec) -> dict[str, Any]:
-        params = lowered_keys(pick(spec.properties, "RestApiId", "Description", "StageName"))
+        params = lower_first_keys(pick(spec.properties, "RestApiId", "Description", "StageName"))
         canary = spec.properties.get("DeploymentCanarySettings")
-        return {**params, "canarySettings": lowered_keys(canary)} if canary else params
+        return {**params, "canarySettings": lower_first_keys(canary)} if canary else params
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -126,7 +126,7 @@ class RestDeploymentType(RestApiPartType):
         except AwsError as error:
             if error.code != "BadRequestException" or "StageName" not in spec.properties:
                 raise
-            stage = lowered_keys(pick(spec.properties, "RestApiId", "StageName"))
+            stage = lower_first_keys(pick(spec.properties, "RestApiId", "StageName"))
             await without_absence(ask(SERVICE, "DeleteStage", **stage))
             await super().delete(ask, spec)
 
@@ -160,11 +160,11 @@ class RestStageType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        params = lowered_keys(pick(properties, *_CREATED))
+        params = lower_first_keys(pick(properties, *_CREATION_PROPERTIES))
         identifiers = self.identifiers(spec)
         creation = ask(SERVICE, "CreateStage", tags=spec.all_tags(), **identifiers, **params)
         await unless_created(creation, spec, "ConflictException")
-        if operations := list(_stage_operations(pick(properties, *_CREATED), properties)):
+        if operations := list(_stage_operations(pick(properties, *_CREATION_PROPERTIES), properties)):
             await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
         return ResourceState(spec.name)
 
@@ -189,7 +189,7 @@ _STAGE: Final = {
     "ClientCertificateId": "/clientCertificateId",
 }
 #: The properties that a stage is created with; it is given the others after that.
-_CREATED: Final = (
+_CREATION_PROPERTIES: Final = (
     *("DeploymentId", "Description", "Variables", "TracingEnabled", "DocumentationVersion"),
     *("CacheClusterEnabled", "CacheClusterSize"),
 )
@@ -206,34 +206,36 @@ _METHOD_SETTINGS: Final = {
 
 
 def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """The patch operations that lead from a stage's properties to others."""
+    """The patch operations that change a stage from properties to others."""
     yield from patches(before, after, _STAGE)
-    had, has = (lowered_keys(properties.get("CanarySetting") or {}) for properties in (before, after))
-    yield from patches({"canary": had}, {"canary": has}, {"canary": "/canarySettings"})
+    old_canary, new_canary = (
+        lower_first_keys(properties.get("CanarySetting") or {}) for properties in (before, after)
+    )
+    yield from patches({"canary": old_canary}, {"canary": new_canary}, {"canary": "/canarySettings"})
     old, new = before.get("AccessLogSetting") or {}, after.get("AccessLogSetting") or {}
     if old and not new:
         yield {"op": "remove", "path": "/accessLogSettings"}
     else:
         names = {"DestinationArn": "/accessLogSettings/destinationArn", "Format": "/accessLogSettings/format"}
         yield from patches(old, new, names)
-    known, target = _by_method(before), _by_method(after)
-    for path in sorted(known.keys() - target.keys()):
+    old_methods, new_methods = _method_settings(before), _method_settings(after)
+    for path in sorted(old_methods.keys() - new_methods.keys()):
         yield {"op": "remove", "path": path}
-    for path, settings in sorted(target.items()):
-        for name, step in _METHOD_SETTINGS.items():
-            if name in settings and known.get(path, {}).get(name) != settings[name]:
-                yield {"op": "replace", "path": f"{path}/{step}", "value": text_of(settings[name])}
+    for path, settings in sorted(new_methods.items()):
+        for name, subpath in _METHOD_SETTINGS.items():
+            if name in settings and old_methods.get(path, {}).get(name) != settings[name]:
+                yield {"op": "replace", "path": f"{path}/{subpath}", "value": text_of(settings[name])}
 
 
-def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The settings of methods by the path that patch operations give them; a deployment's stage has those of all."""
+def _method_settings(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The settings of methods, by their paths in patch operations; the stage of a deployment has them for all methods."""
     common = pick(properties, *_METHOD_SETTINGS)
     settings_by_method: dict[str, Mapping[str, Any]] = {"/*/*": common} if common else {}
     for settings in properties.get("MethodSettings") or ():
         path = str(settings.get("ResourcePath", "/*"))
         path = "*" if path == "/*" else path.replace("~", "~0").replace("/", "~1")
-        at = f"/{path}/{settings.get('HttpMethod', '*')}"
-        settings_by_method[at] = {**settings_by_method.get(at, {}), **settings}
+        method_path = f"/{path}/{settings.get('HttpMethod', '*')}"
+        settings_by_method[method_path] = {**settings_by_method.get(method_path, {}), **settings}
     return settings_by_method
 
 
@@ -260,7 +262,7 @@ class ApiKeyType(TaggedType):
     @override
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         names = ("Description", "Enabled", "CustomerId", "Value", "StageKeys", "GenerateDistinctId")
-        return lowered_keys(pick(properties, *names))
+        return lower_first_keys(pick(properties, *names))
 
     @override
     def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -277,9 +279,11 @@ class UsagePlanType(TaggedType):
 
     @override
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        limits = {lowered(name): lowered_keys(properties[name]) for name in _LIMITS if name in properties}
+        limits = {
+            lower_first(name): lower_first_keys(properties[name]) for name in _LIMITS if name in properties
+        }
         stages = [_api_stage(stage) for stage in properties.get("ApiStages") or ()]
-        return {**lowered_keys(pick(properties, "Description")), **limits, "apiStages": stages}
+        return {**lower_first_keys(pick(properties, "Description")), **limits, "apiStages": stages}
 
     @override
     def operations(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -288,7 +292,7 @@ class UsagePlanType(TaggedType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        for stage in _stages(spec.properties):  # which may have been deleted before
+        for stage in _stages(spec.properties):  # a plan with stages is not deleted; a stage may be absent
             operation = {"op": "remove", "path": "/apiStages", "value": stage}
             params = {**self.identifiers(spec), "patchOperations": [operation]}
             await without_absence(ask(SERVICE, "UpdateUsagePlan", **params))
@@ -306,7 +310,7 @@ def _stages(properties: Mapping[str, Any]) -> dict[str, None]:
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
     if "Throttle" in stage:
-        api_stage["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
+        api_stage["throttle"] = {path: lower_first_keys(limits) for path, limits in stage["Throttle"].items()}
     return api_stage
 
 
@@ -314,10 +318,12 @@ def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
     for name in _LIMITS:
         old, new = before.get(name) or {}, after.get(name) or {}
         if old and not new:
-            yield {"op": "remove", "path": f"/{lowered(name)}"}
+            yield {"op": "remove", "path": f"/{lower_first(name)}"}
         else:
             keys = old.keys() | new.keys()
-            yield from patches(old, new, {key: f"/{lowered(name)}/{lowered(key)}" for key in sorted(keys)})
+            yield from patches(
+                old, new, {key: f"/{lower_first(name)}/{lower_first(key)}" for key in sorted(keys)}
+            )
     old_stages, new_stages = _stages(before).keys(), _stages(after).keys()
     for op, stages in (("remove", old_stages - new_stages), ("add", new_stages - old_stages)):
         yield from ({"op": op, "path": "/apiStages", "value": stage} for stage in sorted(stages))
@@ -334,9 +340,9 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="apigateway",
         create="CreateUsagePlanKey",
         delete="DeleteUsagePlanKey",
-        keys=small("UsagePlanId", "KeyId"),
-        rest=small("KeyType"),
-        existing="ConflictException",
+        keys=lower_first_names("UsagePlanId", "KeyId"),
+        params=lower_first_names("KeyType"),
+        exists_code="ConflictException",
         id="{KeyId}:{UsagePlanId}",
         attributes=("Id",),
         name_chars_max=0,

@@ -13,11 +13,11 @@ from redrive.aws.cloudformation.types.calls import (
     ResourceSpec,
     ResourceState,
     TagCalls,
-    cleared,
+    defaults_of_removed,
     is_own,
     own_tags,
     pick,
-    stored_text,
+    read_object,
     without_absence,
 )
 from redrive.aws.cloudformation.types.resource_type import ID, Description, Factory, Parameters, ResourceType
@@ -28,7 +28,7 @@ _API: Final = (
     *("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "IpAddressType"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation"),
 )
-#: The settings of APIs and their parts whose templates no longer have them.
+#: The values of settings of APIs and their parts that a template no longer has.
 _API_DEFAULTS: Final[Mapping[str, Any]] = {
     "Description": "",
     "Version": "",
@@ -49,11 +49,11 @@ _STAGE_DEFAULTS: Final[Mapping[str, Any]] = {
     "RouteSettings": {},
     "StageVariables": {},
 }
-_QUICK: Final = ("Target", "RouteKey", "CredentialsArn")
+_QUICK_CREATE: Final = ("Target", "RouteKey", "CredentialsArn")
 
 
 class ApiType(ResourceType):
-    """`AWS::ApiGatewayV2::Api`; its id is what API Gateway gives it."""
+    """`AWS::ApiGatewayV2::Api`; API Gateway chooses its id."""
 
     service, noun = SERVICE, "Api"
     name_property = "Name"
@@ -65,7 +65,7 @@ class ApiType(ResourceType):
         properties = spec.properties
         api_id = await self.find(ask, spec) if spec.may_exist else ""
         if not api_id:
-            params = pick(properties, *_API, *_QUICK)
+            params = pick(properties, *_API, *_QUICK_CREATE)
             name = text_of(properties.get("Name") or spec.name)
             kind = properties.get("ProtocolType", "HTTP")
             tags = own_tags(spec)
@@ -79,7 +79,7 @@ class ApiType(ResourceType):
         properties = spec.properties
         if any(before.get(name) != properties.get(name) for name in ("Body", "BodyS3Location")):
             await self._define(ask, spec.physical_id, properties)
-        settings = pick(properties, "Name", *_API) | cleared(before, properties, _API_DEFAULTS)
+        settings = pick(properties, "Name", *_API) | defaults_of_removed(before, properties, _API_DEFAULTS)
         await ask(SERVICE, "UpdateApi", ApiId=spec.physical_id, **settings)
         if "CorsConfiguration" in before and "CorsConfiguration" not in properties:
             await ask(SERVICE, "DeleteCorsConfiguration", ApiId=spec.physical_id)
@@ -96,12 +96,12 @@ class ApiType(ResourceType):
         if "Body" in properties:
             body = json.dumps(properties["Body"])
         elif "BodyS3Location" in properties:
-            body = (await stored_text(ask, properties["BodyS3Location"])).decode("utf-8", "replace")
+            body = (await read_object(ask, properties["BodyS3Location"])).decode("utf-8", "replace")
         else:
             return
         await ask(SERVICE, "ReimportApi", ApiId=api, Body=body)
-        if own := pick(properties, "Name", *_API):
-            await ask(SERVICE, "UpdateApi", ApiId=api, **own)
+        if settings := pick(properties, "Name", *_API):
+            await ask(SERVICE, "UpdateApi", ApiId=api, **settings)
 
     async def _state(self, ask: Ask, api: str) -> ResourceState:
         answer = await ask(SERVICE, "GetApi", ApiId=api)
@@ -113,21 +113,21 @@ class HttpApiPartType(ApiPartType):
 
     service = SERVICE
     api_property = "ApiId"
-    matched: ClassVar[tuple[str, ...]] = ()
-    needed: ClassVar[Mapping[str, Any]] = {}  # Parameters that the API wants and templates may leave out
+    key_properties: ClassVar[tuple[str, ...]] = ()
+    default_params: ClassVar[Mapping[str, Any]] = {}  # Required parameters that a template may leave out
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.created = self.id_property
+        self.id_member = self.id_property
 
     @override
     def params(self, spec: ResourceSpec) -> dict[str, Any]:
-        return {**self.needed, **spec.properties}
+        return {**self.default_params, **spec.properties}
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         if self.noun != "Deployment":
-            settings = {**spec.properties, **cleared(before, spec.properties, _PART_DEFAULTS)}
+            settings = {**spec.properties, **defaults_of_removed(before, spec.properties, _PART_DEFAULTS)}
             await ask(SERVICE, f"Update{self.noun}", **{**settings, **self.identifiers(spec)})
         return self.state(spec.physical_id)
 
@@ -136,15 +136,15 @@ class RouteType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Route`."""
 
     noun = "Route"
-    matched: ClassVar[tuple[str, ...]] = ("RouteKey",)
+    key_properties: ClassVar[tuple[str, ...]] = ("RouteKey",)
 
 
 class HttpAuthorizerType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Authorizer`."""
 
     noun = "Authorizer"
-    matched: ClassVar[tuple[str, ...]] = ("Name",)
-    needed: ClassVar[Mapping[str, Any]] = {"IdentitySource": []}
+    key_properties: ClassVar[tuple[str, ...]] = ("Name",)
+    default_params: ClassVar[Mapping[str, Any]] = {"IdentitySource": []}
 
 
 class IntegrationType(HttpApiPartType):
@@ -177,7 +177,7 @@ class HttpStageType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        settings = _stage(spec.properties) | cleared(before, spec.properties, _STAGE_DEFAULTS)
+        settings = _stage(spec.properties) | defaults_of_removed(before, spec.properties, _STAGE_DEFAULTS)
         await ask(SERVICE, "UpdateStage", **{**settings, **self.identifiers(spec)})
         return ResourceState(spec.physical_id)
 

@@ -1,4 +1,4 @@
-"""Calls of services: a resource as its stack wants it, and what types do alike to create, change and tag one."""
+"""Calls of services: the specification of a resource, and what types share to create, change and tag resources."""
 
 import json
 from collections.abc import Awaitable, Mapping
@@ -31,7 +31,7 @@ class ResourceSpec:
     stack: ResourceName  # Account, region and name of the stack
     stack_id: str  # The stack's ARN
     logical_id: str  # Its name in the template
-    type: str  # Of its resource type
+    type: str  # `AWS::SQS::Queue`
     name: str  # Chosen before its creation: the caller's, or a unique one
     properties: Mapping[str, Any]  # With their values
     signals: StackSignals  # What it may wait for
@@ -40,7 +40,7 @@ class ResourceSpec:
     base_url: str = ""  # What URLs of this server begin with
     may_exist: bool = False  # A step of this stack may have created it before an interruption
     change: str = ""  # The id of the change to the stack
-    # Those that it has, where it is there already.
+    # Its current attributes, if it exists.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def arn(self, service: str, resource: str) -> str:
@@ -48,21 +48,21 @@ class ResourceSpec:
         return f"arn:aws:{service}:{self.stack.region}:{self.stack.account}:{resource}"
 
     def all_tags(self) -> dict[str, str]:
-        """The stack's tags, and its own over them."""
+        """The stack's tags, and those of the resource, which override them."""
         own = self.properties.get("Tags") or ()
         pairs = own.items() if isinstance(own, Mapping) else ((tag["Key"], tag["Value"]) for tag in own)
         return {**(self.tags or {}), **{name: text_of(value) for name, value in pairs}}
 
 
 class ResourceState(NamedTuple):
-    """A resource that is there: its id, which is what `Ref` is, and what `Fn::GetAtt` gives."""
+    """An existing resource: its id, which is the value of `Ref`, and the values of `Fn::GetAtt`."""
 
     physical_id: str
     attributes: Mapping[str, Any] = {}
 
 
 class FailedAfterCreation(TemplateInvalid):
-    """A resource was created, but cannot be what its template says; a rollback has to delete it.
+    """A resource was created, but not as its template says; a rollback has to delete it.
 
     Attributes:
         physical_id: Its id.
@@ -92,13 +92,13 @@ def is_absent(error: AwsError) -> bool:
 
 
 def already_exists(spec: ResourceSpec) -> AwsError:
-    """The refusal to create what exists, and is not this stack's."""
+    """The refusal to create a resource that exists and is not this stack's."""
     text = f"Resource of type '{spec.type}' with identifier '{spec.name}' already exists."
     return AwsError("AlreadyExists", text, status=409)
 
 
 async def without_absence(request: Awaitable[T]) -> T | None:
-    """The answer of a call; None where what it is about is absent, which is as good as removed."""
+    """The answer of a call; None: the resource that it concerns is absent, which is as good as removed."""
     try:
         return await request
     except AwsError as error:
@@ -108,7 +108,7 @@ async def without_absence(request: Awaitable[T]) -> T | None:
 
 
 async def unless_created(request: Awaitable[T], spec: ResourceSpec, code: str) -> T | None:
-    """The answer of a call that creates a resource; None: `code` says that this stack created it before."""
+    """The answer of a call that creates a resource; None: it failed with `code`, as this stack had created it before."""
     try:
         return await request
     except AwsError as error:
@@ -121,14 +121,14 @@ async def unless_created(request: Awaitable[T], spec: ResourceSpec, code: str) -
 
 
 def as_text(value: Any) -> str:
-    """Returns a property as services take it that have texts only: objects as JSON."""
+    """A property as text, for services that take nothing else: objects and lists as JSON."""
     if isinstance(value, Mapping | list):
         return json.dumps(value, separators=(",", ":"))
     return text_of(value)
 
 
 def as_document(value: Any) -> Any:
-    """Returns a property that may be given as JSON or as the text of it, as JSON."""
+    """A property as an object, which a template or a service may have as its text, too."""
     if not isinstance(value, str):
         return value
     try:
@@ -138,30 +138,30 @@ def as_document(value: Any) -> Any:
 
 
 def changed_properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
-    """The names of properties that came, went, or are others."""
+    """The names of properties that were added, removed or changed."""
     return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
 def pick(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Returns those of some properties that are given."""
+    """The properties of these names, as far as there are any."""
     return {name: properties[name] for name in names if name in properties}
 
 
-def cleared(
+def defaults_of_removed(
     before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the defaults of those properties that a resource had and its template no longer names."""
+    """The defaults of the properties that a template had before, and no longer has."""
     return {name: value for name, value in defaults.items() if name in before and name not in after}
 
 
-def lowered(name: str) -> str:
-    """A property's name as some services call the same: with a small letter first."""
+def lower_first(name: str) -> str:
+    """A property's name with a small letter first, as some services spell it."""
     return name[0].lower() + name[1:]
 
 
-def lowered_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties by the names that such a service has for them."""
-    return {lowered(name): value for name, value in properties.items()}
+def lower_first_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties by names with a small letter first."""
+    return {lower_first(name): value for name, value in properties.items()}
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
@@ -183,13 +183,13 @@ def own_tags(spec: ResourceSpec) -> dict[str, str]:
 
 
 def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
-    """True if tags are those of the stack's resource."""
-    known = tags or {}
-    return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
+    """True if a resource with these tags is that of the specification."""
+    tags = tags or {}
+    return (tags.get(_STACK_ID), tags.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 
 
 def tag_params(spec: ResourceSpec) -> dict[str, Any]:
-    """The parameter that creates a resource with its tags, of most services; nothing if there are none."""
+    """The parameter of most services for the tags of a new resource; empty if it has none."""
     tags = spec.all_tags()
     return {"Tags": tag_list(tags)} if tags else {}
 
@@ -203,20 +203,20 @@ class TagCalls(NamedTuple):
     remove: str  # The operation that takes some away
     tags: str = "Tags"  # The parameter of `add` that has the tags
     keys: str = "TagKeys"  # The parameter of `remove` that has their keys
-    listed: str = ""  # The member of the answer of `list` that has the tags; empty: it is called as `tags` is
+    list_member: str = ""  # The member of the answer of `list` that has the tags; empty: that of `tags`
     # The members of a tag, where tags are a list of structures; empty: they are an object by key.
     pair: tuple[str, ...] = ("Key", "Value")
 
     async def set(self, ask: Ask, spec: Mapping[str, str], **identifiers: str) -> None:
         """Give a resource these tags, and no others; it is named as the service's operations name it."""
-        current_tags = (await ask(self.service, self.list, **identifiers)).get(self.listed or self.tags) or {}
-        had = self._read(current_tags)
-        if new := {key: value for key, value in spec.items() if had.get(key) != value}:
-            await ask(self.service, self.add, **identifiers, **{self.tags: self.written(new)})
-        if removed_keys := sorted(had.keys() - spec.keys()):
+        answer = await ask(self.service, self.list, **identifiers)
+        current = self._read(answer.get(self.list_member or self.tags) or {})
+        if changes := {key: value for key, value in spec.items() if current.get(key) != value}:
+            await ask(self.service, self.add, **identifiers, **{self.tags: self.as_parameter(changes)})
+        if removed_keys := sorted(current.keys() - spec.keys()):
             await ask(self.service, self.remove, **identifiers, **{self.keys: removed_keys})
 
-    def written(self, tags: Mapping[str, str]) -> Any:
+    def as_parameter(self, tags: Mapping[str, str]) -> Any:
         """Tags as the service takes them."""
         if not self.pair:
             return dict(tags)
@@ -233,8 +233,8 @@ class TagCalls(NamedTuple):
 # ---- contents of buckets ---------------------------------------------------------------------------------------------
 
 
-async def stored_text(ask: Ask, location: Mapping[str, Any]) -> bytes:
-    """The contents of the object at a location: `Bucket`, `Key` and perhaps `Version`.
+async def read_object(ask: Ask, location: Mapping[str, Any]) -> bytes:
+    """The content of the object at a location: `Bucket`, `Key` and perhaps `Version`.
 
     Raises:
         AwsError: It cannot be read.

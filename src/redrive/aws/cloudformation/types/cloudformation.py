@@ -17,18 +17,18 @@ from redrive.aws.cloudformation.types.calls import Ask, ResourceSpec, ResourceSt
 from redrive.aws.cloudformation.types.resource_type import Factory, PutResourceType, ResourceType
 from redrive.aws.wire.errors import AwsError
 
-_SECONDS: Final = 3600
+_TIMEOUT_SECONDS: Final = 3600
 
 
 class CustomResourceType(ResourceType):
-    """`AWS::CloudFormation::CustomResource` and `Custom::…`; its id is that of the response."""
+    """`AWS::CloudFormation::CustomResource` and `Custom::…`; the response has its id."""
 
     name_chars_max = 0
     waits = True
 
     @override
-    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
-        if "ServiceToken" in changed:
+    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        if "ServiceToken" in changed_names:
             raise TemplateInvalid("Modifying service token is not allowed.")
         return frozenset()
 
@@ -38,8 +38,8 @@ class CustomResourceType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        more = {"PhysicalResourceId": spec.physical_id, "OldResourceProperties": _texts(before)}
-        return await self._request(ask, spec, "Update", more)
+        members = {"PhysicalResourceId": spec.physical_id, "OldResourceProperties": _texts(before)}
+        return await self._request(ask, spec, "Update", members)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -55,39 +55,42 @@ class CustomResourceType(ResourceType):
         return ""
 
     async def _request(
-        self, ask: Ask, spec: ResourceSpec, request: str, more: Mapping[str, Any]
+        self, ask: Ask, spec: ResourceSpec, kind: str, members: Mapping[str, Any]
     ) -> ResourceState:
         signals, token = spec.signals, spec.properties.get("ServiceToken")
         if not isinstance(token, str):
             raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
         properties = _texts(spec.properties)
         # A rollback sends a request of its own; the same request, repeated after a crash, has the same id.
-        mark = crc32(orjson.dumps(properties, option=orjson.OPT_SORT_KEYS))
-        about = f"{spec.change}-{request}-{mark:08x}"
+        checksum = crc32(orjson.dumps(properties, option=orjson.OPT_SORT_KEYS))
+        request_id = f"{spec.change}-{kind}-{checksum:08x}"
         event = {
-            "RequestType": request,
-            "ResponseURL": signals.url(spec.stack_id, spec.logical_id, about),
+            "RequestType": kind,
+            "ResponseURL": signals.url(spec.stack_id, spec.logical_id, request_id),
             "StackId": spec.stack_id,
-            "RequestId": about,
+            "RequestId": request_id,
             "LogicalResourceId": spec.logical_id,
             "ResourceType": spec.type,
             "ServiceToken": token,
             "ResourceProperties": properties,
-            **more,
+            **members,
         }
-        seconds = int(text_of(spec.properties.get("ServiceTimeout") or _SECONDS))
+        seconds = int(text_of(spec.properties.get("ServiceTimeout") or _TIMEOUT_SECONDS))
         if not spec.may_exist:
-            await signals.forget(spec.stack_id, spec.logical_id, about)
-        if not (spec.may_exist and await signals.wait(spec.stack_id, spec.logical_id, about, 1, 0)):
+            await signals.forget(spec.stack_id, spec.logical_id, request_id)
+        # The answer to a request before an interruption may be there already.
+        if not (
+            spec.may_exist and await signals.wait(spec.stack_id, spec.logical_id, request_id, 1, deadline=0)
+        ):
             await _send(ask, token, event)
         deadline = signals.now + seconds * 1000
-        answer = await signals.wait(spec.stack_id, spec.logical_id, about, 1, deadline)
-        if not answer:
+        answers = await signals.wait(spec.stack_id, spec.logical_id, request_id, 1, deadline)
+        if not answers:
             raise TemplateInvalid(
                 "CloudFormation did not receive a response from your Custom Resource. Please check your logs for"
-                f" requestId [{about}]."
+                f" requestId [{request_id}]."
             )
-        return _outcome(spec, about, answer[0].answer)
+        return _outcome(spec, request_id, answers[0].answer)
 
 
 async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
@@ -104,11 +107,11 @@ async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
         await ask("lambda", "Invoke", FunctionName=token, InvocationType="Event", Payload=payload)
 
 
-def _outcome(spec: ResourceSpec, about: str, answer: Mapping[str, Any]) -> ResourceState:
+def _outcome(spec: ResourceSpec, request_id: str, answer: Mapping[str, Any]) -> ResourceState:
     if answer.get("Status") != "SUCCESS":
         raise TemplateInvalid(
             "Received response status [FAILED] from custom resource. Message returned:"
-            f" {answer.get('Reason', '')} (RequestId: {about})"
+            f" {answer.get('Reason', '')} (RequestId: {request_id})"
         )
     data = answer.get("Data")
     physical_id = str(answer.get("PhysicalResourceId") or spec.physical_id)
@@ -118,7 +121,7 @@ def _outcome(spec: ResourceSpec, about: str, answer: Mapping[str, Any]) -> Resou
 
 
 def _texts(value: Any) -> Any:
-    """Returns properties as functions receive them: everything but objects and lists as text."""
+    """Properties as functions receive them: all values as text, also within objects and lists."""
     if isinstance(value, Mapping):
         return {key: _texts(child) for key, child in value.items()}
     return [_texts(child) for child in value] if isinstance(value, list) else text_of(value)
@@ -128,12 +131,12 @@ def _texts(value: Any) -> Any:
 
 _HOURS_MAX: Final = 12
 _HOUR_MS: Final = 3_600_000
-_AGREED: Final = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+_CAPABILITIES: Final = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _NOTHING_TO_DO: Final = "No updates are to be performed."
 
 
 class NestedStackType(ResourceType):
-    """`AWS::CloudFormation::Stack`; its id is the ARN of the stack that it is."""
+    """`AWS::CloudFormation::Stack`; its id is the ARN of the nested stack."""
 
     service = "cloudformation"
     name_chars_max = 128
@@ -141,29 +144,31 @@ class NestedStackType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        params = _stack(spec)
+        params = _stack_params(spec)
         creation = ask("cloudformation", "CreateStack", StackName=spec.name, OnFailure="DO_NOTHING", **params)
         answer = await unless_created(creation, spec, "AlreadyExistsException")
         arn = answer["StackId"] if answer else await self.find(ask, spec)
         await spec.signals.nest(arn, spec.stack_id)
-        return await self._ended(spec, arn, "CREATE_COMPLETE", "created")
+        return await self._wait_for_end(spec, arn, "CREATE_COMPLETE", "created")
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         try:
-            await ask("cloudformation", "UpdateStack", StackName=spec.physical_id, **_stack(spec))
+            await ask("cloudformation", "UpdateStack", StackName=spec.physical_id, **_stack_params(spec))
         except AwsError as error:
             if error.message != _NOTHING_TO_DO:
                 raise
-            stack = await spec.signals.ended(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
+            stack = await spec.signals.wait_for_end(
+                spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS
+            )
             if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it rolled itself back
                 return ResourceState(spec.physical_id, spec.signals.outputs(stack))
-        return await self._ended(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
+        return await self._wait_for_end(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await ask("cloudformation", "DeleteStack", StackName=spec.physical_id)
-        stack = await spec.signals.ended(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
+        stack = await spec.signals.wait_for_end(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
         if stack is not None and stack.status != "DELETE_COMPLETE":
             raise TemplateInvalid(
                 f"Embedded stack {spec.physical_id} was not successfully deleted: {stack.reason}"
@@ -177,33 +182,36 @@ class NestedStackType(ResourceType):
             return ""
         return str(answer["Stacks"][0]["StackId"])
 
-    async def _ended(self, spec: ResourceSpec, arn: str, good: str, done: str) -> ResourceState:
+    async def _wait_for_end(self, spec: ResourceSpec, arn: str, status: str, verb: str) -> ResourceState:
+        """Wait until the stack is complete; raises TemplateInvalid if it fails (it was not `created`, `updated`)."""
         signals = spec.signals
         minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
-        stack = await signals.ended(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
-        if stack is None or stack.status not in (good, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
-            raise TemplateInvalid(_fault(arn, stack, done))
+        stack = await signals.wait_for_end(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
+        if stack is None or stack.status not in (status, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            raise TemplateInvalid(_failure(arn, stack, verb))
         return ResourceState(arn, signals.outputs(stack))
 
 
-def _fault(arn: str, stack: Stack | None, done: str) -> str:
+def _failure(arn: str, stack: Stack | None, verb: str) -> str:
     reason = "it took too long" if stack is None else stack.reason
-    return f"Embedded stack {arn} was not successfully {done}: {reason}"
+    return f"Embedded stack {arn} was not successfully {verb}: {reason}"
 
 
-def _stack(spec: ResourceSpec) -> dict[str, Any]:
+def _stack_params(spec: ResourceSpec) -> dict[str, Any]:
     values: Mapping[str, Any] = spec.properties.get("Parameters") or {}
-    parameters = [{"ParameterKey": name, "ParameterValue": _joined(value)} for name, value in values.items()]
+    parameters = [
+        {"ParameterKey": name, "ParameterValue": _parameter_text(value)} for name, value in values.items()
+    ]
     return {
         "TemplateURL": spec.properties["TemplateURL"],
         "Parameters": parameters,
         "Tags": tag_list(spec.all_tags()),
         "NotificationARNs": spec.properties.get("NotificationARNs") or [],
-        "Capabilities": _AGREED,
+        "Capabilities": _CAPABILITIES,
     }
 
 
-def _joined(value: Any) -> str:
+def _parameter_text(value: Any) -> str:
     return ",".join(text_of(item) for item in value) if isinstance(value, list) else text_of(value)
 
 
@@ -226,8 +234,9 @@ class WaitConditionHandleType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        if address := spec.signals.target_of(spec.physical_id):
-            await spec.signals.forget(spec.stack_id, spec.logical_id, address[2])
+        if target := spec.signals.target_of(spec.physical_id):
+            _, _, subject = target
+            await spec.signals.forget(spec.stack_id, spec.logical_id, subject)
 
 
 class WaitConditionType(ResourceType):
@@ -236,37 +245,37 @@ class WaitConditionType(ResourceType):
     waits = True
 
     @override
-    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
-        return changed & {"Handle"}
+    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        return changed_names & {"Handle"}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         signals, handle = spec.signals, spec.properties.get("Handle")
         if handle is None:  # it waits for SignalResource, as its CreationPolicy says
             return ResourceState(spec.name, {"Data": "{}"})
-        address = signals.target_of(str(handle))
-        if address is None:
+        target = signals.target_of(str(handle))
+        if target is None:
             raise TemplateInvalid(f"Handle {handle} is not the URL of a wait condition handle.")
+        _, handle_id, subject = target
         seconds = int(text_of(spec.properties.get("Timeout") or 0))
         count = int(text_of(spec.properties.get("Count") or 1))
         if not 0 < seconds <= _HOURS_MAX * 3600:
             raise TemplateInvalid("Property validation failure: [Timeout must be 1 to 43200 seconds]")
-        answer = await signals.wait(
-            spec.stack_id, address[1], address[2], count, signals.now + seconds * 1000
-        )
-        failed = [signal for signal in answer if signal.status != "SUCCESS"]
-        if failed:
+        deadline = signals.now + seconds * 1000
+        answers = await signals.wait(spec.stack_id, handle_id, subject, count, deadline)
+        failures = [signal for signal in answers if signal.status != "SUCCESS"]
+        if failures:
             raise TemplateInvalid(
-                f"WaitCondition received failed message: '{failed[0].answer.get('Reason', '')}'"
-                f" for uniqueId: {failed[0].id}"
+                f"WaitCondition received failed message: '{failures[0].answer.get('Reason', '')}'"
+                f" for uniqueId: {failures[0].id}"
             )
-        if len(answer) < count:
+        if len(answers) < count:
             raise TemplateInvalid(
-                f"WaitCondition timed out. Received {len(answer)} conditions when expecting {count}"
+                f"WaitCondition timed out. Received {len(answers)} conditions when expecting {count}"
             )
-        data = {signal.id: signal.answer.get("Data", "") for signal in answer}
-        identity = f"{spec.stack_id}/{address[1]}"  # which names the handle (recorded)
-        return ResourceState(identity, {"Data": orjson.dumps(data).decode()})
+        data = {signal.id: signal.answer.get("Data", "") for signal in answers}
+        physical_id = f"{spec.stack_id}/{handle_id}"  # with the name of the handle (recorded)
+        return ResourceState(physical_id, {"Data": orjson.dumps(data).decode()})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:

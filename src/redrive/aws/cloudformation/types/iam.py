@@ -25,7 +25,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     Parameters,
     ResourceType,
     Row,
-    same,
+    same_names,
 )
 
 _EXISTS: Final = "EntityAlreadyExists"
@@ -70,15 +70,15 @@ class _HolderType(ResourceType):
         policy_names = {policy["PolicyName"] for policy in spec.properties.get("Policies") or ()}
         for policy in before.get("Policies") or ():
             if policy["PolicyName"] not in policy_names:
-                await self._drop(ask, spec.physical_id, policy["PolicyName"])
-        attached = spec.properties.get("ManagedPolicyArns") or ()
+                await self._remove_inline(ask, spec.physical_id, policy["PolicyName"])
+        policy_arns = spec.properties.get("ManagedPolicyArns") or ()
         for arn in before.get("ManagedPolicyArns") or ():
-            if arn not in attached:  # others may attach theirs, which stay
+            if arn not in policy_arns:  # policies that something else attached stay
                 identifiers = {f"{self.noun}Name": spec.physical_id, "PolicyArn": arn}
                 await without_absence(ask("iam", f"Detach{self.noun}Policy", **identifiers))
         await self._put_policies(ask, spec.physical_id, spec.properties)
 
-    async def _drop(self, ask: Ask, name: str, policy: str) -> None:
+    async def _remove_inline(self, ask: Ask, name: str, policy: str) -> None:
         params = {f"{self.noun}Name": name, "PolicyName": policy}
         await without_absence(ask("iam", f"Delete{self.noun}Policy", **params))
 
@@ -89,11 +89,11 @@ class _HolderType(ResourceType):
 
     async def _detach_policies(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = self.identifiers(spec)
-        attached = await ask("iam", f"ListAttached{self.noun}Policies", **identifiers)
-        for policy in attached.get("AttachedPolicies") or ():
+        answer = await ask("iam", f"ListAttached{self.noun}Policies", **identifiers)
+        for policy in answer.get("AttachedPolicies") or ():
             await ask("iam", f"Detach{self.noun}Policy", **identifiers, PolicyArn=policy["PolicyArn"])
         for policy in spec.properties.get("Policies") or ():
-            await self._drop(ask, spec.physical_id, policy["PolicyName"])
+            await self._remove_inline(ask, spec.physical_id, policy["PolicyName"])
 
 
 class RoleType(_HolderType):
@@ -186,18 +186,16 @@ class GroupType(_HolderType):
 # ---- policies --------------------------------------------------------------------------------------------------------
 
 _KINDS: Final = (("Groups", "Group"), ("Roles", "Role"), ("Users", "User"))
-
-
 _NO_HOLDER: Final = f"At least one of [{','.join(member for member, _ in _KINDS)}] must be non-empty."
 
 
 def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The kind and the name of each holder that a policy is for."""
+    """The kind and the name of each holder of a policy."""
     return [(kind, name) for member, kind in _KINDS for name in properties.get(member) or ()]
 
 
 class InlinePolicyType(ResourceType):
-    """`AWS::IAM::Policy`: written into roles, users and groups; its id is not the name that it has there."""
+    """`AWS::IAM::Policy`: an inline policy of roles, users and groups; its id is not the name that it has there."""
 
     service = "iam"
 
@@ -214,18 +212,21 @@ class InlinePolicyType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        same_name = before["PolicyName"] == spec.properties["PolicyName"]
-        remaining = _holders(spec.properties) if same_name else []
-        await self._drop(ask, before, [holder for holder in _holders(before) if holder not in remaining])
+        has_same_name = before["PolicyName"] == spec.properties["PolicyName"]
+        remaining = _holders(spec.properties) if has_same_name else []
+        old_holders = [holder for holder in _holders(before) if holder not in remaining]
+        await self._remove_inline(ask, before, old_holders)
         return await self.create(ask, spec)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        if not _holders(spec.properties):  # it stays in its stack (recorded)
+        if not _holders(spec.properties):  # the deletion fails on AWS, too (recorded)
             raise TemplateInvalid(_NO_HOLDER)
-        await self._drop(ask, spec.properties, _holders(spec.properties))
+        await self._remove_inline(ask, spec.properties, _holders(spec.properties))
 
-    async def _drop(self, ask: Ask, properties: Mapping[str, Any], holders: list[tuple[str, str]]) -> None:
+    async def _remove_inline(
+        self, ask: Ask, properties: Mapping[str, Any], holders: list[tuple[str, str]]
+    ) -> None:
         for kind, holder in holders:
             params = {f"{kind}Name": holder, "PolicyName": properties["PolicyName"]}
             await without_absence(ask("iam", f"Delete{kind}Policy", **params))
@@ -270,9 +271,9 @@ class ManagedPolicyType(ResourceType):
         """Make the document the policy's only version."""
         params = {"PolicyArn": arn, "PolicyDocument": text, "SetAsDefault": True}
         await ask("iam", "CreatePolicyVersion", **params)
-        await self._drop_versions(ask, arn)
+        await self._delete_old_versions(ask, arn)
 
-    async def _drop_versions(self, ask: Ask, arn: str) -> None:
+    async def _delete_old_versions(self, ask: Ask, arn: str) -> None:
         answer = await ask("iam", "ListPolicyVersions", PolicyArn=arn)
         for version in answer.get("Versions") or ():
             if not version["IsDefaultVersion"]:
@@ -286,7 +287,7 @@ class ManagedPolicyType(ResourceType):
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await self._detach(ask, spec.physical_id, _holders(spec.properties))
-        await without_absence(self._drop_versions(ask, spec.physical_id))
+        await without_absence(self._delete_old_versions(ask, spec.physical_id))
         await super().delete(ask, spec)
 
     async def _state(self, ask: Ask, arn: str) -> ResourceState:
@@ -350,12 +351,12 @@ class InstanceProfileType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         identifiers = self.identifiers(spec)
         profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
-        had, roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
-        for role in had:
-            if role not in roles:
+        old_roles, new_roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
+        for role in old_roles:
+            if role not in new_roles:
                 await ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role)
-        for role in roles:
-            if role not in had:
+        for role in new_roles:
+            if role not in old_roles:
                 await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
         return ResourceState(spec.physical_id or spec.name, {"Arn": profile["Arn"]})
 
@@ -389,9 +390,9 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="iam",
         create="PutRolePolicy",
         delete="DeleteRolePolicy",
-        keys=same("RoleName", "PolicyName"),
-        rest=same("PolicyDocument"),
-        written={"PolicyDocument": as_text},
+        keys=same_names("RoleName", "PolicyName"),
+        params=same_names("PolicyDocument"),
+        writers={"PolicyDocument": as_text},
         puts=True,
         id="{PolicyName}|{RoleName}",
     ),

@@ -27,27 +27,27 @@ _TAGGING: Final = TagCalls(
 
 
 class KeyType(ResourceType):
-    """`AWS::KMS::Key`; its id is what KMS gives it, and its deletion begins its waiting period."""
+    """`AWS::KMS::Key`; KMS chooses its id, and its deletion starts its waiting period."""
 
     service = "kms"
     name_chars_max = 0
 
     @override
-    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
-        return changed & {"KeySpec", "KeyUsage", "Origin", "MultiRegion"}
+    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        return changed_names & {"KeySpec", "KeyUsage", "Origin", "MultiRegion"}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.may_exist and (key_id := await self.find(ask, spec)):
-            return await self._settled(ask, spec, key_id)
+            return await self._configure(ask, spec, key_id)
         params = pick(spec.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
         if "KeyPolicy" in spec.properties:
             params["Policy"] = as_text(spec.properties["KeyPolicy"])
-        params["Tags"] = _TAGGING.written(_tags(spec))
+        params["Tags"] = _TAGGING.as_parameter(_tags(spec))
         answer = await ask("kms", "CreateKey", **params)
-        return await self._settled(ask, spec, answer["KeyMetadata"]["KeyId"])
+        return await self._configure(ask, spec, answer["KeyMetadata"]["KeyId"])
 
-    async def _settled(self, ask: Ask, spec: ResourceSpec, key: str) -> ResourceState:
+    async def _configure(self, ask: Ask, spec: ResourceSpec, key: str) -> ResourceState:
         if spec.properties.get("EnableKeyRotation"):
             period = pick(spec.properties, "RotationPeriodInDays")
             await ask("kms", "EnableKeyRotation", KeyId=key, **period)
@@ -81,7 +81,7 @@ class KeyType(ResourceType):
         try:
             await without_absence(ask("kms", "ScheduleKeyDeletion", **params))
         except AwsError as error:
-            if error.code != "KMSInvalidStateException":  # its waiting period has begun
+            if error.code != "KMSInvalidStateException":  # its waiting period has begun already
                 raise
 
     @override
@@ -94,10 +94,10 @@ class KeyType(ResourceType):
                 try:
                     answer = await ask("kms", "ListResourceTags", KeyId=key["KeyId"])
                     description = await ask("kms", "DescribeKey", KeyId=key["KeyId"])
-                except AwsError:
+                except AwsError:  # a key that the stack may not read is not its own
                     continue
-                marks = {tag["TagKey"]: tag["TagValue"] for tag in answer.get("Tags") or ()}
-                if marks.get(_MARK) == mark and description["KeyMetadata"]["KeyState"] != "PendingDeletion":
+                tags = {tag["TagKey"]: tag["TagValue"] for tag in answer.get("Tags") or ()}
+                if tags.get(_MARK) == mark and description["KeyMetadata"]["KeyState"] != "PendingDeletion":
                     return str(key["KeyId"])
             if not page.get("NextMarker"):
                 return ""

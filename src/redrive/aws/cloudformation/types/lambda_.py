@@ -32,7 +32,7 @@ _CONFIGURATION: Final = (
     *("DeadLetterConfig", "KmsKeyArn", "TracingConfig", "Layers", "FileSystemConfigs", "ImageConfig"),
     *("EphemeralStorage", "SnapStart", "LoggingConfig"),
 )
-# The settings of a function whose template no longer has them.
+# The values of settings of a function that a template no longer has.
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "Description": "",
     "Timeout": 3,
@@ -43,7 +43,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "Layers": [],
     "EphemeralStorage": {"Size": 512},
 }
-RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
+PARAMETER_NAMES: Final = {"KmsKeyArn": "KMSKeyArn"}
 _EXISTS: Final = "ResourceConflictException"
 TAGS: Final = TagCalls("lambda", "ListTags", "TagResource", "UntagResource", pair=())
 
@@ -56,7 +56,7 @@ class FunctionType(ResourceType):
     name_chars_max = 64
     keys: ClassVar[Parameters] = {"FunctionName": ID}
     description = Description("GetFunctionConfiguration", _CONFIGURATION)
-    unread = frozenset({"Code"})
+    undescribed = frozenset({"Code"})
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -85,11 +85,13 @@ class FunctionType(ResourceType):
 
 
 def _configuration(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {RENAMED.get(name, name): value for name, value in pick(properties, *_CONFIGURATION).items()}
+    return {
+        PARAMETER_NAMES.get(name, name): value for name, value in pick(properties, *_CONFIGURATION).items()
+    }
 
 
 def _code(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The code as Lambda takes it: a text becomes an archive of one file and the module that answers stacks."""
+    """The parameters of the code: a text becomes an archive of one file and the module that sends responses."""
     code = properties["Code"]
     if "ZipFile" not in code:
         return pick(code, "S3Bucket", "S3Key", "S3ObjectVersion", "ImageUri")
@@ -104,16 +106,16 @@ def _code(properties: Mapping[str, Any]) -> dict[str, Any]:
 async def _set_concurrency(
     ask: Ask, name: str, properties: Mapping[str, Any], *, clear: bool = False
 ) -> None:
-    reserved = pick(properties, "ReservedConcurrentExecutions")
-    if reserved:
-        await ask("lambda", "PutFunctionConcurrency", FunctionName=name, **reserved)
+    concurrency = pick(properties, "ReservedConcurrentExecutions")
+    if concurrency:
+        await ask("lambda", "PutFunctionConcurrency", FunctionName=name, **concurrency)
     elif clear:
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
 
 def _state(spec: ResourceSpec, name: str) -> ResourceState:
-    off = {"SnapStartResponse.ApplyOn": "None", "SnapStartResponse.OptimizationStatus": "Off"}
-    return ResourceState(name, {"Arn": spec.arn("lambda", f"function:{name}"), **off})
+    snap_start = {"SnapStartResponse.ApplyOn": "None", "SnapStartResponse.OptimizationStatus": "Off"}
+    return ResourceState(name, {"Arn": spec.arn("lambda", f"function:{name}"), **snap_start})
 
 
 # ---- versions and aliases --------------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ _PROVISIONED: Final = "ProvisionedConcurrencyConfig"
 
 
 class VersionType(ResourceType):
-    """`AWS::Lambda::Version`; its id is its ARN, and publishing what did not change gives the same again."""
+    """`AWS::Lambda::Version`; its id is its ARN. Publishing an unchanged function again answers with the same version."""
 
     service, noun = "lambda", "Function"
     name_chars_max = 0
@@ -132,17 +134,17 @@ class VersionType(ResourceType):
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
         answer = await ask("lambda", "PublishVersion", **params)
-        await _provide(ask, spec, answer["FunctionArn"])
+        await _set_provisioned_concurrency(ask, spec, answer["FunctionArn"])
         return _version(answer["FunctionArn"])
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        await _provide(ask, spec, spec.physical_id, before)
+        await _set_provisioned_concurrency(ask, spec, spec.physical_id, before)
         return _version(spec.physical_id)
 
     @override
     def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
-        return _qualified(spec.physical_id)
+        return _version_params(spec.physical_id)
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
@@ -153,20 +155,22 @@ def _version(arn: str) -> ResourceState:
     return ResourceState(arn, {"Version": arn.rpartition(":")[2], "FunctionArn": arn})
 
 
-def _qualified(arn: str) -> dict[str, str]:
+def _version_params(arn: str) -> dict[str, str]:
     function, _, qualifier = arn.rpartition(":")
     return {"FunctionName": function, "Qualifier": qualifier}
 
 
-async def _provide(ask: Ask, spec: ResourceSpec, arn: str, before: Mapping[str, Any] | None = None) -> None:
+async def _set_provisioned_concurrency(
+    ask: Ask, spec: ResourceSpec, arn: str, before: Mapping[str, Any] | None = None
+) -> None:
     """Configure the provisioned concurrency of a version or an alias."""
-    configuration, had = spec.properties.get(_PROVISIONED), (before or {}).get(_PROVISIONED)
-    if configuration == had:
+    old, new = (before or {}).get(_PROVISIONED), spec.properties.get(_PROVISIONED)
+    if old == new:
         return
-    if configuration:
-        await ask("lambda", "PutProvisionedConcurrencyConfig", **_qualified(arn), **configuration)
+    if new:
+        await ask("lambda", "PutProvisionedConcurrencyConfig", **_version_params(arn), **new)
     else:
-        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **_qualified(arn)))
+        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **_version_params(arn)))
 
 
 class FunctionAliasType(ResourceType):
@@ -183,13 +187,13 @@ class FunctionAliasType(ResourceType):
         answer = await unless_created(ask("lambda", "CreateAlias", **params), spec, _EXISTS)
         if answer is None:
             answer = await ask("lambda", "UpdateAlias", **params)
-        await _provide(ask, spec, answer["AliasArn"])
+        await _set_provisioned_concurrency(ask, spec, answer["AliasArn"])
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         answer = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(spec.properties)})
-        await _provide(ask, spec, answer["AliasArn"], before)
+        await _set_provisioned_concurrency(ask, spec, answer["AliasArn"], before)
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
 
@@ -210,7 +214,7 @@ class LayerVersionType(PutResourceType):
     name_chars_max = 140
 
     @override
-    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()  # each change publishes another version of the same layer
 
     @override
@@ -244,7 +248,7 @@ TYPES: Final[Mapping[str, Factory]] = {
 
 # ---- code in templates ----------------------------------------------------------------------------------
 #
-# The file it becomes, and the module beside it by which custom resources answer.
+# The name of its file, and the module beside it that sends the responses of custom resources.
 
 _PYTHON: Final = '''"""Answers CloudFormation on behalf of a custom resource."""
 
@@ -301,18 +305,14 @@ exports.send = function (event, context, responseStatus, responseData, physicalR
 
 
 def file_name(runtime: str) -> str:
-    """The name of the file: a handler is written `index.handler`."""
-    return (
-        "index.js"
-        if runtime.startswith("nodejs")
-        else "index.py"
-        if runtime.startswith("python")
-        else "index"
-    )
+    """The name of the file of a function's code: its handler is `index.handler`."""
+    if runtime.startswith("nodejs"):
+        return "index.js"
+    return "index.py" if runtime.startswith("python") else "index"
 
 
 def response_modules(runtime: str) -> list[tuple[str, str]]:
-    """The files beside it, which AWS adds as well."""
+    """The names and texts of the files beside it, which AWS adds as well."""
     if runtime.startswith("python"):
         return [("cfnresponse.py", _PYTHON)]
     return [("cfn-response.js", _NODE)] if runtime.startswith("nodejs") else []

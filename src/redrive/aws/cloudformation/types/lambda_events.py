@@ -9,13 +9,20 @@ from redrive.aws.cloudformation.types.calls import (
     Ask,
     ResourceSpec,
     ResourceState,
-    cleared,
+    defaults_of_removed,
     pick,
     unless_created,
     without_absence,
 )
-from redrive.aws.cloudformation.types.lambda_ import RENAMED, TAGS
-from redrive.aws.cloudformation.types.resource_type import ID, Factory, Parameters, ResourceType, Row, same
+from redrive.aws.cloudformation.types.lambda_ import PARAMETER_NAMES, TAGS
+from redrive.aws.cloudformation.types.resource_type import (
+    ID,
+    Factory,
+    Parameters,
+    ResourceType,
+    Row,
+    same_names,
+)
 
 _MAPPING: Final = (
     *("BatchSize", "Enabled", "FilterCriteria", "FunctionName", "FunctionResponseTypes"),
@@ -23,7 +30,7 @@ _MAPPING: Final = (
 )
 
 
-#: The settings of a mapping whose template no longer has them.
+#: The values of settings of a mapping that a template no longer has.
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "BatchSize": 10,
     "Enabled": True,
@@ -36,7 +43,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 class EventSourceMappingType(ResourceType):
-    """`AWS::Lambda::EventSourceMapping`; its id is what Lambda gives it."""
+    """`AWS::Lambda::EventSourceMapping`; Lambda chooses its id."""
 
     service, noun = "lambda", "EventSourceMapping"
     name_chars_max = 0
@@ -46,7 +53,7 @@ class EventSourceMappingType(ResourceType):
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.may_exist and (mapping_id := await self.find(ask, spec)):
             return await self._state(ask, mapping_id)
-        params = _mapping(spec.properties) | pick(spec.properties, "EventSourceArn")
+        params = _mapping_params(spec.properties) | pick(spec.properties, "EventSourceArn")
         if tags := spec.all_tags():
             params["Tags"] = tags
         answer = await ask("lambda", "CreateEventSourceMapping", **params)
@@ -55,7 +62,7 @@ class EventSourceMappingType(ResourceType):
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
-        params = _mapping({**properties, **cleared(before, properties, _DEFAULTS)})
+        params = _mapping_params({**properties, **defaults_of_removed(before, properties, _DEFAULTS)})
         await ask("lambda", "UpdateEventSourceMapping", UUID=spec.physical_id, **params)
         resource_state = await self._state(ask, spec.physical_id)
         await TAGS.set(ask, spec.all_tags(), Resource=resource_state.attributes["EventSourceMappingArn"])
@@ -77,8 +84,8 @@ class EventSourceMappingType(ResourceType):
         )
 
 
-def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {RENAMED.get(name, name): value for name, value in pick(properties, *_MAPPING).items()}
+def _mapping_params(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {PARAMETER_NAMES.get(name, name): value for name, value in pick(properties, *_MAPPING).items()}
 
 
 class UrlType(ResourceType):
@@ -92,11 +99,11 @@ class UrlType(ResourceType):
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         creation = ask("lambda", "CreateFunctionUrlConfig", **self._params(spec))
         answer = await unless_created(creation, spec, "ResourceConflictException")
-        return await self.update(ask, spec, {}) if answer is None else _url(answer)
+        return await self.update(ask, spec, {}) if answer is None else _url_state(answer)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return _url(await ask("lambda", "UpdateFunctionUrlConfig", **self._params(spec)))
+        return _url_state(await ask("lambda", "UpdateFunctionUrlConfig", **self._params(spec)))
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
@@ -106,7 +113,7 @@ class UrlType(ResourceType):
         return self.identifiers(spec) | pick(spec.properties, "AuthType", "Cors", "InvokeMode")
 
 
-def _url(answer: Mapping[str, Any]) -> ResourceState:
+def _url_state(answer: Mapping[str, Any]) -> ResourceState:
     return ResourceState(answer["FunctionArn"], pick(answer, "FunctionArn", "FunctionUrl"))
 
 
@@ -115,8 +122,8 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="lambda",
         create="PutFunctionEventInvokeConfig",
         delete="DeleteFunctionEventInvokeConfig",
-        keys=same("FunctionName", "Qualifier"),
-        rest=same("DestinationConfig", "MaximumEventAgeInSeconds", "MaximumRetryAttempts"),
+        keys=same_names("FunctionName", "Qualifier"),
+        params=same_names("DestinationConfig", "MaximumEventAgeInSeconds", "MaximumRetryAttempts"),
         puts=True,
     ),
     "AWS::Lambda::EventSourceMapping": EventSourceMappingType,
@@ -125,11 +132,11 @@ TYPES: Final[Mapping[str, Factory]] = {
         create="AddPermission",
         delete="RemovePermission",
         keys={"FunctionName": "FunctionName", "StatementId": ID},
-        rest=same(
+        params=same_names(
             *("Action", "Principal", "SourceArn", "SourceAccount", "EventSourceToken"),
             *("FunctionUrlAuthType", "PrincipalOrgID", "InvokedViaFunctionUrl"),
         ),
-        existing="ResourceConflictException",
+        exists_code="ResourceConflictException",
         attributes=("Id",),
         name_chars_max=100,
     ),

@@ -12,7 +12,7 @@ from redrive.aws.cloudformation.types.calls import (
     TagCalls,
     already_exists,
     as_text,
-    lowered_keys,
+    lower_first_keys,
     pick,
     tag_params,
     unless_created,
@@ -25,7 +25,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     PutResourceType,
     ResourceType,
     Row,
-    small,
+    lower_first_names,
 )
 
 _ALARM: Final = (
@@ -135,17 +135,17 @@ class LogGroupType(ResourceType):
         if tags:
             params["tags"] = tags
         await unless_created(ask("logs", "CreateLogGroup", **params), spec, "ResourceAlreadyExistsException")
-        await self._retain(ask, spec)
+        await self._set_retention(ask, spec)
         return self._state(spec, spec.name)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        await self._retain(ask, spec, clear="RetentionInDays" in before)
+        await self._set_retention(ask, spec, clear="RetentionInDays" in before)
         group = spec.arn("logs", f"log-group:{spec.physical_id}")
         await _TAGS.set(ask, spec.all_tags(), resourceArn=group)
         return self._state(spec, spec.physical_id)
 
-    async def _retain(self, ask: Ask, spec: ResourceSpec, *, clear: bool = False) -> None:
+    async def _set_retention(self, ask: Ask, spec: ResourceSpec, *, clear: bool = False) -> None:
         days = spec.properties.get("RetentionInDays")
         group = spec.physical_id or spec.name
         if days is not None:
@@ -157,33 +157,35 @@ class LogGroupType(ResourceType):
         return ResourceState(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
 
 
-def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
-    members = lowered_keys(transformation)
+def _transformation(transformation: Mapping[str, Any]) -> dict[str, Any]:
+    members = lower_first_keys(transformation)
     if "dimensions" in members:
         members["dimensions"] = {pair["Key"]: pair["Value"] for pair in members["dimensions"]}
     return members
 
 
-def _metrics(transformations: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [_metric(each) for each in transformations]
+def _transformations(transformations: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [_transformation(each) for each in transformations]
 
 
-def _filter(kind: str, listed: str, *rest: str) -> Row:
-    """The type of a filter of a group's events."""
+def _filter(kind: str, list_member: str, *properties: str) -> Row:
+    """The type of a filter of a log group, with further properties; `list_member`: of the answer that lists filters."""
     return Row(
         service="logs",
         create=f"Put{kind}",
         delete=f"Delete{kind}",
         keys={"logGroupName": "LogGroupName", "filterName": ID},
-        rest=small("FilterPattern", "ApplyOnTransformedLogs", "FieldSelectionCriteria", *rest),
-        written={"metricTransformations": _metrics},
+        params=lower_first_names(
+            "FilterPattern", "ApplyOnTransformedLogs", "FieldSelectionCriteria", *properties
+        ),
+        writers={"metricTransformations": _transformations},
         puts=True,
         name_property="FilterName",
         name_chars_max=512,
         description=Description(
             f"Describe{kind}s",
             ("FilterName", "LogGroupName", "FilterPattern"),
-            listed,
+            list_member,
             is_lowered=True,
             keys={"logGroupName": "LogGroupName", "filterNamePrefix": ID},
             id="filterName",
@@ -201,7 +203,7 @@ TYPES: Final[Mapping[str, Factory]] = {
         create="CreateLogStream",
         delete="DeleteLogStream",
         keys={"logGroupName": "LogGroupName", "logStreamName": ID},
-        existing="ResourceAlreadyExistsException",
+        exists_code="ResourceAlreadyExistsException",
         name_property="LogStreamName",
         name_chars_max=512,
     ),
@@ -212,9 +214,9 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="logs",
         create="PutResourcePolicy",
         delete="DeleteResourcePolicy",
-        keys=small("PolicyName"),
-        rest=small("PolicyDocument"),
-        written={"policyDocument": as_text},
+        keys=lower_first_names("PolicyName"),
+        params=lower_first_names("PolicyDocument"),
+        writers={"policyDocument": as_text},
         puts=True,
         id="{PolicyName}",
         name_property="PolicyName",

@@ -1,7 +1,7 @@
 """Resource types: how a resource of each type is created, updated, deleted, found and described.
 
 A change to a stack may be interrupted at any moment and continues where it was, so each verb may be carried out again:
-`create` with the name that was chosen before, `update` with the same properties, `delete` of what is already deleted.
+`create` with the name that was chosen before, `update` with the same properties, `delete` of a deleted resource.
 
 A type is a class, and overrides what its service does in a way of its own; a type whose verbs are one call each is a row.
 """
@@ -20,7 +20,7 @@ from redrive.aws.cloudformation.types.calls import (
     as_document,
     as_text,
     is_absent,
-    lowered,
+    lower_first,
     pick,
     unless_created,
     without_absence,
@@ -35,28 +35,31 @@ Parameters = Mapping[str, str]
 
 
 class Description(NamedTuple):
-    """The operation that describes a resource, and where its properties are in the answer."""
+    """The operation that describes a resource, and the place of its properties in the answer."""
 
     operation: str
-    properties: tuple[str, ...] = ()  # Those in the answer; empty: all that the type has
+    properties: tuple[str, ...] = ()  # The properties in the answer; empty: all of the type
     member: str = ""  # The member of the answer that has them; empty: the answer itself
-    is_lowered: bool = False  # They are called as properties are, but with a small letter first
+    is_lowered: bool = False  # Their names begin with a small letter
     is_text: bool = False  # Objects among them are JSON texts
     keys: Parameters | None = None  # The parameters of the operation; None: those that identify the resource
     params: Mapping[str, Any] = {}  # Further ones of the operation
-    id: str = ""  # Of an operation that lists resources: the member that has a resource's physical id
+    id: str = ""  # For an operation that lists resources: the member that is the physical id of one
 
     def read(
-        self, answer: Mapping[str, Any], physical_id: str, known: Mapping[str, Any]
+        self, answer: Mapping[str, Any], physical_id: str, type_properties: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """The properties in an answer; None: the resource is not among those that it lists."""
+        """The properties in an answer; None: the answer is a list without the resource."""
         description: Any = answer.get(self.member) or {} if self.member else answer
         if self.id:
             matches = (item for item in description if item[self.id] == physical_id)
             description = next(matches, None)
             if description is None:
                 return None
-        names = {lowered(name) if self.is_lowered else name: name for name in self.properties or known}
+        names = {
+            lower_first(name) if self.is_lowered else name: name
+            for name in self.properties or type_properties
+        }
         properties = {names[member]: value for member, value in pick(description, *names).items()}
         return (
             {name: as_document(value) for name, value in properties.items()} if self.is_text else properties
@@ -66,20 +69,20 @@ class Description(NamedTuple):
 class ResourceType:
     """A type of resources."""
 
-    service: str = ""  # Botocore's name of the service that has it; empty: CloudFormation itself
-    name_property: str = ""  # The property that callers may name it by
+    service: str = ""  # Botocore's name of its service; empty: CloudFormation itself
+    name_property: str = ""  # The property by which a template may name a resource
     name_chars_max: int = 255  # The longest name; 0: its service chooses its id
     noun: ClassVar[str] = ""  # The service's name for such a resource in operations
-    # The operation that deletes one; empty: that of the noun, and without a noun there is nothing to delete.
+    # The operation that deletes a resource; empty: `Delete` and the noun, and without a noun none.
     deletion: str = ""
     keys: ClassVar[Parameters] = {}  # The parameters that identify a resource
     description: Description | None = None  # None: its service does not describe it
     lower_case: ClassVar[bool] = False  # Names have small letters only
-    # What generated names begin with, in the place of the stack's name; empty: with that.
+    # The beginning of generated names; empty: the stack's name.
     name_beginning: ClassVar[str] = ""
-    # The properties that no operation describes, of which drift says nothing.
-    unread: ClassVar[frozenset[str]] = frozenset()
-    waits: ClassVar[bool] = False  # Its creation may take long, until a signal ends it
+    # The properties that no operation describes, and that drift leaves out.
+    undescribed: ClassVar[frozenset[str]] = frozenset()
+    waits: ClassVar[bool] = False  # A step may wait for hours, until a signal arrives
 
     def __init__(self, name: str) -> None:
         """Be the type of this name: `AWS::SQS::Queue`."""
@@ -91,12 +94,12 @@ class ResourceType:
         return schema_of(self.name)
 
     def suffix(self, properties: Mapping[str, Any]) -> str:  # noqa: ARG002 - of those that have one
-        """Returns what generated names end with."""
+        """The ending of generated names."""
         return ""
 
-    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002 - as overridden
-        """Returns the properties, of those that changed, that cannot change in place."""
-        return changed & self.schema.create_only
+    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002 - as overridden
+        """The names of the changed properties that cannot change in place: their change replaces the resource."""
+        return changed_names & self.schema.create_only
 
     def identifiers(self, spec: ResourceSpec) -> dict[str, Any]:
         """The parameters by which operations identify a resource."""
@@ -117,11 +120,11 @@ class ResourceType:
             await without_absence(ask(self.service, operation, **self.identifiers(spec)))
 
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:  # noqa: ARG002 - of those that have to ask
-        """Returns the id of what may have been created under this name, empty if there is nothing."""
+        """The physical id of a resource that an interrupted step may have created; empty: there is none."""
         return spec.name
 
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
-        """Returns the properties as the service describes them; None: the resource is absent.
+        """The properties as the service describes them; None: the resource is absent.
 
         Raises:
             NotImplementedError: The service does not describe it.
@@ -129,17 +132,19 @@ class ResourceType:
         description = self.description
         if description is None:
             raise NotImplementedError
-        own = self.identifiers(spec) if description.keys is None else _identifiers(description.keys, spec)
-        params = {**own, **description.params}
+        keys = description.keys
+        identifiers = self.identifiers(spec) if keys is None else _identifiers(keys, spec)
+        params = {**identifiers, **description.params}
         answer = await without_absence(ask(self.service, description.operation, **params))
-        known = self.schema.properties
-        return None if answer is None else description.read(answer, spec.physical_id, known)
+        if answer is None:
+            return None
+        return description.read(answer, spec.physical_id, self.schema.properties)
 
     async def refuse_existing(self, ask: Ask, spec: ResourceSpec, operation: str, **params: Any) -> None:
-        """Refuse to take over a resource of a name that the caller chose, by an operation that finds it.
+        """Refuse to take over an existing resource whose name the template chooses; `operation` describes it.
 
         Raises:
-            AwsError: It exists.
+            AwsError: The resource exists.
         """
         if spec.may_exist or self.name_property not in spec.properties:
             return
@@ -153,11 +158,11 @@ class ResourceType:
 
 
 def _identifiers(keys: Parameters, spec: ResourceSpec) -> dict[str, Any]:
-    own_id = {parameter: spec.physical_id or spec.name for parameter, source in keys.items() if source == ID}
-    return own_id | _renamed(spec.properties, keys)
+    ids = {parameter: spec.physical_id or spec.name for parameter, source in keys.items() if source == ID}
+    return ids | _parameters(spec.properties, keys)
 
 
-def _renamed(properties: Mapping[str, Any], names: Parameters) -> dict[str, Any]:
+def _parameters(properties: Mapping[str, Any], names: Parameters) -> dict[str, Any]:
     return {parameter: properties[source] for parameter, source in names.items() if source in properties}
 
 
@@ -171,7 +176,7 @@ class PutResourceType(ResourceType):
 
 Factory = Callable[[str], ResourceType]
 Act = Callable[[Ask, ResourceSpec], Awaitable[ResourceState]]
-"""A part of a step."""
+"""The action of a step."""
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -185,14 +190,14 @@ class Row:
     create: str  # The operation that creates one
     delete: str  # The operation that deletes one
     keys: Parameters  # The parameters of both that identify a resource
-    # Further parameters of `create`; properties that a template leaves out are left out.
-    rest: Parameters = field(default_factory=dict)
-    # The parameters that take a property in another form, and the functions that write it.
-    written: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
-    puts: bool = False  # Whether `create` also updates; otherwise no property changes in place
-    existing: str = ""  # The error with which `create` refuses what exists
-    id: str = ""  # The physical id, of properties in braces; empty: the name
-    attributes: tuple[str, ...] = ()  # Those of `Fn::GetAtt`, each the physical id
+    # Further parameters of `create`, each left out if its property is.
+    params: Parameters = field(default_factory=dict)
+    # The parameters that take a property in another form, and the functions that convert it.
+    writers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    puts: bool = False  # `create` also updates; otherwise no property changes in place
+    exists_code: str = ""  # The error of `create` if the resource exists
+    id: str = ""  # A format of the physical id, with properties in braces; empty: the name
+    attributes: tuple[str, ...] = ()  # Attributes of `Fn::GetAtt` whose value is the physical id
     name_property: str = ""  # See `ResourceType`
     name_chars_max: int = 255  # See `ResourceType`
     description: Description | None = None  # See `ResourceType`
@@ -219,9 +224,9 @@ class RowType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         row = self._row
-        params = {**self.identifiers(spec), **_renamed(spec.properties, row.rest)}
-        params |= {name: row.written[name](params[name]) for name in params.keys() & row.written.keys()}
-        await unless_created(ask(row.service, row.create, **params), spec, row.existing)
+        params = {**self.identifiers(spec), **_parameters(spec.properties, row.params)}
+        params |= {name: row.writers[name](params[name]) for name in params.keys() & row.writers.keys()}
+        await unless_created(ask(row.service, row.create, **params), spec, row.exists_code)
         return self._state(spec)
 
     @override
@@ -237,34 +242,34 @@ class RowType(ResourceType):
         return ResourceState(physical_id, dict.fromkeys(self._row.attributes, physical_id))
 
 
-def same(*properties: str) -> Parameters:
-    """Parameters that are called as properties are."""
+def same_names(*properties: str) -> Parameters:
+    """Parameters with the names of their properties."""
     return {name: name for name in properties}
 
 
-def small(*properties: str) -> Parameters:
-    """Parameters that are called as properties are, but with a small letter first."""
-    return {lowered(name): name for name in properties}
+def lower_first_names(*properties: str) -> Parameters:
+    """Parameters with the names of their properties, but with a small letter first."""
+    return {lower_first(name): name for name in properties}
 
 
 class HeldPolicyType(PutResourceType):
-    """A policy that other resources hold, which have their default policy again without it."""
+    """A policy of other resources, its holders; if it is deleted, they have their default policy again."""
 
     holders_property: ClassVar[str]  # The property that names them
 
     async def write_policy(self, ask: Ask, holder: str, text: str) -> None:
-        """Make a policy a holder's."""
+        """Set the policy of a holder."""
         raise NotImplementedError
 
     def default_policy(self, holder: str) -> str:  # noqa: ARG002 - of those that have one
-        """The policy of a holder without another."""
+        """The policy of a holder that has no other."""
         return ""
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         for holder in self._holders(spec.properties):
             await self.write_policy(ask, holder, as_text(spec.properties["PolicyDocument"]))
-        if self.holders_property in self.schema.create_only:  # a single one, which identifies it
+        if self.holders_property in self.schema.create_only:  # a single holder, which identifies the policy
             return ResourceState(spec.properties[self.holders_property])
         return ResourceState(spec.physical_id or spec.name, {"Id": spec.name})
 

@@ -1,6 +1,6 @@
-"""Schemas of resource types: which properties there are, what they may be, and which replace a resource.
+"""Schemas of resource types: the properties, their types, and those whose change replaces a resource.
 
-The table is made of cfn-lint's published schemas (`tests/aws/cloudformation/make_schemas.py`).
+The table is generated from cfn-lint's published schemas (`tests/aws/cloudformation/make_schemas.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from redrive.aws.cloudformation.template.parameters import text_of
 SCHEMAS: Final = Path(__file__).with_name("schemas.json")
 DYNAMIC: Final = "{{resolve:"
 _DEFINITION: Final = "#/definitions/"
-# Where a schema allows several, the first of them that fits a value as it is.
+# In Python; where a schema allows several, a value keeps its own type if that is one of them.
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (Mapping,),
     "array": (list,),
@@ -35,21 +35,21 @@ class TypeSchema:
     properties: Mapping[str, Any]  # The schema of each property
     required: tuple[str, ...]  # Those that must be given
     create_only: frozenset[str]  # Those whose change replaces the resource
-    read_only: frozenset[str]  # Those that only the service gives, as paths: attributes, for the most part
+    read_only: frozenset[str]  # Paths of those that only the service sets: attributes, for the most part
     definitions: Mapping[str, Any]  # Schemas that others refer to
-    is_open: bool = False  # Properties beside these may be given
+    is_open: bool = False  # Other properties are allowed, too
 
     def typed(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns properties with each value of its type: templates have numbers and truths as texts, too.
+        """Returns properties with each value of its type: templates may have numbers and booleans as texts.
 
         Raises:
-            TemplateInvalid: One is missing, not known, or cannot be of its type.
+            TemplateInvalid: One is missing or unknown, or cannot be converted to its type.
         """
         faults: list[str] = []
         whole: dict[str, Any] = {"type": "object", "properties": self.properties, "required": self.required}
         if not self.is_open:
             whole["additionalProperties"] = False
-        typed: dict[str, Any] = _Typing(self.definitions, faults).typed(properties, whole, "")
+        typed: dict[str, Any] = _Converter(self.definitions, faults).convert(properties, whole, "")
         faults += [
             f"Encountered a read-only property {{/{name}}}"
             for name in typed
@@ -60,18 +60,18 @@ class TypeSchema:
         return typed
 
     def typed_as_far_as_possible(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a service's properties, coerced to their types as far as possible."""
-        reader = _Typing(self.definitions, [])
+        """Returns a service's properties, converted to their types where that is possible."""
+        converter = _Converter(self.definitions, faults=[])
         known = {name: value for name, value in properties.items() if name in self.properties}
-        return {name: reader.typed(value, self.properties[name], "") for name, value in known.items()}
+        return {name: converter.convert(value, self.properties[name], "") for name, value in known.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Typing:
+class _Converter:
     definitions: Mapping[str, Any]
     faults: list[str]
 
-    def typed(self, value: Any, schema: Mapping[str, Any], path: str) -> Any:
+    def convert(self, value: Any, schema: Mapping[str, Any], path: str) -> Any:
         while "$ref" in schema:
             schema = self.definitions.get(schema["$ref"].removeprefix(_DEFINITION), {})
         kinds = schema.get("type", ())
@@ -84,13 +84,13 @@ class _Typing:
             return dict(self._members(value, schema, path))
         if isinstance(value, list) and "array" in kinds:
             items = schema.get("items", {})
-            return [self.typed(item, items, f"{path}/{number}") for number, item in enumerate(value)]
-        typed = _scalar(value, kinds)
-        if typed is None:
+            return [self.convert(item, items, f"{path}/{number}") for number, item in enumerate(value)]
+        scalar = _scalar(value, kinds)
+        if scalar is None:
             self.faults.append(f"Value of property {{{path}}} does not match type {{{kinds[0].title()}}}")
-        elif typed not in schema.get("enum", (typed,)):
+        elif scalar not in schema.get("enum", (scalar,)):
             self.faults.append(f"Value of property {{{path}}} is not one of {list(schema['enum'])}")
-        return typed
+        return scalar
 
     def _members(
         self, value: Mapping[str, Any], schema: Mapping[str, Any], path: str
@@ -101,7 +101,7 @@ class _Typing:
                 self.faults.append(f"The property {{{path}/{name}}} is required")
         for name, child in value.items():
             if name in properties:
-                yield name, self.typed(child, properties[name], f"{path}/{name}")
+                yield name, self.convert(child, properties[name], f"{path}/{name}")
             elif schema.get("additionalProperties", True) is False and not schema.get("patternProperties"):
                 self.faults.append(f"#{path}: extraneous key [{name}] is not permitted")
             else:
@@ -109,14 +109,14 @@ class _Typing:
 
 
 def _scalar(value: Any, kinds: tuple[str, ...]) -> Any:
-    """The value as one of these types; None: it cannot be."""
+    """The value converted to one of these types; None: that is impossible."""
     if isinstance(value, Mapping | list):
         return None
     for kind in kinds:
         if isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)):
             return value
     text = text_of(value)
-    if DYNAMIC in text:  # its value is not known before it is used
+    if DYNAMIC in text:  # the reference is resolved when the resource is created
         return text
     for kind in kinds:
         scalar = _read(text, kind)
@@ -149,7 +149,7 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def schema_of(kind: str) -> TypeSchema:
-    """The schema of a type; that of one without any takes all properties."""
+    """The schema of a type; a type without one allows all properties."""
     row = _table().get(kind)
     if row is None:
         return TypeSchema({}, (), frozenset(), frozenset(), {}, is_open=True)

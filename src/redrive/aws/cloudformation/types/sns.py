@@ -29,7 +29,7 @@ _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
     "SignatureVersion": "1",
     "TracingConfig": "PassThrough",
 }
-_LOGGED: Final[Mapping[str, str]] = {
+_LOG_PREFIXES: Final[Mapping[str, str]] = {
     "http": "HTTP",
     "http/s": "HTTP",
     "https": "HTTP",
@@ -77,7 +77,7 @@ class TopicType(ResourceType):
         await ask("sns", "CreateTopic", **params)
         for endpoint in spec.properties.get("Subscription") or ():
             await ask("sns", "Subscribe", TopicArn=arn, **_endpoint(endpoint))
-        return _made_topic(spec)
+        return _topic_state(spec)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -91,14 +91,14 @@ class TopicType(ResourceType):
             await ask("sns", "PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy=policy)
         await _update_subscriptions(ask, arn, before, spec.properties)
         await _TAGS.set(ask, spec.all_tags(), ResourceArn=arn)
-        return _made_topic(spec)
+        return _topic_state(spec)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         arn = _topic_arn(spec)
         if spec.properties.get("ArchivePolicy"):
-            nothing = {"AttributeName": "ArchivePolicy", "AttributeValue": "{}"}
-            await without_absence(ask("sns", "SetTopicAttributes", TopicArn=arn, **nothing))
+            no_archive = {"AttributeName": "ArchivePolicy", "AttributeValue": "{}"}  # else it is not deleted
+            await without_absence(ask("sns", "SetTopicAttributes", TopicArn=arn, **no_archive))
         await without_absence(ask("sns", "DeleteTopic", TopicArn=arn))
 
     @override
@@ -116,7 +116,7 @@ def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(archive, Mapping):  # whose numbers are texts (recorded)
         attributes[_ARCHIVE] = as_text({name: as_text(value) for name, value in archive.items()})
     for logging in properties.get("DeliveryStatusLogging") or ():
-        protocol = _LOGGED.get(logging["Protocol"], logging["Protocol"])
+        protocol = _LOG_PREFIXES.get(logging["Protocol"], logging["Protocol"])
         attributes |= {f"{protocol}{name}": as_text(logging[name]) for name in _FEEDBACK if name in logging}
     return attributes
 
@@ -139,7 +139,7 @@ async def _update_subscriptions(
 
 
 async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str], region: str = "") -> str:
-    """The ARN of the subscription of an endpoint, empty if it cannot be ended."""
+    """The ARN of the subscription of an endpoint; empty: there is none, or it is unconfirmed and has no ARN."""
     token: dict[str, str] = {}
     while True:
         page = await ask("sns", "ListSubscriptionsByTopic", in_region=region, TopicArn=arn, **token)
@@ -156,7 +156,7 @@ def _topic_arn(spec: ResourceSpec) -> str:
     return spec.physical_id or spec.arn("sns", spec.name)
 
 
-def _made_topic(spec: ResourceSpec) -> ResourceState:
+def _topic_state(spec: ResourceSpec) -> ResourceState:
     arn = _topic_arn(spec)
     return ResourceState(arn, {"TopicArn": arn, "TopicName": arn.rpartition(":")[2]})
 
@@ -164,7 +164,7 @@ def _made_topic(spec: ResourceSpec) -> ResourceState:
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
 
 _SUBSCRIPTION_DEFAULTS: Final[Mapping[str, str]] = {
-    "FilterPolicyScope": "MessageAttributes",  # first: what the policy is read by
+    "FilterPolicyScope": "MessageAttributes",  # before the policy, which is validated for the scope
     "DeliveryPolicy": "",
     "FilterPolicy": "",
     "RawMessageDelivery": "false",
@@ -212,7 +212,7 @@ class SubscriptionType(ResourceType):
 
 
 def _region(properties: Mapping[str, Any]) -> str:
-    """The region of the topic, where the template names one beside that of the stack."""
+    """The region of the topic, if the template names one; empty: that of the stack."""
     return str(properties.get("Region") or "")
 
 

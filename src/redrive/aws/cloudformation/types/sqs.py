@@ -16,7 +16,7 @@ from redrive.aws.cloudformation.types.calls import (
 from redrive.aws.cloudformation.types.resource_type import Description, Factory, HeldPolicyType, ResourceType
 
 _NO_ATTRIBUTES: Final = frozenset({"QueueName", "Tags", "FifoQueue"})
-# The attributes of a queue whose template no longer sets them.
+# The values of attributes that a template no longer has.
 _DEFAULTS: Final[Mapping[str, str]] = {
     "ContentBasedDeduplication": "false",
     "DeduplicationScope": "queue",
@@ -65,10 +65,10 @@ class QueueType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        changed = changed_properties(before, spec.properties) - _NO_ATTRIBUTES
-        if changed:
+        changed_names = changed_properties(before, spec.properties) - _NO_ATTRIBUTES
+        if changed_names:
             attributes = _attributes(spec.properties)
-            values = {name: attributes.get(name, _DEFAULTS.get(name, "")) for name in changed}
+            values = {name: attributes.get(name, _DEFAULTS.get(name, "")) for name in changed_names}
             await ask("sqs", "SetQueueAttributes", QueueUrl=_url(spec), Attributes=values)
         await _TAGS.set(ask, spec.all_tags(), QueueUrl=_url(spec))
         return _state(spec)
@@ -96,7 +96,7 @@ def _state(spec: ResourceSpec) -> ResourceState:
 
 
 class QueuePolicyType(HeldPolicyType):
-    """`AWS::SQS::QueuePolicy`: of several queues; of two that name the same queue the later one is its policy."""
+    """`AWS::SQS::QueuePolicy`: of several queues; if two name the same queue, the later one is in force."""
 
     service = "sqs"
     holders_property = "Queues"

@@ -26,11 +26,11 @@ from redrive.aws.cloudformation.types.resource_type import (
     Parameters,
     ResourceType,
     Row,
-    same,
+    same_names,
 )
 from redrive.aws.wire.errors import AwsError
 
-# What templates may say of buckets. Some of it holds for every bucket here. Deployment tools ask for versions in buckets
+# Supported properties of buckets. Some of them hold for every bucket here. Deployment tools ask for versions in buckets
 # of code, whose objects are named after hashes of it: they never ask for a version.
 _PROPERTIES: Final = frozenset(
     {
@@ -38,10 +38,10 @@ _PROPERTIES: Final = frozenset(
         *("BucketEncryption", "VersioningConfiguration", "NotificationConfiguration"),
     }
 )
-# Destinations of notifications: what the API calls them, and templates.
+# Destinations of notifications: their names in the API, and in templates.
 _DESTINATIONS: Final = {"LambdaFunction": "Lambda", "Queue": "Queue", "Topic": "Topic"}
-# What a lifecycle rule may say: without versions it has no effect.
-_OF_VERSIONS: Final = frozenset(
+# Supported members of a lifecycle rule: without versions they have no effect.
+_RULE_MEMBERS: Final = frozenset(
     {
         *("Id", "Status", "Prefix", "NoncurrentVersionExpiration", "NoncurrentVersionExpirationInDays"),
         *("NoncurrentVersionTransition", "NoncurrentVersionTransitions", "AbortIncompleteMultipartUpload"),
@@ -60,7 +60,7 @@ class BucketType(ResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        _refuse_others(spec.properties)
+        _refuse_unsupported(spec.properties)
         await self.refuse_existing(ask, spec, "HeadBucket", Bucket=spec.name)
         params: dict[str, Any] = {"Bucket": spec.name}
         if spec.stack.region != "us-east-1":
@@ -77,7 +77,7 @@ class BucketType(ResourceType):
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        _refuse_others(spec.properties)
+        _refuse_unsupported(spec.properties)
         tags = spec.all_tags()
         if tags or before.get("Tags"):
             await _set_tags(ask, spec.physical_id, tags)
@@ -106,9 +106,9 @@ async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
 
 async def _set_notifications(ask: Ask, bucket: str, notifications: Mapping[str, Any]) -> None:
     configuration: dict[str, Any] = {
-        f"{api}Configurations": [_notification(each, api, property_) for each in rules]
-        for api, property_ in _DESTINATIONS.items()
-        if (rules := notifications.get(f"{property_}Configurations"))
+        f"{api_name}Configurations": [_notification(rule, api_name, template_name) for rule in rules]
+        for api_name, template_name in _DESTINATIONS.items()
+        if (rules := notifications.get(f"{template_name}Configurations"))
     }
     if (notifications.get("EventBridgeConfiguration") or {}).get("EventBridgeEnabled"):
         configuration["EventBridgeConfiguration"] = {}
@@ -116,23 +116,23 @@ async def _set_notifications(ask: Ask, bucket: str, notifications: Mapping[str, 
     await ask("s3", "PutBucketNotificationConfiguration", **params)
 
 
-def _notification(rule: Mapping[str, Any], api: str, property_: str) -> dict[str, Any]:
-    destination = rule["Function" if property_ == "Lambda" else property_]
-    notification: dict[str, Any] = {f"{api}Arn": destination, "Events": [rule["Event"]]}
+def _notification(rule: Mapping[str, Any], api_name: str, template_name: str) -> dict[str, Any]:
+    destination = rule["Function" if template_name == "Lambda" else template_name]
+    notification: dict[str, Any] = {f"{api_name}Arn": destination, "Events": [rule["Event"]]}
     if "Filter" in rule:
         rules = rule["Filter"]["S3Key"]["Rules"]
         notification["Filter"] = {"Key": {"FilterRules": [dict(each) for each in rules]}}
     return notification
 
 
-def _refuse_others(properties: Mapping[str, Any]) -> None:
-    others = sorted(properties.keys() - _PROPERTIES - {"AccessControl", "LifecycleConfiguration"})
+def _refuse_unsupported(properties: Mapping[str, Any]) -> None:
+    names = sorted(properties.keys() - _PROPERTIES - {"AccessControl", "LifecycleConfiguration"})
     if properties.get("AccessControl", "Private") != "Private":
-        others.append("AccessControl")
+        names.append("AccessControl")
     rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or ()
-    others += sorted({key for rule in rules for key in rule} - _OF_VERSIONS)
-    if others:
-        raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
+    names += sorted({key for rule in rules for key in rule} - _RULE_MEMBERS)
+    if names:
+        raise TemplateInvalid(f"Buckets of this server have no {', '.join(names)}.")
 
 
 def _bucket(spec: ResourceSpec, name: str) -> ResourceState:
@@ -154,8 +154,8 @@ def _bucket(spec: ResourceSpec, name: str) -> ResourceState:
 _EXTENDED: Final = "ExtendedS3DestinationConfiguration"
 _PLAIN: Final = "S3DestinationConfiguration"
 _ENCRYPTION: Final = "DeliveryStreamEncryptionConfigurationInput"
-# Settings that a template no longer has: an update of a destination leaves alone what it does not name.
-_CLEARED: Final[Mapping[str, Any]] = {
+# For settings that a template no longer has: an update of a destination keeps those that it does not name.
+_DESTINATION_DEFAULTS: Final[Mapping[str, Any]] = {
     "Prefix": "",
     "ErrorOutputPrefix": "",
     "FileExtension": "",
@@ -203,7 +203,7 @@ class DeliveryStreamType(ResourceType):
                 DeliveryStreamName=name,
                 CurrentDeliveryStreamVersionId=description["VersionId"],
                 DestinationId=description["Destinations"][0]["DestinationId"],
-                ExtendedS3DestinationUpdate={**_CLEARED, **(settings or {})},
+                ExtendedS3DestinationUpdate={**_DESTINATION_DEFAULTS, **(settings or {})},
             )
         await _encrypt(ask, name, before.get(_ENCRYPTION), spec.properties.get(_ENCRYPTION))
         await _STREAM_TAGS.set(ask, spec.all_tags(), DeliveryStreamName=name)
@@ -227,7 +227,7 @@ def _stream(spec: ResourceSpec, name: str) -> ResourceState:
 # ---- Systems Manager -------------------------------------------------------------------------------------------
 
 _PARAMETER_TAGS: Final = TagCalls(
-    "ssm", "ListTagsForResource", "AddTagsToResource", "RemoveTagsFromResource", listed="TagList"
+    "ssm", "ListTagsForResource", "AddTagsToResource", "RemoveTagsFromResource", list_member="TagList"
 )
 
 
@@ -255,7 +255,7 @@ class ParameterType(ResourceType):
         if not overwrites:
             params["Tags"] = tag_list(spec.all_tags())
         await ask("ssm", "PutParameter", Name=name, Overwrite=overwrites, **params)
-        if overwrites:  # which takes no tags
+        if overwrites:  # PutParameter takes tags only when it creates
             await _PARAMETER_TAGS.set(ask, spec.all_tags(), ResourceType="Parameter", ResourceId=name)
         path = name if name.startswith("/") else f"/{name}"
         arn = spec.arn("ssm", f"parameter{path}")
@@ -269,9 +269,9 @@ TYPES: Final[Mapping[str, Factory]] = {
         service="s3",
         create="PutBucketPolicy",
         delete="DeleteBucketPolicy",
-        keys=same("Bucket"),
-        rest={"Policy": "PolicyDocument"},
-        written={"Policy": as_text},
+        keys=same_names("Bucket"),
+        params={"Policy": "PolicyDocument"},
+        writers={"Policy": as_text},
         puts=True,
         id="{Bucket}",
         name_chars_max=0,
