@@ -7,7 +7,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
 
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -200,17 +200,26 @@ def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:
         raise refusals.empty()
     if len(entries) > ENTRIES_MAX:
         raise refusals.too_long(len(entries))
-    seen: set[str] = set()
     ids: list[str] = [entry["Id"] for entry in entries]
+    if not _are_good(ids):
+        _refuse_ids(ids, refusals)
+
+
+def _are_good(ids: Sequence[str]) -> bool:
+    """True if ids are good ones and differ, as nearly always: one match of all tells in half the time of one for each."""
+    if len(set(ids)) < len(ids) or not all(ids) or max(map(len, ids)) > ENTRY_ID_CHARS_MAX:
+        return False
+    return _ENTRY_ID.fullmatch("".join(ids)) is not None
+
+
+def _refuse_ids(ids: Sequence[str], refusals: BatchRefusals) -> NoReturn:
+    """Raise the refusal of the first id that is not acceptable, whatever the first one is that two entries have."""
     for entry_id in ids:
         if not _ENTRY_ID.fullmatch(entry_id):
             raise refusals.bad_id(entry_id)
         if len(entry_id) > ENTRY_ID_CHARS_MAX:
             raise refusals.long_id(entry_id)
-    for entry_id in ids:
-        if entry_id in seen:
-            raise refusals.repeated_id(entry_id)
-        seen.add(entry_id)
+    raise refusals.repeated_id(next(each for index, each in enumerate(ids) if each in ids[:index]))
 
 
 def accepted(

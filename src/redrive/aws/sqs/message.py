@@ -14,6 +14,12 @@ from redrive.aws.kit.messages import Attributes
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
 
+try:  # CPython's own: it begins a digest in 0.3 us, where OpenSSL takes 1.3 and catches up at half a kilobyte
+    from _md5 import md5 as short_md5  # type: ignore[import-not-found]  # which typeshed does not have
+except ImportError:
+    from hashlib import md5 as short_md5
+
+_SHORT_BYTES_MAX = 500
 ATTRIBUTES_MAX = 10
 _NOT_IN_NAME = re.compile(r"[^\w.-]")  # letters and digits of every script
 _RESERVED = ("aws.", "amazon.")
@@ -100,7 +106,9 @@ def _check_attribute_value(name: str, attribute: Mapping[str, Any]) -> None:
 
 def digest_of_body(body: str) -> str:
     """Hex MD5 of the text in UTF-8."""
-    return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest()
+    content = body.encode()
+    md5 = short_md5 if len(content) <= _SHORT_BYTES_MAX else hashlib.md5
+    return md5(content, usedforsecurity=False).hexdigest()
 
 
 def digest_of_attributes(attributes: Attributes) -> str:

@@ -66,11 +66,12 @@ class Sending:
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []
         failures: list[Structure] = []
+        has_key = KEY in queue.attributes
         for entry in entries:
             if queue.ordered or len(entry) > _MEMBERS_MIN:
                 _check_batch_ids(queue, entry)
             try:
-                if KEY in queue.attributes and not self._has_sent(call, queue):
+                if has_key and not self._has_sent(call, queue):
                     await self._admit(call, queue)
                 accepted.append((entry, self._message(call, queue, entry, batch=True)))
             except AwsError as refusal:
@@ -97,29 +98,39 @@ class Sending:
         if not body:
             raise missing("MessageBody")
         message.check_body(body)
+        runtime = self._engine.runtime
+        if len(entry) == _MEMBERS_MIN:  # a text and no more, as most messages are
+            _check_size(queue, bytes_of(body), batch=batch)
+            trace = call.request.headers.get(_TRACE_HTTP_HEADER)
+            return Message(runtime.message_id(), body, _headers(call, queue, trace))
         attributes = entry.get("MessageAttributes")
         size = bytes_of(body)
         if attributes:
             size += message.check_attributes(attributes)
-        if size > queue.body_bytes_max:
-            raise _too_long(queue, batch=batch)
+        _check_size(queue, size, batch=batch)
         return Message(
-            id=self._engine.runtime.message_id(),
+            id=runtime.message_id(),
             body=body,
-            headers=_headers(call, queue, entry, attributes),
+            headers=_headers(call, queue, _trace(call, entry), attributes),
             group_id=entry.get("MessageGroupId"),
             deduplication_id=entry.get("MessageDeduplicationId"),
             delay_ms=_delay_ms(queue, entry),
         )
 
 
-def _headers(call: Call, queue: Queue, entry: Entry, attributes: Attributes | None) -> bytes | None:
+def _headers(
+    call: Call, queue: Queue, trace: str | None, attributes: Attributes | None = None
+) -> bytes | None:
     """The headers kept beside the body; most messages have none."""
     sender = None if call.account == queue.name.account else call.account
-    trace = _trace(call, entry)
     if attributes or trace or sender:
         return message.pack(attributes or {}, trace, sender)
     return None
+
+
+def _check_size(queue: Queue, size: int, *, batch: bool) -> None:
+    if size > queue.body_bytes_max:
+        raise _too_long(queue, batch=batch)
 
 
 def _too_long(queue: Queue, *, batch: bool) -> AwsError:
