@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.console.charts import figure, time_chart, with_zeros
-from redrive.console.pages.invocations import Invocation, invocations
+from redrive.console.pages.invocations import Invocation, event_rows, invocations
 from redrive.model.log import LogEvent
 from tests.console.services import REQUEST, Services, arn, make_function, make_services
 from tests.console.world import ROOM, visiting
@@ -155,3 +155,17 @@ def test_values_are_shown_as_people_read_them(value: float, text: str) -> None:
 
 def test_periods_in_which_nothing_was_counted_are_zero() -> None:
     assert with_zeros([(60, 2.0)], 0, 180, 60) == [(0, 0.0), (60, 2.0), (120, 0.0)]
+
+
+def test_the_attempts_of_an_event_are_drawn_after_each_other_and_the_waits_named() -> None:
+    failed = Invocation(10_000, "one", 100.0, 40, 300.0, "ValueError")
+    again = Invocation(70_200, "one", 200.0, 40, None, "")
+    alone = Invocation(80_000, "two", 1.0, 40, None, "")
+    first, second = event_rows([alone, again, failed])
+    assert first.attempts == [alone]
+    assert (first.bars[0].colour, first.bars[0].width, first.waits) == (2, 0.6, [])
+    assert second.attempts == [failed, again]
+    assert [bar.colour for bar in second.bars] == [4, 3, 2]
+    assert second.waits == [(57.33, 71.33, "1 min")]
+    assert max(bar.x + bar.width for bar in second.bars) <= 100.1
+    assert second.text == "cold start 300 ms; failed 100 ms; handler 200 ms; 1 min between two attempts"

@@ -13,7 +13,7 @@ from redrive.console import links
 from redrive.console.charts import time_chart, with_zeros
 from redrive.console.commands import aws_command
 from redrive.console.installation import LIMIT
-from redrive.console.pages.invocations import Invocation, invocations
+from redrive.console.pages.invocations import EventRow, event_rows, invocations
 from redrive.console.sorting import Row, sorted_page
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
@@ -51,7 +51,7 @@ async def listed(visit: Visit) -> Page:
             "runtime": each.runtime,
             "link": visit.link("functions", each.name.name),
             "figures": figures[each.name.name],
-            "waiting": waiting.get(each.name.name, (0, visit.now)),
+            "waiting": waiting.get(each.name.name, (0, visit.now, 0)),
         }
         for each in functions
     ]
@@ -105,8 +105,8 @@ async def one(visit: Visit) -> Page:
         "figures": figures,
         "chart": chart,
         "at_most": COUNTED_MAX,
-        "waiting": waiting.get(name, (0, visit.now)),
-        "invocations": await _recent(visit, group),
+        "waiting": waiting.get(name, (0, visit.now, 0)),
+        "events": await _recent(visit, group),
         "log": visit.link("logs", "group", name=group),
         "log_name": group,
         "mappings": [_mapping(visit, mapping) for mapping in mappings["EventSourceMappings"][:PAGE_ROWS]],
@@ -203,26 +203,27 @@ async def _owed(visit: Visit, name: str) -> list[Subscription]:
     return [backlog for backlog in backlogs if name in ("", backlog.topic.name.partition(":")[0])]
 
 
-async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tuple[int, int]]:
-    """The number of events that wait for each function, and the moment that the first of them was sent (ms)."""
+async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tuple[int, int, int]]:
+    """The number of events that wait for each function, when the first was sent, and when it is tried next (ms)."""
     backlogs = [backlog for backlog in owed if backlog.id == INVOCATIONS]
     counts = await visit.engine.messages.count_backlogs(backlogs, COUNTED_MAX)
     first = await visit.engine.messages.first_owed(backlogs)
-    by_function: dict[str, tuple[int, int]] = {}
+    by_function: dict[str, tuple[int, int, int]] = {}
     for backlog in backlogs:
         function = backlog.topic.name.partition(":")[0]
-        number, sent_at = by_function.get(function, (0, visit.now))
+        number, sent_at, next_at = by_function.get(function, (0, visit.now, 0))
         oldest = first.get(backlog.queue_id)
-        own = visit.now if oldest is None else oldest.sent_at
-        by_function[function] = number + sum(counts[backlog.queue_id]), min(sent_at, own)
+        if oldest is not None and oldest.sent_at <= sent_at:
+            sent_at, next_at = oldest.sent_at, oldest.available_at
+        by_function[function] = number + sum(counts[backlog.queue_id]), sent_at, next_at
     return by_function
 
 
 # ---- what a function has ---------------------------------------------------------------------------------------
 
 
-async def _recent(visit: Visit, group: str) -> list[Invocation]:
-    """The invocations that the newest lines of a function's log tell of."""
+async def _recent(visit: Visit, group: str) -> list[EventRow]:
+    """The events whose invocations the newest lines of a function's log tell of."""
     scopes = LogPlaces(visit.engine.resources.documents)
     try:
         log_group = await scopes.group(visit.scope._replace(name=group))
@@ -231,11 +232,12 @@ async def _recent(visit: Visit, group: str) -> list[Invocation]:
     query = LogQuery(log_group.id, limit=_LOOKED_AT, backwards=True)
     events, _ = await read_events(visit.installation.telemetry, query, lambda _: True, _LOOKED_AT)
     recent = invocations(events, INVOCATIONS_MAX)
-    return (
+    shown = (
         recent
         if visit.bodies_shown
         else [each._replace(trouble=each.trouble and "hidden") for each in recent]
     )
+    return event_rows(shown)
 
 
 def _mapping(visit: Visit, mapping: Mapping[str, Any]) -> dict[str, Any]:

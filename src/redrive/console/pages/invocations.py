@@ -3,13 +3,15 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
+from redrive.console.charts import figure
 from redrive.console.typed_messages import SAMPLES, sample_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.words import span
 from redrive.model.log import LogEvent
 
 _REPORT: Final = re.compile(
@@ -65,6 +67,73 @@ def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
             at = running[event.stream_id]
             calls[at] = calls[at]._replace(trouble=event.message)
     return calls
+
+
+# ---- events: their attempts after each other -------------------------------------------------------------------
+
+_WAIT_WIDTH: Final = 14.0  # between two attempts (percent), however long
+_BAR_WIDTH_MIN: Final = 0.6  # percent
+
+
+class Bar(NamedTuple):
+    """A part of an attempt, drawn."""
+
+    colour: int  # 4: its environment starts; 2: the handler succeeds; 3: it fails
+    x: float  # Percent
+    width: float  # Percent
+    text: str
+
+
+class EventRow(NamedTuple):
+    """One event with all its attempts that are known, the first one first."""
+
+    attempts: Sequence[Invocation]
+    bars: Sequence[Bar]
+    waits: Sequence[tuple[float, float, str]]  # Between attempts: from, to (percent), and how long
+
+    @property
+    def last(self) -> Invocation:
+        """The attempt that says how the event fares."""
+        return self.attempts[-1]
+
+    @property
+    def text(self) -> str:
+        """The attempts in words."""
+        parts = [bar.text for bar in self.bars] + [f"{wait} between two attempts" for *_, wait in self.waits]
+        return "; ".join(parts)
+
+
+def event_rows(calls: Sequence[Invocation]) -> list[EventRow]:
+    """Events by their latest attempt; all attempts are drawn to one scale, and the waits between them all alike."""
+    by_id: dict[str, list[Invocation]] = {}
+    for each in calls:
+        by_id.setdefault(each.id, []).insert(0, each)
+    longest = max((sum(_ran_ms(each) for each in tries) for tries in by_id.values()), default=0)
+    waits = max((len(tries) - 1 for tries in by_id.values()), default=0)
+    scale = max(10.0, 100 - waits * _WAIT_WIDTH) / max(1.0, longest)
+    return [_event_row(tries, scale) for tries in by_id.values()]
+
+
+def _ran_ms(call: Invocation) -> float:
+    return (call.init_ms or 0) + call.duration_ms
+
+
+def _event_row(tries: Sequence[Invocation], scale: float) -> EventRow:
+    bars: list[Bar] = []
+    waits = []
+    x = 0.0
+    for number, each in enumerate(tries):
+        if number:
+            wait_ms = max(0, round(each.at - _ran_ms(each) - tries[number - 1].at))
+            waits.append((round(x, 2), round(x + _WAIT_WIDTH, 2), span(wait_ms)))
+            x += _WAIT_WIDTH
+        parts = [(4, each.init_ms, "cold start")] if each.init_ms is not None else []
+        parts.append((3, each.duration_ms, "failed") if each.trouble else (2, each.duration_ms, "handler"))
+        for colour, ms, words in parts:
+            width = max(_BAR_WIDTH_MIN, ms * scale)
+            bars.append(Bar(colour, round(x, 2), round(width, 2), f"{words} {figure(ms)} ms"))
+            x += width
+    return EventRow(tries, bars, waits)
 
 
 async def form(visit: Visit) -> Page | Redirect:
