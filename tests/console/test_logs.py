@@ -3,7 +3,9 @@
 import re
 from urllib.parse import quote, urlencode
 
+from redrive.console.charts import NOTHING
 from tests.console.services import GROUP, Services, make_function
+from tests.console.test_schedules import text as words
 from tests.console.world import ROOM, Visitor, visiting
 
 EVENTS = f"{ROOM}/logs/group"
@@ -30,6 +32,21 @@ async def test_groups_lead_to_their_streams_and_events() -> None:
         assert gone.status == 404
         assert "delivery-status attributes name a role" in gone.body.decode()
         assert (await visitor.get(f"{EVENTS}?name={GROUP}&stream=absent")).status == 404
+
+
+async def test_the_list_of_groups_counts_lines_and_errors_of_the_last_hour() -> None:
+    for bodies in ("shown", "hidden"):
+        async with visiting(clock="simulated", console_bodies=bodies) as visitor:
+            services = Services(visitor)
+            services.log("ERROR long ago", group="g")
+            await visitor.server.time.advance(7_200_000)  # type: ignore[union-attr]  # simulated
+            services.log("ERROR one", "fine", '{"level": "error", "of": "json"}', "no ERRORS", group="g")
+            services.log("quiet", group="quiet")
+            page = words(await visitor.get(f"{ROOM}/logs"))
+            assert " g 4 " in page
+            assert (' g 4 2 {"level": "error", "of": "json"}' in page) is (bodies == "shown")
+            assert (f"g 4 {NOTHING} " in page) is (bodies == "hidden")
+            assert f" quiet 1 {'0' if bodies == 'shown' else NOTHING} " in page
 
 
 async def test_events_are_found_by_pattern_and_time() -> None:

@@ -249,6 +249,14 @@ async def test_streams_tell_how_far_they_reach(store: NodeStore) -> None:
     assert await store.log_spans(1, [1, 2, 3]) == {1: LogSpan(T0 + 3, T0 + 5, 8), 2: LogSpan(T0, T0, 7)}
 
 
+async def test_the_newest_events_of_several_groups_are_read_by_their_beginnings(store: NodeStore) -> None:
+    await store.add_events(
+        [event("first", 1), event("second", 3), event("thïrd", 2), event("old", 0), event("x", 9, group=2)]
+    )
+    read = await store.log_beginnings([1, 2, 3], T0 + 1, 2, 3)
+    assert read == {1: ["sec", "thï"], 2: ["x"], 3: []}
+
+
 async def test_groups_tell_what_they_weigh(store: NodeStore) -> None:
     await store.add_events([event("é"), event("abc"), event("x", group=2)])
     assert await store.log_bytes() == {1: 2 + 3 + 2 * EVENT_BYTES, 2: 1 + EVENT_BYTES}

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from redrive.aws.logs.events import read_events
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.places import LogPlaces
+from redrive.aws.logs.places import GROUP, LogPlaces
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
@@ -17,6 +17,8 @@ from redrive.console.words import many, moment
 from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
 from redrive.model.queue import DAY_MS
 
+LISTED_LINES: Final = 5000  # of the last hour, of all groups of a list together
+_ERROR_PATTERN: Final = "?ERROR ?error ?FATAL ?CRITICAL ?Traceback"
 LOOKED_AT: Final = 400  # events for one page of those that match: four looks
 _LATER: Final = 20  # events of the same stream that stand before one whose surroundings are shown
 _STREAMS_MAX: Final = 1000
@@ -59,9 +61,14 @@ async def listed(visit: Visit) -> Page:
     if after:
         params["nextToken"] = after
     answer = await visit.call("logs", "DescribeLogGroups", params)
+    hours = await _last_hour(visit, [group["logGroupName"] for group in answer["logGroups"]])
     rows = [
         {
             "group": group,
+            "hour": hours.get(group["logGroupName"]),
+            "errors": visit.link(
+                "logs", "group", name=group["logGroupName"], last="1 h", pattern=_ERROR_PATTERN
+            ),
             "link": visit.link("logs", "group", name=group["logGroupName"]),
             "streams": visit.link("logs", "streams", name=group["logGroupName"]),
         }
@@ -75,6 +82,35 @@ async def listed(visit: Visit) -> Page:
         "next": visit.link("logs", pattern=pattern, after=more) if more else "",
     }
     return Page("logs.html", values, live_seconds=10)
+
+
+class LogHour(NamedTuple):
+    """The last hour of a log group."""
+
+    lines: int
+    at_most: int  # So many were looked at
+    errors: int | None  # Among these; None: bodies are hidden
+    last: str  # The newest that is an error; empty: there is none
+
+
+async def _last_hour(visit: Visit, names: Sequence[str]) -> dict[str, LogHour]:
+    """The newest lines of the last hour of some groups by name: one read, in which groups have equal shares."""
+    await visit.installation.settle()
+    keys = {visit.scope._replace(name=name).key: name for name in names}
+    groups = await visit.engine.resources.documents.get_each([(GROUP, key) for key in keys])
+    by_id = {group.id: keys[key] for (_, key), group in groups.items()}
+    if not by_id:
+        return {}
+    share, since = LISTED_LINES // len(by_id), visit.now - LAST["1 h"]
+    read = await visit.installation.telemetry.log_beginnings(list(by_id), since, share, _LEVEL_CHARS)
+    return {by_id[group_id]: _hour(visit, lines, share) for group_id, lines in read.items()}
+
+
+def _hour(visit: Visit, lines: Sequence[str], share: int) -> LogHour:
+    if not visit.bodies_shown:
+        return LogHour(len(lines), share, None, "")
+    errors = [line for line in lines if level_of(line) == "error"]
+    return LogHour(len(lines), share, len(errors), errors[0] if errors else "")
 
 
 async def streams(visit: Visit) -> Page:

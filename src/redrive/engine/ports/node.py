@@ -125,6 +125,12 @@ class TelemetryStore(Protocol):
         """See LogQuery; in order of time, or backwards."""
         ...
 
+    async def log_beginnings(
+        self, group_ids: Sequence[int], since: int, limit: int, chars: int
+    ) -> Mapping[int, Sequence[str]]:
+        """The first characters of each group's newest events since a moment, `limit` of each at most, in one read."""
+        ...
+
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
         """From when to when the streams reach; those without events are left out."""
         ...

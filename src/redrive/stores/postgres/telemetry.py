@@ -44,6 +44,12 @@ _OF_STREAM: Final = " AND stream_id = ($4::bigint[])[1]"
 # The sum keeps the index of streams out: several of them are read in the group's order, not sorted.
 _OF_STREAMS: Final = " AND stream_id + 0 = ANY($4::bigint[])"
 _OF_ALL: Final = " AND $4::bigint[] IS NULL"
+_BEGINNINGS: Final = (
+    "SELECT one.id, newest.text FROM unnest($1::bigint[]) AS one (id)"
+    " CROSS JOIN LATERAL (SELECT left(message, $4) AS text, at, seq FROM log_events"
+    " WHERE group_id = one.id AND at >= $2 ORDER BY at DESC, seq DESC LIMIT $3) AS newest"
+    " ORDER BY one.id, newest.at DESC, newest.seq DESC"
+)
 _SPANS: Final = (
     "SELECT one.id, first.at, last.at, last.ingested_at FROM unnest($2::bigint[]) AS one (id)"
     " CROSS JOIN LATERAL (SELECT at FROM log_events WHERE group_id = $1 AND stream_id = one.id"
@@ -101,6 +107,16 @@ async def find_log_events(connection: Connection, query: LogQuery) -> list[LogEv
     statement += f" ORDER BY {by} LIMIT $5"
     bounds = (query.group_id, query.since, query.until, None if streams is None else list(streams))
     return [LogEvent(*record) for record in await connection.fetch(statement, *bounds, query.limit, *after)]
+
+
+async def log_beginnings(
+    connection: Connection, group_ids: Sequence[int], since: int, limit: int, chars: int
+) -> Mapping[int, Sequence[str]]:
+    """See `TelemetryStore.log_beginnings`."""
+    texts: dict[int, list[str]] = {group_id: [] for group_id in group_ids}
+    for group_id, text in await connection.fetch(_BEGINNINGS, list(group_ids), since, limit, chars):
+        texts[group_id].append(text)
+    return texts
 
 
 async def log_spans(
@@ -173,6 +189,14 @@ class PostgresTelemetry(TelemetryStore):
     @override
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
         return await self.connections.run(lambda connection: find_log_events(connection, query))
+
+    @override
+    async def log_beginnings(
+        self, group_ids: Sequence[int], since: int, limit: int, chars: int
+    ) -> Mapping[int, Sequence[str]]:
+        return await self.connections.run(
+            lambda connection: log_beginnings(connection, group_ids, since, limit, chars)
+        )
 
     @override
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:

@@ -40,6 +40,10 @@ _SELECT: Final = (
 _OF_STREAM: Final = " AND stream_id = :stream"
 # The plus keeps the index of streams out: several of them are read in the group's order, not sorted.
 _OF_STREAMS: Final = " AND +stream_id IN (SELECT value FROM json_each(:streams))"
+_BEGINNINGS: Final = (
+    "SELECT substr(message, 1, ?4) FROM log_events WHERE group_id = ?1 AND at >= ?2"
+    " ORDER BY at DESC, seq DESC LIMIT ?3"
+)
 _LAST: Final = "WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at DESC, seq DESC LIMIT 1"
 _FIRST_AT: Final = "SELECT at FROM log_events WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at LIMIT 1"
 _SPAN: Final = f"SELECT ({_FIRST_AT}), at, ingested_at FROM log_events {_LAST}"
@@ -89,6 +93,16 @@ def find_log_events(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
     }
     records: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
     return [LogEvent(*row) for row in records]
+
+
+def log_beginnings(
+    group_ids: Sequence[int], since: int, limit: int, chars: int, cursor: apsw.Cursor
+) -> Mapping[int, Sequence[str]]:
+    """See `TelemetryStore.log_beginnings`."""
+    return {
+        group_id: [text for (text,) in cursor.execute(_BEGINNINGS, (group_id, since, limit, chars))]
+        for group_id in group_ids
+    }
 
 
 def log_spans(group_id: int, stream_ids: Sequence[int], cursor: apsw.Cursor) -> Mapping[int, LogSpan]:
@@ -162,6 +176,12 @@ class SqliteTelemetry(TelemetryStore, ABC):
     @override
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
         return await self._look(functools.partial(find_log_events, query))
+
+    @override
+    async def log_beginnings(
+        self, group_ids: Sequence[int], since: int, limit: int, chars: int
+    ) -> Mapping[int, Sequence[str]]:
+        return await self._look(functools.partial(log_beginnings, group_ids, since, limit, chars))
 
     @override
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
