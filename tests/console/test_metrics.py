@@ -1,5 +1,6 @@
 """Metrics as lines, without a browser."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -88,3 +89,29 @@ async def test_names_of_strangers_metrics_are_escaped() -> None:
         await make_world(visitor)
         await measured(visitor, "<x-evil>", 1, of="<x-evil of='")
         assert b"<x-evil" not in (await visitor.get(PAGE)).body
+
+
+async def test_the_page_begins_with_six_charts_of_the_account_and_region() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        await world.die("a", "b")
+        sent = [Message(world.engine.runtime.message_id(), "m") for _ in range(120)]
+        await world.engine.messages.send(world.orders, sent)
+        for _ in range(2):
+            await time.advance(5 * MINUTE_MS)
+        page = (await visitor.get(PAGE)).body.decode()
+        assert re.findall(r'<h2 id="place-\d">([^<]+)</h2>', page) == [
+            *("In", "Out", "Failed attempts", "Waiting", "Oldest message", "Dead letters")
+        ]
+        figures = text(await visitor.get(f"{PAGE}?figures"))
+        assert "Waiting 120 120 120" in figures
+        assert "Oldest message 5 min 6.5 min 8 min" in figures
+        assert "Dead letters 2 2 2" in figures
+        assert "Out 0/s 0/s 0.03/s" in figures
+        assert "Failed attempts 0" not in figures
+        assert page.count("As a table") == 0
+        for span in ("6h", "24h", "15d"):
+            shown = (await visitor.get(f"{PAGE}?since={span}")).body
+            assert len(shown) <= 60 * 1024
+            assert (await visitor.get(f"{PAGE}?since={span}")).status == 200

@@ -20,10 +20,11 @@ _LABELS: Final = 5  # along the axis of time
 _TURNS: Final = (1, 3, 2, 5, 4)  # the colours of lines that mean nothing by themselves
 #: The colours of lines that mean the same wherever they are drawn: in, out, failed, waiting or slow, on hold.
 _COLOURS: Final = {
-    **dict.fromkeys(("in", "Published", "Invocations", "Sent"), 1),
-    **dict.fromkeys(("out", "Delivered", "Received", "On average", "Answered"), 2),
-    **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors", "5xx"), 3),
-    **dict.fromkeys(("Slowest", "Throttles", "Oldest", "4xx", "Allowed"), 4),
+    **dict.fromkeys(("in", "In", "Published", "Invocations", "Sent", "In flight"), 1),
+    **dict.fromkeys(("out", "Out", "Delivered", "Received", "On average", "Answered"), 2),
+    **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors", "5xx", "Dead letters"), 3),
+    **dict.fromkeys(("Slowest", "Throttles", "Oldest", "4xx", "Allowed", "Waiting"), 4),
+    "Deleted": 5,
 }
 _STEPS: Final = (1, 2, 3, 5, 10)
 Point = tuple[int, float]

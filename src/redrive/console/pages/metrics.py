@@ -10,12 +10,13 @@ import orjson
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.console.charts import Point, time_chart, with_zeros
 from redrive.console.commands import aws_command
-from redrive.console.hour import last_hour, rate_series, traffic_chart
+from redrive.console.place_charts import place_charts
 from redrive.console.visit import Page, Visit
-from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery, Statistics
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics
 
 DRAWN_MAX: Final = 8
 LINKED_MAX: Final = 100
+THINGS_MAX: Final = 60  # beside six charts: 15 KiB
 _SERIES_MAX: Final = 1000  # that are looked through
 _HOUR_MS: Final = 60 * MINUTE_MS
 _KEPT_MS: Final = 15 * 24 * _HOUR_MS
@@ -44,7 +45,9 @@ async def page(visit: Visit) -> Page:
     await visit.installation.settle()
     since = visit.parameter("since", "1h")
     since = since if since in _SPANS else "1h"
-    names = await _metric_names(visit)
+    series = await _series(visit)
+    metrics = {metric for each in series for metric in names_of(each)}
+    names = sorted(metrics, key=lambda metric: (metric.namespace, metric.dimensions, metric.name))
     namespace, name, of = (
         visit.parameter("namespace"),
         visit.parameter("metric"),
@@ -56,10 +59,10 @@ async def page(visit: Visit) -> Page:
     chosen = bool(namespace or name or of)
     drawn = fitting[:DRAWN_MAX] if chosen else []
     scope = visit.scope
-    hour = await last_hour(visit.installation.telemetry, [] if chosen else rate_series([scope]), visit.now)
+    dead = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     values = {
         "chosen": chosen,
-        "traffic": None if chosen else traffic_chart(hour, [scope], visit.now),
+        "place": [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since])),
         "things": [] if chosen else _things(visit, names),
         "charts": await _charts(visit, drawn, since),
         "others": [
@@ -95,7 +98,7 @@ def _things(visit: Visit, names: Sequence[MetricName]) -> list[tuple[str, str, s
     return [
         (namespace, of, visit.link("metrics", namespace=namespace, of=of), number)
         for (namespace, of), number in sorted(numbers.items())
-    ][:LINKED_MAX]
+    ][:THINGS_MAX]
 
 
 def metric_words(name: str) -> str:
@@ -109,13 +112,11 @@ def _choice(visit: Visit) -> str:
     return statistic if statistic in _STATISTICS else ""
 
 
-async def _metric_names(visit: Visit) -> list[MetricName]:
-    """The metrics with points in the time that is kept; those of a thing together."""
+async def _series(visit: Visit) -> list[Series]:
+    """The series with points in the time that is kept."""
     scope = visit.scope
     query = SeriesQuery(scope.account, scope.region, _SERIES_MAX, active_since=max(0, visit.now - _KEPT_MS))
-    series = await visit.installation.telemetry.find_series(query)
-    metrics = {metric for each in series for metric in names_of(each)}
-    return sorted(metrics, key=lambda metric: (metric.namespace, metric.dimensions, metric.name))
+    return await visit.installation.telemetry.find_series(query)
 
 
 def _fits(metric: MetricName, namespace: str, name: str, of: str) -> bool:
