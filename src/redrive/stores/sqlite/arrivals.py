@@ -67,43 +67,60 @@ def insert_grouped(transaction: Transaction) -> None:
         return
     cursor = transaction.cursor
     grouped, transaction.grouped = transaction.grouped, []
-    _deduplicate(cursor, [each for each in grouped if each[0].deduplication_key is not None])
-    entered = [each for each in grouped if not each[1].repeated]
-    cursor.executemany(rows.INSERT, [_row(new_delivery, answer.seq) for new_delivery, answer in entered])
-    for new_delivery, _ in entered:
-        if new_delivery.note is not None and new_delivery.origin is not None:
-            rows.write_note(cursor, new_delivery.origin, new_delivery.message_id, new_delivery.note)
+    _deduplicate(cursor, grouped)
+    cursor.executemany(
+        rows.INSERT_ARRIVAL,
+        [
+            (
+                new.queue_id,
+                answer.seq,
+                new.available_at,
+                new.attempts,
+                new.enqueued_at,
+                new.message_id,
+                new.group_id,
+                new.deduplication_id,
+                new.origin,
+                new.headers,
+                new.body,
+                None if new.note is None else new.failure,
+                new.available_at > new.enqueued_at and not new.ordered,
+            )
+            for new, answer in grouped
+            if not answer.repeated
+        ],
+    )
+    for new, answer in grouped:
+        if new.note is not None and new.origin is not None and not answer.repeated:
+            rows.write_note(cursor, new.origin, new.message_id, new.note)
 
 
-def _row(new_delivery: NewDelivery, seq: int) -> tuple[Any, ...]:
-    delayed = new_delivery.available_at > new_delivery.enqueued_at
-    return (*new_delivery.row(seq), delayed and not new_delivery.ordered)
-
-
-def _deduplicate(cursor: apsw.Cursor, keyed: Sequence[Grouped]) -> None:
+def _deduplicate(cursor: apsw.Cursor, grouped: Sequence[Grouped]) -> None:
     """Remember the deliveries' keys; one whose key is remembered already is answered with the original."""
-    if not keyed:
+    memories = [
+        (
+            new.queue_id,
+            new.deduplication_key,
+            new.message_id,
+            answer.seq,
+            new.deduplicate_until,
+            new.enqueued_at,
+        )
+        for new, answer in grouped
+        if new.deduplication_key is not None
+    ]
+    if not memories:
         return
     changes = cursor.connection.total_changes()
-    cursor.executemany(_REMEMBER, [_memory(*each) for each in keyed])
-    if cursor.connection.total_changes() - changes == len(keyed):
+    cursor.executemany(_REMEMBER, memories)
+    if cursor.connection.total_changes() - changes == len(memories):
         return  # no repetition among them, as nearly always
-    for new_delivery, answer in keyed:
-        own = answer.seq
-        this = new_delivery.queue_id, new_delivery.deduplication_key
-        answer.message_id, answer.seq = rows.one(cursor, _ORIGINAL, this)
-        answer.repeated = answer.seq != own
-
-
-def _memory(new_delivery: NewDelivery, answer: Enqueued) -> tuple[Any, ...]:
-    return (
-        new_delivery.queue_id,
-        new_delivery.deduplication_key,
-        answer.message_id,
-        answer.seq,
-        new_delivery.deduplicate_until,
-        new_delivery.enqueued_at,
-    )
+    for new, answer in grouped:
+        if new.deduplication_key is not None:
+            own = answer.seq
+            key = new.queue_id, new.deduplication_key
+            answer.message_id, answer.seq = rows.one(cursor, _ORIGINAL, key)
+            answer.repeated = answer.seq != own
 
 
 def publish(transaction: Transaction, publications: Sequence[OrderedPublication]) -> list[Enqueued]:

@@ -18,13 +18,21 @@ COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
     " deduplication_id, origin, headers, body, failure"
 )
-# A newcomer stands in the line by itself where it is of no group, or comes by its own time (?16) before others of its
-# group; else it takes its group's turn, or waits behind whoever has that.
-_TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ?1 AND group_id = ?10 AND place = 2"
-_PLACE = f"CASE WHEN ?10 IS NULL OR ?16 THEN 1 WHEN EXISTS ({_TURN_TAKEN}) THEN 0 ELSE 2 END"
+# A newcomer stands in the line by itself where it is of no group, or comes by its own time before others of its group;
+# else it takes its group's turn, or waits behind whoever has that.
+_PLACE = (
+    "CASE WHEN {group} IS NULL OR {alone} THEN 1 WHEN EXISTS"
+    " (SELECT 1 FROM deliveries WHERE queue_id = ?1 AND group_id = {group} AND place = 2) THEN 0 ELSE 2 END"
+)
 INSERT = (
     f"INSERT INTO deliveries ({COLUMNS}, place)"
-    f" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,{_PLACE})"
+    f" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,{_PLACE.format(group='?10', alone='FALSE')})"
+)
+# Of what nobody has claimed yet: its age is that of its sending.
+INSERT_ARRIVAL = (
+    "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, group_id,"
+    " deduplication_id, origin, headers, body, failure, place)"
+    f" VALUES (?1,?2,?3,?4,?5,?5,?6,?7,?8,?9,?10,?11,?12,{_PLACE.format(group='?7', alone='?13')})"
 )
 SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
@@ -87,7 +95,6 @@ def insert(cursor: apsw.Cursor, delivery: Delivery) -> None:
             d.headers,
             d.body,
             d.failure,
-            False,
         ),
     )
 
