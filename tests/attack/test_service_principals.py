@@ -8,7 +8,7 @@ import pytest
 
 from redrive.access.policy import AccessRequest, evaluate
 from redrive.access.policy_document import stored_policy
-from redrive.access.principals import acting_for
+from redrive.access.principals import service_acting_for
 from redrive.aws.apigateway.control.records import API_PLACE, DEPLOYMENT, REST_API
 from redrive.aws.wire.errors import AwsError
 from redrive.model.http import Request
@@ -135,7 +135,7 @@ def test_a_service_without_a_role_may_only_what_the_policy_of_a_resource_allows(
 
     async def play(stage: Stage) -> None:
         arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:api/s/GET/"
-        caller = acting_for("apigateway", REGION, arn, ACCOUNT, for_owner=False)
+        caller = service_acting_for("apigateway", REGION, arn, ACCOUNT, for_owner=False)
         told: dict[str, str] = {}
         await stage.server.parts.open_all()
         for service, facade in stage.server.core.services.items():

@@ -120,7 +120,7 @@ class KeyUses:
         """
         self._store = store
         self._clock = clock
-        self._latest: dict[str, tuple[int, str, str]] = {}
+        self._latest: dict[str, tuple[int, str, str]] = {}  # the fields of a KeyUse
         self._written: dict[str, int] = {}  # Times of the uses that are in the store
 
     def note(self, access_key_id: str, service: str, region: str = "") -> None:
@@ -139,7 +139,9 @@ class KeyUses:
 
     async def write(self, behind_ms: int = USE_WRITTEN_MS) -> None:
         """Write the uses that the store is behind by so much, or has none of."""
-        due = [each for each in self._latest.items() if self._is_due(each[0], each[1][0], behind_ms)]
+        due = [
+            (key_id, use) for key_id, use in self._latest.items() if self._is_due(key_id, use[0], behind_ms)
+        ]
         for start in range(0, len(due), _WRITTEN_AT_ONCE):
             await self._write_each(dict(due[start : start + _WRITTEN_AT_ONCE]), behind_ms)
 
@@ -153,12 +155,12 @@ class KeyUses:
         stored = {(each.kind, each.key): each for each in resources}
         for key_id, use in uses.items():
             key = stored.get((KIND, key_id)) or stored.get((USER_KIND, key_id))
-            before = stored.get((KEY_USE.name, key_id))
-            self._written[key_id] = 0 if before is None else before.document["at"]
+            stored_use = stored.get((KEY_USE.name, key_id))
+            self._written[key_id] = 0 if stored_use is None else stored_use.document["at"]
             if key is None:
                 self.forget(key_id)
             elif self._is_due(key_id, use[0], behind_ms):  # no other node was quicker
-                await self._put(key, KeyUse(*use), 0 if before is None else before.version)
+                await self._put(key, KeyUse(*use), 0 if stored_use is None else stored_use.version)
 
     async def _put(self, key: Resource, use: KeyUse, version: int) -> None:
         """Write a use, unless its key is changed at this moment: then it is written the next time."""
@@ -168,7 +170,7 @@ class KeyUses:
             self._written[key.key] = use.at
 
     def forget(self, access_key_id: str) -> None:
-        """A key is gone."""
+        """Drop what is known of a key that was removed."""
         self._latest.pop(access_key_id, None)
         self._written.pop(access_key_id, None)
 
@@ -181,21 +183,21 @@ class Keyring:
     """
 
     def __init__(
-        self, store: Store, clock: Clock, unkept: Sequence[AccessKey] = (), time: Clock | None = None
+        self, store: Store, clock: Clock, process_keys: Sequence[AccessKey] = (), time: Clock | None = None
     ) -> None:
         """Keep keys in this store.
 
         Args:
             store: Where keys are kept.
             clock: Says how long ago the store was asked.
-            unkept: Keys that are accepted besides, for as long as this process runs.
+            process_keys: Keys that are accepted as well, for as long as this process runs.
             time: Tells when keys are used: the engine's; None: `clock`.
         """
         self.uses = KeyUses(store, clock if time is None else time)
-        self._unkept = {key.access_key_id: key for key in unkept}
+        self._process_keys = {key.access_key_id: key for key in process_keys}
         self._store = store
         self._clock = clock
-        self._known: dict[str, tuple[int, AccessKey]] = {}
+        self._cache: dict[str, tuple[int, AccessKey]] = {}  # with the time that each was read at
 
     async def get(self, access_key_id: str) -> AccessKey | None:
         """The key of that id if it is an account's own, and not a user's; see `find`."""
@@ -204,19 +206,20 @@ class Keyring:
 
     async def find(self, access_key_id: str) -> AccessKey | None:
         """The key of that id, as it was at most `REMEMBERED_MS` ago; None if there is none or it is inactive."""
-        if access_key_id in self._unkept:
-            return self._unkept[access_key_id]
+        if access_key_id in self._process_keys:
+            return self._process_keys[access_key_id]
         now = self._clock.now()
-        known = self._known.get(access_key_id)
-        if known is None or now - known[0] >= REMEMBERED_MS:
+        read_at, key = self._cache.get(access_key_id, (0, None))
+        if key is None or now - read_at >= REMEMBERED_MS:
             resource = await self._store.get(KIND, access_key_id)
             if resource is None:
                 resource = await self._store.get(USER_KIND, access_key_id)
             if resource is None:
-                self._known.pop(access_key_id, None)
+                self._cache.pop(access_key_id, None)
                 return None
-            known = self._known[access_key_id] = (now, AccessKey.from_document(resource.document))
-        return known[1] if known[1].active else None
+            key = AccessKey.from_document(resource.document)
+            self._cache[access_key_id] = now, key
+        return key if key.active else None
 
     async def add(self, key: AccessKey) -> None:
         """Keep a new key."""
@@ -232,10 +235,10 @@ class Keyring:
                 return
         version = 0 if stored is None else stored.version
         await self._store.write([Put(kind, key.access_key_id, key.to_document(), version)])
-        self._known.pop(key.access_key_id, None)
+        self._cache.pop(key.access_key_id, None)
 
     async def remove(self, access_key_id: str) -> bool:
-        """Forget a key; whether it was there."""
+        """Remove a key; True if it was there."""
         self.forget(access_key_id)
         self.uses.forget(access_key_id)
         kinds = KIND, USER_KIND, KEY_USE.name
@@ -243,8 +246,8 @@ class Keyring:
         return any(removed)
 
     def forget(self, access_key_id: str) -> None:
-        """Ask the store when the key is used next."""
-        self._known.pop(access_key_id, None)
+        """Drop a key from memory: the store is asked when it is used next."""
+        self._cache.pop(access_key_id, None)
 
     async def all(self) -> list[AccessKey]:
         """Every key, by its id: the accounts' own, and then those of users."""

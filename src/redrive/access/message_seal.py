@@ -54,25 +54,25 @@ class MessageSeal:
 class DataKey:
     """A data key, ready for use."""
 
-    __slots__ = ("_cipher", "_opening")
+    __slots__ = ("_cipher", "_member_start")
 
     def __init__(self, plaintext: bytes, key: str, context: Mapping[str, str], data: str) -> None:
         """Know the key's 32 bytes, and the members of the seals that it makes."""
         self._cipher = AESGCM(plaintext)
         members = {"key": key, "context": context, "data": data}
-        self._opening = b'"sealed":%b,"queue":' % orjson.dumps(members)[:-1]
+        self._member_start = b'"sealed":%b,"queue":' % orjson.dumps(members)[:-1]
 
     def seal(
         self, nonce: bytes, queue_id: int, message_id: bytes, body: str, headers: bytes | None
     ) -> tuple[str, bytes]:
         """The body and the headers of a message as they are stored; see `Sealer.seal`."""
-        clear, hidden = _parted(headers)
+        clear, hidden = _split_headers(headers)
         content = _LENGTH.pack(len(hidden)) + hidden + body.encode("utf-8", "surrogatepass")
         sealed = self._cipher.encrypt(nonce, content, _PLACE.pack(queue_id) + message_id)
         text = SEAL_MARK + b2a_base64(nonce + sealed, newline=False).decode("ascii")
-        return text, b'%b%b%d,"id":"%b"}}' % (clear, self._opening, queue_id, message_id.hex().encode())
+        return text, b'%b%b%d,"id":"%b"}}' % (clear, self._member_start, queue_id, message_id.hex().encode())
 
-    def opened(self, seal: MessageSeal, body: str) -> tuple[str, bytes | None]:
+    def open(self, seal: MessageSeal, body: str) -> tuple[str, bytes | None]:
         """The body and the headers of a message as its sender gave them.
 
         Raises:
@@ -119,7 +119,7 @@ def _shared_members(beginning: bytes) -> tuple[str, Mapping[str, str], str]:
     return member["key"], member["context"], member["data"]
 
 
-def _parted(headers: bytes | None) -> tuple[bytes, bytes]:
+def _split_headers(headers: bytes | None) -> tuple[bytes, bytes]:
     """The clear members as an unfinished JSON object, to be continued; and the other members as an object."""
     if headers is None:
         return b"{", b""

@@ -69,17 +69,17 @@ class _Template:
     folded: bool
 
     def match(self, text: str, lookup: Lookup) -> bool:
-        filled = self._filled(lookup)
-        if filled is None:
+        pieces = self._fill_in(lookup)
+        if pieces is None:
             return False
-        literal = [piece for piece in filled if isinstance(piece, str)]
-        if len(literal) == len(filled):
-            return "".join(literal) == text
-        return re.fullmatch(_expression(filled, self.shape), text) is not None
+        texts = [piece for piece in pieces if isinstance(piece, str)]
+        if len(texts) == len(pieces):
+            return "".join(texts) == text
+        return re.fullmatch(_expression(pieces, self.shape), text) is not None
 
-    def _filled(self, lookup: Lookup) -> list[str | _Wild] | None:
+    def _fill_in(self, lookup: Lookup) -> list[str | _Wild] | None:
         """The tokens with the request's values in them; None if it lacks one."""
-        filled: list[str | _Wild] = []
+        pieces: list[str | _Wild] = []
         for token in self.tokens:
             if isinstance(token, _Variable):
                 value = lookup(token.key)
@@ -87,10 +87,10 @@ class _Template:
                 piece = value if isinstance(value, str) else token.default
                 if piece is None:
                     return None
-                filled.append(piece.lower() if self.folded else piece)
+                pieces.append(piece.lower() if self.folded else piece)
             else:
-                filled.append(token)
-        return filled
+                pieces.append(token)
+        return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +155,18 @@ def compile_patterns(
     everything = False
     for value in values:
         tokens = _tokens(value.lower() if folded else value, wildcards=wildcards, variables=variables)
-        fixed = [token for token in tokens if not isinstance(token, _Variable)]
-        first = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
+        constants = [token for token in tokens if not isinstance(token, _Variable)]
+        first = next((index for index, token in enumerate(tokens) if not isinstance(token, str)), None)
         if first is not None:
             heads.append("".join(map(str, tokens[:first])))
             covering += heads[-1:] if tokens[first:] == (_Wild.ANY,) else []
-        if len(fixed) < len(tokens):
+        if len(constants) < len(tokens):
             templates.append(_Template(tokens, shape, folded))
-        elif _Wild.ANY in fixed or _Wild.ONE in fixed:
-            everything = everything or set(fixed) == {_Wild.ANY}
-            wild.append(_expression(fixed, shape))
+        elif _Wild.ANY in constants or _Wild.ONE in constants:
+            everything = everything or set(constants) == {_Wild.ANY}
+            wild.append(_expression(constants, shape))
         else:
-            exact.add("".join(token for token in fixed if isinstance(token, str)))
+            exact.add("".join(token for token in constants if isinstance(token, str)))
     return Patterns(
         everything=everything,
         exact=frozenset(exact),
@@ -217,20 +217,20 @@ def _expression(tokens: Iterable[str | _Wild], shape: WildcardReach) -> str:
     if shape is WildcardReach.ARN:
         parts += _rest_of_arn(parts)
     colons = 0
-    done: list[str] = []
+    groups: list[str] = []
     star = ""  # the wildcard that waits to see what follows it
     chunk = ""
     for part in parts:
         in_segment = shape is WildcardReach.ARN and colons < _ARN_COLONS
         if part is _Wild.ANY:
-            done.append(f"(?>{star}?{chunk})" if star else chunk)
+            groups.append(f"(?>{star}?{chunk})" if star else chunk)
             star, chunk = ("[^:]*" if in_segment else ".*"), ""
         elif part is _Wild.ONE:
             chunk += "[^:]" if in_segment else "."
         else:
             chunk += re.escape(str(part))
             colons += str(part).count(":")
-    return f"(?s:{''.join(done)}{star}{chunk})"
+    return f"(?s:{''.join(groups)}{star}{chunk})"
 
 
 def _rest_of_arn(parts: Sequence[str | _Wild]) -> list[str | _Wild]:

@@ -133,10 +133,12 @@ def evaluate(
                 if not statement.allows or principal.permissions is None:
                     return Decision(statement.allows, statement)
                 statements.append(statement)
-    own = bool(principal.account) and principal.account == owner_account
+    is_own = bool(principal.account) and principal.account == owner_account
     if principal.permissions is not None:
-        return _of_user(principal.permissions, request, statements, own=own, policy_decides=policy_decides)
-    return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED
+        return _decide_for_user(
+            principal.permissions, request, statements, is_own=is_own, policy_decides=policy_decides
+        )
+    return _OWNER_MAY if is_own and not policy_decides else NOT_ALLOWED
 
 
 def denial(request: AccessRequest) -> Decision | None:
@@ -162,26 +164,26 @@ def denial(request: AccessRequest) -> Decision | None:
     return None
 
 
-def _of_user(
+def _decide_for_user(
     permissions: Permissions,
     request: AccessRequest,
     allowances: Sequence[Statement],
     *,
-    own: bool,
+    is_own: bool,
     policy_decides: bool,
 ) -> Decision:
     """The answer to a user or a role whom the resource's policy does not deny, but allows by `allowances`."""
     by_source: dict[Source, Statement] = {}
     for source, statements in permissions.by_source.items():
-        statement = _first(statements, request)
+        statement = _first_applying(statements, request)
         if statement is None:
             continue
         if not statement.allows:
             return Decision(allowed=False, statement=statement, source=source)
         by_source[source] = statement
-    if not allowances and (policy_decides or not own):
+    if not allowances and (policy_decides or not is_own):
         return NOT_ALLOWED
-    needed = frozenset(Source) if not own else _needed(request.principal, allowances)
+    needed = frozenset(Source) if not is_own else _needed_sources(request.principal, allowances)
     for source in permissions.by_source:
         if source in needed and source not in by_source:
             return Decision(allowed=False, source=source)
@@ -190,7 +192,7 @@ def _of_user(
     return Decision(allowed=True, statement=by_source[Source.IDENTITY], source=Source.IDENTITY)
 
 
-def _first(statements: Sequence[Statement], request: AccessRequest) -> Statement | None:
+def _first_applying(statements: Sequence[Statement], request: AccessRequest) -> Statement | None:
     """The first that applies, where those that deny come first."""
     action, identities, lookup = request.action.lower(), request.principal.identities, request.lookup
     for statement in statements:
@@ -199,11 +201,11 @@ def _first(statements: Sequence[Statement], request: AccessRequest) -> Statement
     return None
 
 
-def _needed(principal: Principal, statements: Sequence[Statement]) -> frozenset[Source]:
-    """The policies of a principal's own that must allow as well what a resource's policy of its own account allows.
+def _needed_sources(principal: Principal, statements: Sequence[Statement]) -> frozenset[Source]:
+    """The principal's own policies that must also allow what the policy of a resource in its account allows.
 
-    Who is named, or is everybody, is given it directly. A role's name gives it within the bounds of its boundary and of
-    the session; the account's gives it to nobody, but lets the account's own policies do so.
+    None must if that policy names the user or the session, or everybody; those that bound it if it names the role; all
+    of them if it names the account.
     """
     needed = frozenset(Source)
     for statement in statements:

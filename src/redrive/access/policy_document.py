@@ -74,26 +74,26 @@ def parse_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
         PolicyInvalid: It is not JSON, not a policy, too large, or contains an element that this server cannot enforce.
     """
     if len(text) <= _SHORT_CHARS_MAX:
-        return _short(text, form)
+        return _parse_short(text, form)
     if len(text) > CHARS_MAX:
         raise PolicyInvalid(f"must have at most {CHARS_MAX} characters")
-    return _long(text, form)
+    return _parse_long(text, form)
 
 
-def _parsed(text: str, form: Form) -> Policy:
+def _parse(text: str, form: Form) -> Policy:
     _check_cost(text)
     document = _json_object(text)
-    _only(document, _POLICY_ELEMENTS)
+    _check_members(document, _POLICY_ELEMENTS)
     version = _optional_text(document, "Version") or _VERSION_WITHOUT_VARIABLES
     if version not in _VERSIONS:
         raise PolicyInvalid(f"Version must be one of {', '.join(sorted(_VERSIONS))}")
-    stated = document.get("Statement")
-    listed = stated if isinstance(stated, list) else [stated]
-    if not listed:
+    element = document.get("Statement")
+    elements = element if isinstance(element, list) else [element]
+    if not elements:
         raise PolicyInvalid("Statement must not be empty")
     statements = [
-        _numbered(number, statement, form, variables=version != _VERSION_WITHOUT_VARIABLES)
-        for number, statement in enumerate(listed, start=1)
+        _read_numbered(number, statement, form, variables=version != _VERSION_WITHOUT_VARIABLES)
+        for number, statement in enumerate(elements, start=1)
     ]
     sids = [statement.sid for statement in statements if statement.sid]
     if len(set(sids)) < len(sids):
@@ -130,15 +130,15 @@ def stored_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     try:
         return parse_policy(text, form)
     except PolicyInvalid as invalid:
-        return _closed(invalid.reason, hash(text))
+        return _closed_policy(invalid.reason, hash(text))
 
 
 @lru_cache(maxsize=_SHORT_REMEMBERED)
-def _closed(reason: str, policy_hash: int) -> Policy:  # noqa: ARG001 - the cache's key: one warning for each policy
+def _closed_policy(reason: str, policy_hash: int) -> Policy:  # noqa: ARG001 - the cache's key: one warning for each policy
     logger.warning(
         "policy.unreadable: %s; its resource is closed until its owner replaces the policy", reason
     )
-    return _parsed(_CLOSED, Form.RESOURCE)
+    return _parse(_CLOSED, Form.RESOURCE)
 
 
 _CLOSED: Final = json.dumps(
@@ -156,8 +156,8 @@ _CLOSED: Final = json.dumps(
     }
 )
 
-_short: Final = lru_cache(maxsize=_SHORT_REMEMBERED)(_parsed)
-_long: Final = lru_cache(maxsize=_LONG_REMEMBERED)(_parsed)
+_parse_short: Final = lru_cache(maxsize=_SHORT_REMEMBERED)(_parse)
+_parse_long: Final = lru_cache(maxsize=_LONG_REMEMBERED)(_parse)
 
 
 def _check_cost(text: str) -> None:
@@ -168,7 +168,8 @@ def _check_cost(text: str) -> None:
         raise PolicyInvalid(f"must have at most {VARIABLES_MAX} variables")
 
 
-def _numbered(number: int, statement: object, form: Form, *, variables: bool) -> Statement:
+def _read_numbered(number: int, statement: object, form: Form, *, variables: bool) -> Statement:
+    """Read a statement; a refusal says which it is."""
     try:
         return _statement(statement, form, variables=variables)
     except PolicyInvalid as invalid:
@@ -178,7 +179,7 @@ def _numbered(number: int, statement: object, form: Form, *, variables: bool) ->
 def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     if not isinstance(document, Mapping):
         raise PolicyInvalid("must be an object")
-    _only(document, _STATEMENT_ELEMENTS - form.value)
+    _check_members(document, _STATEMENT_ELEMENTS - form.value)
     document = {**_IMPLIED[form], **document}
     effect = document.get("Effect")
     if form is Form.TRUST and isinstance(effect, str):
@@ -188,11 +189,11 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     not_principal, principals = _one_of(document, "Principal")
     not_action, action = _one_of(document, "Action")
     actions = _texts(action, "Action")
-    not_resource, stated = _one_of(document, "Resource")
-    patterns_text = _texts(stated, "Resource")
+    not_resource, resource = _one_of(document, "Resource")
+    patterns_text = _texts(resource, "Resource")
     variables_used = frozenset().union(*map(variable_keys, patterns_text)) if variables else frozenset()
     denies = effect == "Deny"
-    resources, excepted = (
+    resources, is_excepted = (
         (compile_patterns(patterns_text, shape=WildcardReach.ARN, variables=variables), not_resource)
         if all(map(is_known, variables_used))
         else _undecidable(patterns_text, denies=denies, excepted=not_resource)
@@ -205,7 +206,7 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
         actions=_actions(actions),
         actions_excepted=not_action,
         resources=resources,
-        resources_excepted=excepted,
+        resources_excepted=is_excepted,
         conditions=tuple(_decidable(condition, denies=denies) for condition in conditions),
         keys=variables_used.union(*(condition.keys for condition in conditions)),
         services=_services(actions),
@@ -249,7 +250,7 @@ def _principals(element: object, *, is_exclusion: bool) -> Principals:
         )
     if not isinstance(element, Mapping) or not element:
         raise PolicyInvalid("Principal must be '*' or an object")
-    _only(element, _PRINCIPAL_KINDS)
+    _check_members(element, _PRINCIPAL_KINDS)
     everyone = False
     whole_kinds: set[str] = set()
     identities: set[Identity] = set()
@@ -311,7 +312,7 @@ def _no_constant(name: str) -> NoReturn:
     raise PolicyInvalid(f"{name} is not JSON")
 
 
-def _only(document: Mapping[str, object], known: set[str]) -> None:
+def _check_members(document: Mapping[str, object], known: set[str]) -> None:
     unknown = sorted(document.keys() - known)
     if unknown:
         raise PolicyInvalid(f"unknown element {unknown[0]!r}")

@@ -39,8 +39,8 @@ def permissions_of(
 
     Args:
         identity: A user's or a role's own: what any of them allows is allowed.
-        boundary: Bounds that; None: nothing does.
-        session: Bound it further; none: nothing does.
+        boundary: Limits that; None: nothing does.
+        session: Limit it further; empty: nothing does.
     """
     policies: dict[Source, Sequence[Policy]] = {Source.IDENTITY: identity}
     if boundary is not None:
@@ -50,13 +50,15 @@ def permissions_of(
     by_source = {
         source: tuple(
             sorted(
-                (statement for policy in these for statement in policy.statements),
+                (statement for policy in policies_of_source for statement in policy.statements),
                 key=lambda statement: statement.allows,
             )
         )
-        for source, these in policies.items()
+        for source, policies_of_source in policies.items()
     }
-    keys = frozenset().union(*(policy.keys for these in policies.values() for policy in these))
+    keys = frozenset().union(
+        *(policy.keys for policies_of_source in policies.values() for policy in policies_of_source)
+    )
     return Permissions(by_source, keys)
 
 
@@ -120,7 +122,7 @@ def user_principal(
     )
 
 
-def without_rights(arn: str, account: str) -> Principal:
+def principal_without_rights(arn: str, account: str) -> Principal:
     """A principal of an account that no policy names and nothing is allowed to, such as a user who was deleted."""
     keys = _keys(arn, account, "Unknown", "", {})
     return Principal(arn, account, frozenset(), keys, permissions_of([]))
@@ -213,7 +215,7 @@ def service_principal(service: str, region: str) -> Principal:
     )
 
 
-def acting_for(service: str, region: str, arn: str, account: str, *, for_owner: bool) -> Principal:
+def service_acting_for(service: str, region: str, arn: str, account: str, *, for_owner: bool) -> Principal:
     """Another service that acts for one resource, such as CloudWatch for an alarm.
 
     Args:

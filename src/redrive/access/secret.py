@@ -53,7 +53,7 @@ class InstallationSecret:
         return hmac.digest(self.key(purpose), text.encode(), "sha256").hex()[:_TAG_CHARS]
 
     def is_tag(self, purpose: str, text: str, tag: str) -> bool:
-        """True if it is the text's tag, told in the same time for any."""
+        """True if it is the text's tag; a wrong one takes as long to compare as the right one."""
         return hmac.compare_digest(self.tag(purpose, text).encode(), tag.encode())
 
 
@@ -138,7 +138,7 @@ class Session:
     transitive: tuple[str, ...] = ()  # The names of the tags that sessions begun from this one have as well
     policies: tuple[str, ...] = ()  # The texts of session policies
     policy_arns: tuple[str, ...] = ()  # The managed policies that are session policies besides
-    # The name of the federated user that a user, or the account, lets in; empty: it is none.
+    # The name of the federated user that a user, or the account, lets in; empty: the session is no federated user's.
     federated: str = ""
 
     @classmethod

@@ -121,7 +121,7 @@ def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -
         raise PolicyInvalid("a condition key must have a name")
     if name.lower() == _NULL:
         return Presence(key, _truths(values))
-    quantifier, operator_name, if_exists = _taken_apart(name)
+    quantifier, operator_name, if_exists = _split_operator(name)
     operator = OPERATORS.get(operator_name)
     if operator is None:
         raise PolicyInvalid("no such operator")
@@ -142,7 +142,7 @@ def _truths(values: Sequence[str]) -> frozenset[bool]:
         raise PolicyInvalid(f"'{error}' must be true or false") from None
 
 
-def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
+def _split_operator(name: str) -> tuple[Quantifier, str, bool]:
     prefix, colon, rest = name.lower().rpartition(":")
     try:
         quantifier = Quantifier(prefix) if colon else Quantifier.NONE
@@ -153,7 +153,7 @@ def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
 
 
 def _when_missing(quantifier: Quantifier, *, lenient: bool) -> bool:
-    """The answer where the key is missing; ForAnyValue wants a value even of an …IfExists operator (seen at IAM)."""
+    """The answer where the key is missing; ForAnyValue needs a value, even with an …IfExists operator (seen at IAM)."""
     if quantifier is Quantifier.NONE:
         return lenient
     return quantifier is Quantifier.ALL

@@ -97,7 +97,7 @@ class Encryption:
         try:
             seal = seal_of(delivery.headers or b"{}")
             data_key = self.keys.known(seal, now) or await self.keys.opened(seal)
-            body, headers = data_key.opened(seal, delivery.body)
+            body, headers = data_key.open(seal, delivery.body)
         except (AwsError, RedriveError, ValueError):
             return delivery
         opened = OpenedDelivery(*_FIELDS(delivery))

@@ -28,10 +28,10 @@ from redrive.access.principals import (
     account_root,
     federated_user,
     permissions_of,
+    principal_without_rights,
     role_session,
     service_principal,
     user_principal,
-    without_rights,
 )
 from redrive.access.secret import Credentials, Session, SessionTokens, temporary_key_id
 from redrive.access.statements import Policy
@@ -150,7 +150,7 @@ class Identities:
         principal = None
         if session is not None and session.account == account:
             principal = await self.session(session)
-        return principal or without_rights(arn, account)
+        return principal or principal_without_rights(arn, account)
 
     async def acting(self, service: str, account: str, role: str, region: str, session: str) -> Principal:
         """The principal by which a service acts as a role for an account; one without rights where it may not.
@@ -166,7 +166,7 @@ class Identities:
             return account_root(account)
         assumed = await self.assumed(service, account, role, region)
         principal = None if assumed is None else await self.session(replace(assumed, name=session))
-        return principal or without_rights(role, account)
+        return principal or principal_without_rights(role, account)
 
     async def assumed(self, service: str, account: str, role: str, region: str) -> Session | None:
         """The session in which a service may act as a role for an account, without a name; None: it may not.

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 import orjson
 
-from redrive.access.principals import Principal, account_root, acting_for
+from redrive.access.principals import Principal, account_root, service_acting_for
 from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -181,7 +181,7 @@ class Functions:
 
     def _caller(self, group: ResourceName) -> Principal:
         arn = f"{names.arn_of(group)}:*"
-        return acting_for(_SERVICE, group.region, arn, group.account, for_owner=self._open_functions)
+        return service_acting_for(_SERVICE, group.region, arn, group.account, for_owner=self._open_functions)
 
 
 class DeliveryStreams:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.access.principals import ANONYMOUS, Principal, acting_for
+from redrive.access.principals import ANONYMOUS, Principal, service_acting_for
 from redrive.aws.apigateway.control.apis import CALLERS_OWN, SERVICE
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.records import (
@@ -150,7 +150,7 @@ class Callers:
         """
         api_place = exchange.place
         if not credentials:
-            return acting_for(
+            return service_acting_for(
                 SERVICE, api_place.region, arn, api_place.account, for_owner=self._open_functions
             )
         if credentials == CALLERS_OWN:

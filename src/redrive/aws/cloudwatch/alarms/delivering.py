@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.access.principals import Principal, acting_for
+from redrive.access.principals import Principal, service_acting_for
 from redrive.aws.cloudwatch.alarms.notification import event, publication
 from redrive.aws.cloudwatch.alarms.records import (
     DIALECT,
@@ -154,7 +154,7 @@ class ActionEndpoint:
     def _caller(self, service: str, name: ResourceName) -> Principal:
         """The service that acts; a topic's default policy admits services that act for its owner."""
         for_owner = service == "cloudwatch" or self._open_functions
-        return acting_for(service, name.region, arn_of(name), name.account, for_owner=for_owner)
+        return service_acting_for(service, name.region, arn_of(name), name.account, for_owner=for_owner)
 
 
 def _text(refused: AwsError, action: Action, name: ResourceName) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import quote_plus
 
 import orjson
 
-from redrive.access.principals import acting_for
+from redrive.access.principals import service_acting_for
 from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
 from redrive.aws.gateway.owed_calls import asked_at, attempted, backlog_in
 from redrive.aws.gateway.rounds import TRACE, Rounds
@@ -170,7 +170,9 @@ class Destinations:
     ) -> None:
         destination, text = parse_arn(arn), orjson.dumps(message).decode()
         service = destination.service
-        caller = acting_for(_SERVICE, bucket.region, bucket.arn, bucket.account, for_owner=self._is_open)
+        caller = service_acting_for(
+            _SERVICE, bucket.region, bucket.arn, bucket.account, for_owner=self._is_open
+        )
         if service == "lambda":
             kind: Structure = (
                 {"InvocationType": "DryRun"}
