@@ -62,7 +62,7 @@ def accepted(
     before: dict[str, Any] | None = None, schema: str = "EventGridSchema", **given: Any
 ) -> AcceptedSubscription:
     given = {"destination": webhook()} | given
-    return FORM.accepted(given, before or {}, topic(schema), PLACES.get, NOW)
+    return FORM.accept(given, before or {}, topic(schema), PLACES.get, NOW)
 
 
 def refused(**given: Any) -> str:
@@ -368,18 +368,18 @@ _JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(_KNOWN), _JSON, max_size=4))
 def test_a_document_accepted_once_is_accepted_again_as_it_is_shown(given: dict[str, Any]) -> None:
     try:
-        taken = FORM.accepted({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
+        taken = FORM.accept({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
     except AzureError:
         return
     made = engine_subscription(topic(), "x/billing", taken)
     shown = FORM.to_document(made, TOPIC.text, None, NOW)
-    again = FORM.accepted(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
+    again = FORM.accept(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
     assert again == taken
 
 
 def test_a_patch_replaces_one_way_of_naming_a_destination_by_the_other() -> None:
     before = dict(accepted(labels=["a"]).properties)
     within = {"identity": {"type": "SystemAssigned"}, "destination": webhook()}
-    after = FORM.patched(before, {"deliveryWithResourceIdentity": within, "labels": None})
+    after = FORM.apply_patch(before, {"deliveryWithResourceIdentity": within, "labels": None})
     assert "destination" not in after
     assert (after["labels"], after["deliveryWithResourceIdentity"]) == (["a"], within)

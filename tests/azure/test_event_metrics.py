@@ -248,8 +248,8 @@ async def test_strangers_write_a_line_a_minute_into_a_topics_log(stage: Measured
     publisher = Unacceptable("This is no event.")
     failures = FailureLog(stage.lines, "node", "local")
     for second in (0, 1, 59, 60, 61):
-        failures.publishing(topic, stranger, second * 1000)
-        failures.publishing(topic, publisher, second * 1000)
+        failures.add_publication(topic, stranger, second * 1000)
+        failures.add_publication(topic, publisher, second * 1000)
     told = [record["message"] for record in stage.lines.records]
     assert sum("is no event" in message for message in told) == 5
     assert sum("not one of this resource" in message for message in told) == 2

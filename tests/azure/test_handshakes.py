@@ -32,7 +32,7 @@ async def questions(stage: Stage) -> list[str]:
 async def ask(
     stage: Stage, topic: Topic, name: str, answer: Attempt, *first: Attempt, schema: str = "EventGridSchema"
 ) -> HandshakeRequest | None:
-    accepted = SubscriptionForm().accepted(
+    accepted = SubscriptionForm().accept(
         {"destination": WEBHOOK, "eventDeliverySchema": schema}, {}, topic, lambda _: None, stage.clock.now()
     )
     asked = engine_subscription(topic, f"{TOPIC.text}/x/{name}", accepted)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from redrive.azure.arm.planning import Planned, by_name
+from redrive.azure.arm.planning import PlannedResource, by_name
 from tests.azure.test_complete_deployments import names_in, topic
 from tests.azure.test_deployments import DEPLOYMENTS, Answers, deployment, played
 
@@ -59,8 +59,8 @@ def test_400_resources_may_need_each_other_in_turn() -> None:
 
 def test_a_resource_is_known_by_the_ends_of_its_id() -> None:
     group = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.EventGrid/domains"
-    child = Planned(f"{group}/Dom/topics/Top", "topics", {"symbol"}, {})
-    other = Planned(f"{group}/Other", "domains", set(), {})
+    child = PlannedResource(f"{group}/Dom/topics/Top", "topics", {"symbol"}, {})
+    other = PlannedResource(f"{group}/Other", "domains", set(), {})
     known = by_name([child, other])
     assert known["symbol"] == known["top"] == known["topics/top"] == known["dom/topics/top"] == [child]
     assert known[child.id.lower().removeprefix("/subscriptions/")] == [child]

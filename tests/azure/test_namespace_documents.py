@@ -56,14 +56,14 @@ def topic() -> Topic:
     made = Topic(
         1, ResourceName("g", "rg", "namespaces:shop:orders"), "eventgrid", attributes={"id": TOPIC.text}
     )
-    return resource.accepted(NAMESPACE_TOPICS, made, {})
+    return resource.apply_put(NAMESPACE_TOPICS, made, {})
 
 
 # ---- event subscriptions -----------------------------------------------------------------------------------------
 
 
 def accepted(properties: dict[str, Any], before: dict[str, Any]) -> AcceptedSubscription:
-    return FORM.accepted(properties, before, topic(), {HUB: "amqp://x"}.get, 0)
+    return FORM.accept(properties, before, topic(), {HUB: "amqp://x"}.get, 0)
 
 
 def check_subscription(properties: dict[str, Any]) -> None:
@@ -110,12 +110,12 @@ def test_an_accepted_webhook_is_accepted_again(url: str, others: dict[str, Any])
 def check_resource(spec: ArmResourceSpec, new: R, document: dict[str, Any], change: dict[str, Any]) -> None:
     """Check that an accepted document, also after a PATCH, is accepted again as it is shown."""
     try:
-        made = resource.accepted(spec, new, document)
+        made = resource.apply_put(spec, new, document)
     except AzureError:
         return
     check_shown(spec, made)
     try:
-        changed = resource.patched(spec, made, change)
+        changed = resource.apply_patch(spec, made, change)
     except AzureError:
         return
     check_shown(spec, changed)
@@ -123,8 +123,8 @@ def check_resource(spec: ArmResourceSpec, new: R, document: dict[str, Any], chan
 
 def check_shown(spec: ArmResourceSpec, made: R) -> None:
     shown = resource.body_of(spec, made, "http://x")
-    assert resource.body_of(spec, resource.accepted(spec, made, shown), "http://x") == shown
-    resource.patched(spec, made, shown)  # not refused; nulls within are removed, as RFC 7396 has it
+    assert resource.body_of(spec, resource.apply_put(spec, made, shown), "http://x") == shown
+    resource.apply_patch(spec, made, shown)  # not refused; nulls within are removed, as RFC 7396 has it
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)

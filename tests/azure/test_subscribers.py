@@ -30,7 +30,7 @@ async def topic(stage: Stage) -> Topic:
 
 def wanted(topic: Topic, *, letters: bool) -> Subscription:
     given = {"destination": WEBHOOK, **({"deadLetterDestination": LETTERS} if letters else {})}
-    accepted = SubscriptionForm().accepted(given, {}, topic, lambda _: None, 0)
+    accepted = SubscriptionForm().accept(given, {}, topic, lambda _: None, 0)
     return engine_subscription(topic, f"{TOPIC.text}/x/Billing", accepted)
 
 

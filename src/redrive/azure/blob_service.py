@@ -96,12 +96,12 @@ class BlobService:
         if method in ("GET", "HEAD") and (restype, comp) == (None, "list"):
             return await self._list(account, query.get("prefix", ""))
         if method in ("GET", "HEAD") and (restype, comp) == ("account", "properties"):
-            kind = {
+            headers = {
                 "x-ms-sku-name": "Standard_LRS",
                 "x-ms-account-kind": "StorageV2",
                 "x-ms-is-hns-enabled": "false",
             }
-            return Response(HTTPStatus.OK, b"", XML, kind)
+            return Response(HTTPStatus.OK, b"", XML, headers)
         if method == "GET" and (restype, comp) == ("service", "properties"):
             return Response(HTTPStatus.OK, _SERVICE.encode(), XML)
         raise _unoffered()
@@ -117,7 +117,7 @@ class BlobService:
             return await self._blobs.list(blob_place.folder, query, url)
         if query.keys() != {"restype"}:
             raise _unoffered()
-        return await self._one(request.method, blob_place.account, blob_place.container)
+        return await self._answer_container(request.method, blob_place.account, blob_place.container)
 
     async def _check_container(self, blob_place: BlobPath) -> None:
         if not await self._containers.is_there(blob_place.account, blob_place.container):
@@ -136,13 +136,13 @@ class BlobService:
         body = f"{HEAD}<EnumerationResults><Containers>{items}</Containers><NextMarker/></EnumerationResults>"
         return Response(HTTPStatus.OK, body.encode(), XML)
 
-    async def _one(self, method: str, account: str, container: str) -> Response:
+    async def _answer_container(self, method: str, account: str, container: str) -> Response:
         if method == "PUT":
             if not await self._containers.make(account, container):
                 raise AzureError(
                     HTTPStatus.CONFLICT, "ContainerAlreadyExists", "The specified container already exists."
                 )
-            return self._empty(HTTPStatus.CREATED)
+            return self._empty_answer(HTTPStatus.CREATED)
         if method == "DELETE":
             if not await self._containers.remove(account, container):
                 raise _no_such_container()
@@ -150,12 +150,12 @@ class BlobService:
         if method in ("GET", "HEAD"):
             if not await self._containers.is_there(account, container):
                 raise _no_such_container()
-            return self._empty(HTTPStatus.OK)
+            return self._empty_answer(HTTPStatus.OK)
         raise AzureError(
             HTTPStatus.METHOD_NOT_ALLOWED, "UnsupportedHttpVerb", f"A container does not support {method}."
         )
 
-    def _empty(self, status: HTTPStatus) -> Response:
+    def _empty_answer(self, status: HTTPStatus) -> Response:
         headers = {
             "ETag": _ETAG,
             "Last-Modified": formatdate(self._clock.now() / 1000, usegmt=True),

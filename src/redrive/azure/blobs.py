@@ -103,7 +103,7 @@ class BlobOperations:
         by_folder = bool(query.get("delimiter"))
         blobs, folders, after = await self._blobs.page(container, prefix, marker, limit, by_folder=by_folder)
         page = BlobPage([Blob(*blob) for blob in blobs], folders, after)
-        return Response(HTTPStatus.OK, _listed(page, container, query, url).encode(), XML)
+        return Response(HTTPStatus.OK, _listing_text(page, container, query, url).encode(), XML)
 
     async def one(self, request: Request, container: str, name: str, query: Mapping[str, str]) -> Response:
         """Get Blob, Get Blob Properties and Delete Blob."""
@@ -113,8 +113,8 @@ class BlobOperations:
         if properties is None:
             raise _no_such_blob()
         blob = Blob(*properties)
-        if (unchanged := _by_condition(request, blob)) is not None:
-            return unchanged
+        if (not_modified := _by_condition(request, blob)) is not None:
+            return not_modified
         match request.method:
             case "GET":
                 return await self._content(request, container, blob)
@@ -137,7 +137,7 @@ class BlobOperations:
             first = int(match[1])
             last = min(int(match[2] or blob.size), blob.size - 1)
             if first > last:
-                raise _beyond(blob)
+                raise _range_refusal(blob)
             length = last - first + 1
             headers["Content-Range"] = f"bytes {first}-{last}/{blob.size}"
         try:
@@ -159,17 +159,17 @@ def _headers(blob: Blob) -> Mapping[str, str]:
 def _by_condition(request: Request, blob: Blob) -> Response | None:
     """The answer to a request whose conditions do not hold; None: they do. Raises AzureError (`ConditionNotMet`)."""
     headers, tag = request.headers, f'"{blob.etag}"'
-    failed = "if-match" in headers and headers["if-match"] not in ("*", tag)
-    failed |= "if-unmodified-since" in headers and blob.modified_at // 1000 > _seconds(
+    has_failed = "if-match" in headers and headers["if-match"] not in ("*", tag)
+    has_failed |= "if-unmodified-since" in headers and blob.modified_at // 1000 > _seconds(
         headers["if-unmodified-since"]
     )
-    same = "if-none-match" in headers and headers["if-none-match"] in ("*", tag)
-    same |= "if-modified-since" in headers and blob.modified_at // 1000 <= _seconds(
+    is_unchanged = "if-none-match" in headers and headers["if-none-match"] in ("*", tag)
+    is_unchanged |= "if-modified-since" in headers and blob.modified_at // 1000 <= _seconds(
         headers["if-modified-since"]
     )
-    if same and request.method in ("GET", "HEAD"):
+    if is_unchanged and request.method in ("GET", "HEAD"):
         return Response(HTTPStatus.NOT_MODIFIED, b"", XML, {"ETag": tag})
-    if failed or same:
+    if has_failed or is_unchanged:
         raise AzureError(
             HTTPStatus.PRECONDITION_FAILED,
             "ConditionNotMet",
@@ -185,15 +185,15 @@ def _seconds(text: str) -> float:
         raise invalid("The date of a condition cannot be read.", "InvalidHeaderValue") from None
 
 
-def _number(text: str | None, most: int) -> int:
+def _number(text: str | None, maximum: int) -> int:
     if text is None:
-        return most
+        return maximum
     if not text.isdecimal() or not int(text[:9]):
         raise invalid("The maxresults of a listing is a positive number.", "OutOfRangeQueryParameterValue")
-    return min(int(text[:9]), most)
+    return min(int(text[:9]), maximum)
 
 
-def _listed(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
+def _listing_text(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
     name = container.partition("/")[2]
     parameters = "".join(
         f"<{tag}>{escape(query[key])}</{tag}>"
@@ -224,7 +224,7 @@ def _no_such_blob() -> AzureError:
     return not_found("The specified blob does not exist.", "BlobNotFound")
 
 
-def _beyond(blob: Blob) -> AzureError:
+def _range_refusal(blob: Blob) -> AzureError:
     return AzureError(
         HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         "InvalidRange",

@@ -56,14 +56,14 @@ class WebhookTokens:
         # The system's, which webhooks look at, also where deliveries live on a simulated one
         self._clock = clock
         self._issuer = _Issuer(pair, base_url)
-        self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
+        self._issue = lru_cache(_REMEMBERED_MAX)(_issue_token)
 
     def authorization(self, audience: TokenAudience | None) -> Mapping[str, str]:
         """The authorization headers of requests to a webhook; empty if it has no audience."""
         if audience is None:
             return {}
         seconds = self._clock.now() // 1000
-        token = self._issued(self._issuer, audience, seconds - seconds % _RENEWED_SECONDS)
+        token = self._issue(self._issuer, audience, seconds - seconds % _RENEWED_SECONDS)
         return {"Authorization": f"Bearer {token}"}
 
     async def key_set(self) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ class WebhookTokens:
         return {"keys": [{**key, "kid": _thumbprint(key), "use": "sig", "alg": "RS256"}]}
 
 
-def _issued(issuer: _Issuer, audience: TokenAudience, seconds: int) -> str:
+def _issue_token(issuer: _Issuer, audience: TokenAudience, seconds: int) -> str:
     claims = {
         "aud": audience.application,
         "iss": f"{issuer.base_url}/{audience.tenant}/v2.0",
@@ -171,13 +171,13 @@ class Entra:
     async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
         form = _form(request)
         if form.get("grant_type") != "client_credentials":
-            return _refused(
+            return _refusal(
                 HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "AADSTS70003: use client_credentials."
             )
         client, secret = form.get("client_id", ""), form.get("client_secret", "")
         if not await self._authentication.accepts(request, client, secret):
             message = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
-            return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", message)
+            return _refusal(HTTPStatus.UNAUTHORIZED, "invalid_client", message)
         audience = (form.get("scope") or form.get("resource") or "").removesuffix("/.default")
         seconds = self._clock.now() // 1000
         claims = {
@@ -209,7 +209,7 @@ def _token_answer(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
     }
 
 
-def _refused(status: int, error: str, description: str) -> Response:
+def _refusal(status: int, error: str, description: str) -> Response:
     return json_answer({"error": error, "error_description": description}, status)
 
 

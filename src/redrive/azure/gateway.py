@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from redrive.azure.recognise import BODY_BYTES_MAX
-from redrive.azure.wire.answers import AzureError, refusal, translated
+from redrive.azure.wire.answers import AzureError, refusal, translate
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
 from redrive.model.http import Request, RequestRecord, Response

@@ -109,7 +109,7 @@ class Handshakes:
             await self._clock.sleep_until(self._clock.now() + SECOND_TRY_MS)
             attempt = await self._push(subscription, push_request)
         try:
-            agreed = _allows_origin(attempt) if cloud_events else _has_code(attempt, question.id)
+            has_agreed = _allows_origin(attempt) if cloud_events else _has_code(attempt, question.id)
         except ValueError as refusal:
             logger.warning(
                 "handshake.failed subscription=%s reason=%s status=%d: %s",
@@ -119,35 +119,37 @@ class Handshakes:
                 _log_detail(attempt),
             )
             await self._engine.resources.documents.remove(QUESTION, question.id)
-            raise _refused(subscription.endpoint, str(refusal)) from None
-        return replace(question, agreed=agreed)
+            raise _refusal(subscription.endpoint, str(refusal)) from None
+        return replace(question, agreed=has_agreed)
 
     async def agreed_in(self, draft: Draft, question: HandshakeRequest) -> bool:
         """True if the endpoint validated, by its answer, which removes the request, or manually meanwhile."""
-        stored = await draft.get(QUESTION, question.id)
+        current = await draft.get(QUESTION, question.id)
         if question.agreed:
             draft.remove(QUESTION, question.id)
             return True
-        return stored is not None and stored.agreed
+        return current is not None and current.agreed
 
-    def post_deletion(self, deleted: Subscription, now: int) -> None:
+    def post_deletion(self, subscription: Subscription, now: int) -> None:
         """Post a SubscriptionDeletion event to a webhook, once and without waiting for it.
 
         Webhooks of CloudEvents get none: their specification has no such event.
         """
-        delivery = settings.delivery_settings(deleted)
-        is_webhook = delivery.destination_type == _WEB_HOOK and deleted.protocol in _HTTP
+        delivery = settings.delivery_settings(subscription)
+        is_webhook = delivery.destination_type == _WEB_HOOK and subscription.protocol in _HTTP
         if not is_webhook or delivery.schema == settings.CLOUD_EVENT_SCHEMA:
             return
-        task = asyncio.get_running_loop().create_task(self._post_deletion(deleted, now))
+        task = asyncio.get_running_loop().create_task(self._post_deletion(subscription, now))
         self._deletions.add(task)
         task.add_done_callback(self._deletions.discard)
 
-    async def _post_deletion(self, deleted: Subscription, now: int) -> None:
-        delivery = settings.delivery_settings(deleted)
+    async def _post_deletion(self, subscription: Subscription, now: int) -> None:
+        delivery = settings.delivery_settings(subscription)
         data = {"eventSubscriptionId": delivery.id}
-        push_request = self._event(deleted, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
-        attempt = await self._push(deleted, push_request)
+        push_request = self._event(
+            subscription, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now
+        )
+        attempt = await self._push(subscription, push_request)
         logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _log_detail(attempt))
 
     async def _push(self, subscription: Subscription, push_request: PushRequest) -> Attempt:
@@ -173,15 +175,13 @@ class Handshakes:
 
     async def _agree_in(self, question: HandshakeRequest, draft: Draft) -> None:
         """Confirm the event subscription, now or, if it is not there yet, when it is written."""
-        stored = await draft.get(QUESTION, question.id)
-        if stored is not None:
-            draft.change(
-                QUESTION, question.id, stored, lambda subscription: replace(subscription, agreed=True)
-            )
+        current = await draft.get(QUESTION, question.id)
+        if current is not None:
+            draft.change(QUESTION, question.id, current, lambda request: replace(request, agreed=True))
         subscriptions = self._engine.resources.subscriptions
-        waiting = await subscriptions.get_in(draft, question.topic, question.subscription)
-        if waiting is not None:
-            await subscriptions.update_in(draft, waiting, lambda current: _confirmed(current, question))
+        subscription = await subscriptions.get_in(draft, question.topic, question.subscription)
+        if subscription is not None:
+            await subscriptions.update_in(draft, subscription, lambda current: _confirm(current, question))
 
     def _question(self, subscription: Subscription, now: int) -> HandshakeRequest:
         random_part = id_text(self._engine.runtime.message_id())
@@ -264,10 +264,10 @@ def _has_code(attempt: Attempt, code: str) -> bool:
         body = orjson.loads(attempt.response)
     except ValueError:
         return False
-    answered = body.get("validationResponse") if isinstance(body, dict) else None
-    if answered is not None and answered != code:
+    answered_code = body.get("validationResponse") if isinstance(body, dict) else None
+    if answered_code is not None and answered_code != code:
         raise ValueError("Http POST request was answered with another code than it had")
-    return answered is not None
+    return answered_code is not None
 
 
 def _allows_origin(attempt: Attempt) -> bool:
@@ -278,10 +278,13 @@ def _allows_origin(attempt: Attempt) -> bool:
     """
     if not HTTPStatus.OK <= attempt.status < HTTPStatus.MULTIPLE_CHOICES:
         raise ValueError(f"Http OPTIONS request failed with {_caller_detail(attempt)}")
-    allowed = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
-    if allowed is not None and not {each.strip() for each in allowed.lower().split(",")} & {"*", ORIGIN}:
-        raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed}")
-    return allowed is not None
+    allowed_origins = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
+    if allowed_origins is not None and not {each.strip() for each in allowed_origins.lower().split(",")} & {
+        "*",
+        ORIGIN,
+    }:
+        raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed_origins}")
+    return allowed_origins is not None
 
 
 def _caller_detail(attempt: Attempt) -> str:
@@ -298,7 +301,7 @@ def _log_detail(attempt: Attempt) -> str:
     return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
 
 
-def _confirmed(current: Subscription, question: HandshakeRequest) -> Subscription:
+def _confirm(current: Subscription, question: HandshakeRequest) -> Subscription:
     """The subscription confirmed, unless it has another endpoint by now."""
     if current.endpoint != question.endpoint:
         return current
@@ -313,7 +316,7 @@ def _log_unanswered(question: HandshakeRequest) -> None:
     )
 
 
-def _refused(endpoint: str, why: str) -> AzureError:
+def _refusal(endpoint: str, why: str) -> AzureError:
     endpoint_text = without_secrets(endpoint)
     return invalid(
         f"Webhook validation handshake failed for {endpoint_text}. {why}. "

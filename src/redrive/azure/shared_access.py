@@ -40,7 +40,7 @@ class Act(NamedTuple):
     blob: str = ""  # The blob's name; empty: none
 
 
-def allowed(
+def allows(
     keys: StorageKeys, account: str, query: Mapping[str, str], act: Act, request: Request, now: int
 ) -> bool:
     """True if a URL's signature is one of an account's keys', is in force (ms), and allows an act.
@@ -149,10 +149,10 @@ class BlobAccess:
             return
         now = self._clock.now()
         if "sig" in signature:
-            may = allowed(self._keys, account, signature, act, request, now)
+            is_allowed = allows(self._keys, account, signature, act, request, now)
         else:
-            may = self._keys.signed(request, account, now)
-        if not may:
+            is_allowed = self._keys.is_signed(request, account, now)
+        if not is_allowed:
             self._refusals.add("SharedKeyInvalid", address=request.client_host, identity=account)
             raise AzureError(
                 HTTPStatus.FORBIDDEN,

@@ -37,7 +37,7 @@ class StorageKeys:
         purposes = (f"storage account {account.lower()} {name}" for name in NAMES)
         return [b64encode(self._secret.key(purpose, _BYTES)).decode() for purpose in purposes]
 
-    def signed(self, request: Request, account: str, now: int) -> bool:
+    def is_signed(self, request: Request, account: str, now: int) -> bool:
         """True if a request for an account is signed with one of its keys, within a quarter of an hour of now (ms)."""
         scheme, _, credential = request.headers.get("authorization", "").partition(" ")
         name, _, signature = credential.strip().partition(":")
@@ -68,14 +68,14 @@ def _string_to_sign(request: Request, account: str) -> str:
         values["content-length"] = ""
     if "x-ms-date" in headers:
         values["date"] = ""
-    own = sorted((name, value.strip()) for name, value in headers.items() if name.startswith("x-ms-"))
+    own_headers = sorted((name, value.strip()) for name, value in headers.items() if name.startswith("x-ms-"))
     query = parse_qsl(request.query[:_QUERY_CHARS_MAX], keep_blank_values=True)
     fields = sorted((name.lower(), value) for name, value in query)
     return "\n".join(
         [
             request.method,
             *values.values(),
-            *(f"{name}:{value}" for name, value in own),
+            *(f"{name}:{value}" for name, value in own_headers),
             f"/{account}{request.path}",
             *(f"{name}:{value}" for name, value in fields),
         ]

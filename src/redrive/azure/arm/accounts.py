@@ -117,17 +117,17 @@ class AzureSubscriptionOperations:
                 "and any of -_.() and not end with a period.",
                 "InvalidResourceGroup",
             )
-        accepted, key = _GROUP_SCHEMA.accept(call.document), _group_key(call)
+        members, key = _GROUP_SCHEMA.accept(call.document), _group_key(call)
 
         async def write(draft: Draft) -> tuple[Group, HTTPStatus]:
             group = await draft.get(GROUP, key)
             if group is None:
-                location(accepted, "location")
-            written = {**(group or _new_group(call)), **accepted}
+                location(members, "location")
+            document = {**(group or _new_group(call)), **members}
             if group is None:
-                written["properties"] = {"provisioningState": "Succeeded"}
-            draft.put(GROUP, key, written)
-            return written, HTTPStatus.CREATED if group is None else HTTPStatus.OK
+                document["properties"] = {"provisioningState": "Succeeded"}
+            draft.put(GROUP, key, document)
+            return document, HTTPStatus.CREATED if group is None else HTTPStatus.OK
 
         return json_answer(*await self._documents.transact(write))
 

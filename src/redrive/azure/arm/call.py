@@ -37,7 +37,7 @@ class ArmCall:
         check_bytes(len(self.request.body))
         try:
             read = orjson.loads(self.request.body)
-            orjson.dumps(reduce(_wrapped, range(_LEVELS_ABOVE), read))
+            orjson.dumps(reduce(_wrap_in_list, range(_LEVELS_ABOVE), read))
         except (ValueError, TypeError):
             raise _no_object() from None
         if not isinstance(read, dict):
@@ -60,8 +60,8 @@ class ArmCall:
 Verb = Callable[[ArmCall], Awaitable[Response]]
 
 
-def begun(document: Mapping[str, Any], state: str) -> dict[str, Any]:
-    """A resource that was written, shown as being written still, as Azure shows it: clients then ask again.
+def in_progress(document: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """The body of a written resource as if it were still being written, as Azure answers: clients then ask again.
 
     Those that take the first answer for the last (azure-mgmt-eventgrid up to 10.2, which `az` brings) read it twice,
     and lose the types of what has types within the second time: destinations, filters, mappings.
@@ -89,7 +89,7 @@ def check_theirs(call: ArmCall, *resources: ArmId) -> None:
             )
 
 
-def _wrapped(document: Any, _: int) -> list[Any]:
+def _wrap_in_list(document: Any, _: int) -> list[Any]:
     return [document]
 
 

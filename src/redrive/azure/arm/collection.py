@@ -9,19 +9,19 @@ from http import HTTPStatus
 from typing import Final, Generic
 
 from redrive.azure.arm import paging, schema
-from redrive.azure.arm.call import ArmCall, Verb, begun
+from redrive.azure.arm.call import ArmCall, Verb, in_progress
 from redrive.azure.arm.resource import (
     IN_GROUP,
     IN_SUBSCRIPTION,
     PROVIDER,
     ArmResourceSpec,
     R,
-    accepted,
+    apply_patch,
+    apply_put,
     body_of,
     check_name,
     id_of,
     no_such,
-    patched,
 )
 from redrive.azure.eventgrid.settings import ID, KEYS
 from redrive.azure.wire.answers import empty_answer, invalid, json_answer
@@ -50,7 +50,7 @@ class ArmCollection(ABC, Generic[R]):
         one = "/".join((IN_GROUP, *(f"{kind}/{{{kind.removesuffix('s')}}}" for kind in types)))
         several = one.rpartition("/")[0]
         routes: dict[str, Verb] = {f"PUT {one}": self.put, f"GET {one}": self.get}
-        if self._spec.patched is not None:
+        if self._spec.patch_status is not None:
             routes[f"PATCH {one}"] = self.patch
         routes |= {f"DELETE {one}": self.delete, f"GET {several}": self.list}
         if self._spec.has_keys:
@@ -69,20 +69,22 @@ class ArmCollection(ABC, Generic[R]):
         document = {} if self._spec.properties is None else call.document
 
         def accept(existing: R | None) -> R:
-            return accepted(self._spec, existing or self._create(resource, call.now), document)
+            return apply_put(self._spec, existing or self._create(resource, call.now), document)
 
         record, is_new = await self._put(call, resource, accept)
-        return self._written(call, record, "Creating", HTTPStatus.CREATED if is_new else self._spec.replaced)
+        return self._write_answer(
+            call, record, "Creating", HTTPStatus.CREATED if is_new else self._spec.replaced_status
+        )
 
     async def get(self, call: ArmCall) -> Response:
         """Show a resource."""
-        return json_answer(body_of(self._spec, await self._existing(call), call.base_url))
+        return json_answer(body_of(self._spec, await self._get_existing(call), call.base_url))
 
     async def patch(self, call: ArmCall) -> Response:
         """Change some of a resource."""
-        existing, document = await self._existing(call), call.document
-        changed = await self._update(existing, lambda record: patched(self._spec, record, document))
-        return self._written(call, changed, "Updating", self._spec.patched or HTTPStatus.OK)
+        existing, document = await self._get_existing(call), call.document
+        record = await self._update(existing, lambda record: apply_patch(self._spec, record, document))
+        return self._write_answer(call, record, "Updating", self._spec.patch_status or HTTPStatus.OK)
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove a resource with all that is in it; it is not an error that there is none."""
@@ -101,11 +103,11 @@ class ArmCollection(ABC, Generic[R]):
 
     async def list_keys(self, call: ArmCall) -> Response:
         """The two access keys of a resource."""
-        return _keys(await self._existing(call))
+        return _keys(await self._get_existing(call))
 
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Put a fresh access key in the place of one of the two."""
-        existing = await self._existing(call)
+        existing = await self._get_existing(call)
         which = schema.one_of(call.document, "keyName", *KEYS)
         if which is None:
             raise invalid("The property 'keyName' is missing.")
@@ -148,15 +150,15 @@ class ArmCollection(ABC, Generic[R]):
 
     # ---- what the operations share -----------------------------------------------------------------------------
 
-    def _written(self, call: ArmCall, record: R, state: str, status: HTTPStatus) -> Response:
+    def _write_answer(self, call: ArmCall, record: R, state: str, status: HTTPStatus) -> Response:
         document = body_of(self._spec, record, call.base_url)
         in_steps = self._spec.in_steps(document["properties"])
-        return json_answer(begun(document, state) if in_steps else document, status)
+        return json_answer(in_progress(document, state) if in_steps else document, status)
 
     def _resource(self, call: ArmCall) -> ArmId:
         return call.resource(PROVIDER, *self._spec.types)
 
-    async def _existing(self, call: ArmCall) -> R:
+    async def _get_existing(self, call: ArmCall) -> R:
         resource = self._resource(call)
         record = await self._get(resource)
         if record is None:

@@ -14,7 +14,7 @@ from redrive.azure.arm.listings import Ask
 from redrive.azure.arm.planning import (
     DeploymentFailed,
     NeededFirst,
-    Planned,
+    PlannedResource,
     by_name,
     change_of,
     check_resource,
@@ -33,7 +33,7 @@ _COMPLETE: Final = "complete"
 _ABSENT: Final = 404
 
 
-class Deploying:
+class DeploymentRun:
     """Carries a deployment out.
 
     Attributes:
@@ -60,8 +60,8 @@ class Deploying:
         name = call.params.get("deployment", "")
         self._scope = scope or DeploymentScope(self._template, self._group, name, TemplateBudget())
         self._mode = str(properties.get("mode", _INCREMENTAL))
-        self._planned: list[Planned] = []
-        self._by_name: Mapping[str, Sequence[Planned]] = {}
+        self._resources: list[PlannedResource] = []
+        self._by_name: Mapping[str, Sequence[PlannedResource]] = {}
         # `names`: the ids of what those name, in lower case, to which this one adds its own
         self._names = set() if names is None else names
         self.steps: list[dict[str, Any]] = []
@@ -80,14 +80,14 @@ class Deploying:
         self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
-        self._planned = await asyncio.to_thread(lambda: list(self._plan()))  # 800 names may take a second
-        known: set[str] = set()
-        for planned in self._planned:
-            if planned.id.lower() in known:
-                raise TemplateError(f"The resource '{planned.id}' is defined multiple times in a template.")
-            known.add(planned.id.lower())
-        self._names |= known
-        self._by_name = by_name(self._planned)
+        self._resources = await asyncio.to_thread(lambda: list(self._plan()))  # 800 names may take a second
+        ids: set[str] = set()
+        for resource in self._resources:
+            if resource.id.lower() in ids:
+                raise TemplateError(f"The resource '{resource.id}' is defined multiple times in a template.")
+            ids.add(resource.id.lower())
+        self._names |= ids
+        self._by_name = by_name(self._resources)
 
     @property
     def _is_complete(self) -> bool:
@@ -110,14 +110,14 @@ class Deploying:
             if not is_object or not all(isinstance(definition, Mapping) for definition in definitions):
                 raise TemplateError(f"The template's '{section}' must be an object of definitions.")
 
-    def _plan(self) -> Iterator[Planned]:
+    def _plan(self) -> Iterator[PlannedResource]:
         resources: Any = self._template.get("resources") or []
         by_symbol = isinstance(resources, Mapping)  # of languageVersion 2.0
-        for planned in self._expanded(resources.items() if by_symbol else [("", each) for each in resources]):
+        for resource in self._expand(resources.items() if by_symbol else [("", each) for each in resources]):
             self._scope.budget.take_resource()
-            yield planned
+            yield resource
 
-    def _expanded(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[Planned]:
+    def _expand(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[PlannedResource]:
         for symbol, resource in resources:
             check_resource(resource)
             copy = resource.get("copy")
@@ -125,28 +125,28 @@ class Deploying:
             if isinstance(copy, Mapping):
                 loops = [(str(copy.get("name", "")), number) for number in range(self._scope.count(copy))]
             for loop in loops:
-                yield from self._planned_one(resource, symbol, loop, above)
+                yield from self._plan_one(resource, symbol, loop, above)
 
-    def _planned_one(
-        self, resource: Mapping[str, Any], symbol: str, loop: Loop | None, above: tuple[str, str] | None
-    ) -> Iterator[Planned]:
-        head = {name: resource[name] for name in ("name", "scope") if name in resource}
-        if self._scope.value(resource.get("condition", True), loop) is False:
+    def _plan_one(
+        self, document: Mapping[str, Any], symbol: str, loop: Loop | None, above: tuple[str, str] | None
+    ) -> Iterator[PlannedResource]:
+        head = {name: document[name] for name in ("name", "scope") if name in document}
+        if self._scope.value(document.get("condition", True), loop) is False:
             return
         read = self._scope.value(head, loop)
-        kind, name = str(resource["type"]), str(read["name"])
+        kind, name = str(document["type"]), str(read["name"])
         if above is not None:
             kind, name = f"{above[0]}/{kind}", f"{above[1]}/{name}"
         group = self._group
         if scope := str(read.get("scope") or ""):
             group = scope if scope.startswith("/") else f"{self._group}/providers/{scope}"
-        planned = Planned(resource_id(group, kind, name), kind, {name.lower()}, resource, loop)
-        planned.names |= {planned.id.lower(), f"{kind}/{name}".lower(), symbol.lower()} - {""}
-        planned.names |= {loop[0].lower()} if loop else set()
-        planned.done = bool(resource.get("existing"))
-        yield planned
-        children = [("", child) for child in resource.get("resources") or ()]
-        yield from self._expanded(children, (kind, name))
+        resource = PlannedResource(resource_id(group, kind, name), kind, {name.lower()}, document, loop)
+        resource.names |= {resource.id.lower(), f"{kind}/{name}".lower(), symbol.lower()} - {""}
+        resource.names |= {loop[0].lower()} if loop else set()
+        resource.is_done = bool(document.get("existing"))
+        yield resource
+        children = [("", child) for child in document.get("resources") or ()]
+        yield from self._expand(children, (kind, name))
 
     # ---- making ----------------------------------------------------------------------------------------------------
 
@@ -157,13 +157,13 @@ class Deploying:
             DeploymentFailed: One was refused.
             TemplateError: One cannot be put together.
         """
-        for planned in self._planned:
-            if not planned.done:
-                await self._make(planned)
+        for resource in self._resources:
+            if not resource.is_done:
+                await self._make(resource)
         for other in await self._others() if self._is_complete else ():
             await self._delete(other)
 
-    async def _others(self) -> list[Planned]:
+    async def _others(self) -> list[PlannedResource]:
         """The resources of the group that can be deleted and the template does not name, system topics first."""
         resources = (await self._request("GET", f"{self._group}/resources", {}))["value"]
         others = [Planned(each["id"], each["type"], set(), {}) for each in resources]
@@ -172,7 +172,7 @@ class Deploying:
             key=lambda each: each.type.lower() != _SYSTEM_TOPICS,
         )
 
-    async def _delete(self, other: Planned) -> None:
+    async def _delete(self, other: PlannedResource) -> None:
         try:
             await self._request("DELETE", other.id, {})
         except AzureError as error:
@@ -180,43 +180,45 @@ class Deploying:
             raise DeploymentFailed(other.id, error) from None
         self._note(other, "Succeeded", "Delete")
 
-    async def _make(self, first: Planned) -> None:
+    async def _make(self, first: PlannedResource) -> None:
         """Make a resource behind all that it needs: without recursion, as 800 of them may need each other in turn."""
         waiting = {first.id: (first, self._dependencies(first))}
         while waiting:
-            planned, dependencies = next(reversed(waiting.values()))
-            other = next((each for each in dependencies if not each.done), None) or await self._put(planned)
+            resource, dependencies = next(reversed(waiting.values()))
+            other = next((each for each in dependencies if not each.is_done), None) or await self._put(
+                resource
+            )
             if other is None:
-                del waiting[planned.id]
+                del waiting[resource.id]
             elif other.id in waiting:
                 raise TemplateError(f"Circular dependency detected on resource: '{other.id}'.")
             else:
                 waiting[other.id] = (other, self._dependencies(other))
 
-    async def _put(self, planned: Planned) -> Planned | None:
+    async def _put(self, resource: PlannedResource) -> PlannedResource | None:
         """Make a resource; another one: that is needed first."""
         try:
-            if planned.is_deployment:
-                await self._nested(planned)
+            if resource.is_deployment:
+                await self._nested(resource)
             else:
-                body = await self._value(planned.body, planned.loop)
-                self._scope.known[planned.id.lower(), ""] = await self._request("PUT", planned.id, body)
+                body = await self._value(resource.body, resource.loop)
+                self._scope.answers[resource.id.lower(), ""] = await self._request("PUT", resource.id, body)
         except NeededFirst as needed:
-            return needed.planned
+            return needed.resource
         except AzureError as error:
-            self._note(planned, "Failed")
-            raise DeploymentFailed(planned.id, error) from None
-        planned.done = True
-        self._note(planned, "Succeeded")
+            self._note(resource, "Failed")
+            raise DeploymentFailed(resource.id, error) from None
+        resource.is_done = True
+        self._note(resource, "Succeeded")
         return None
 
-    def _dependencies(self, planned: Planned) -> Iterator[Planned]:
+    def _dependencies(self, resource: PlannedResource) -> Iterator[PlannedResource]:
         """The resources that one depends on, each once, however many names say so."""
-        names = self._scope.value(planned.document.get("dependsOn") or [], planned.loop)
-        others: dict[str, Planned] = {}
+        names = self._scope.value(resource.document.get("dependsOn") or [], resource.loop)
+        others: dict[str, PlannedResource] = {}
         for name in dict.fromkeys(str(each).lower() for each in names):
             others |= {each.id: each for each in self._by_name.get(name, ())}
-        others.pop(planned.id, None)
+        others.pop(resource.id, None)
         return iter(others.values())
 
     async def _value(self, document: Any, loop: Loop | None) -> Any:
@@ -229,50 +231,50 @@ class Deploying:
             try:
                 return await asyncio.to_thread(self._scope.value, document, loop)
             except Needed as needed:
-                lacking = needed
-            await self._learn(lacking)
+                reference = needed
+            await self._learn(reference)
         raise TemplateError("The template refers to too many resources.")
 
     async def _learn(self, needed: Needed) -> None:
         """Find out what an expression asks for: of a resource of this template once it is made."""
         name = needed.resource.lower()
-        target = next((each for each in self._planned if name in each.names), None)
+        target = next((each for each in self._resources if name in each.names), None)
         resource = needed.resource if target is None else target.id
         if not resource.startswith("/"):
             raise TemplateError(f"The resource '{needed.resource}' is not defined in the template.")
-        if target is not None and not target.done:
+        if target is not None and not target.is_done:
             raise NeededFirst(target)
-        answer = self._scope.known.get((resource.lower(), needed.action))
+        answer = self._scope.answers.get((resource.lower(), needed.action))
         if answer is None:
             path = f"{resource}/{needed.action}" if needed.action else resource
             try:
                 answer = await self._request("POST" if needed.action else "GET", path, {})
             except AzureError as error:
                 raise DeploymentFailed(resource, error) from None
-        self._scope.known[name, needed.action] = answer
+        self._scope.answers[name, needed.action] = answer
 
-    async def _nested(self, planned: Planned) -> None:
+    async def _nested(self, resource: PlannedResource) -> None:
         """Carry a nested deployment out, within its own scope or that of this one."""
-        properties = nested_properties(planned)
+        properties = nested_properties(resource)
         parameters = {"parameters": properties.get("parameters") or {}}
-        values = await self._value(parameters, planned.loop)
-        inner = await self._inner(planned, values["parameters"])
+        values = await self._value(parameters, resource.loop)
+        inner = await self._inner(resource, values["parameters"])
         await inner.carry_out()
         self.steps += inner.steps
         outputs = {"outputs": await inner.outputs()}
-        self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
+        self._scope.answers[resource.id.lower(), ""] = {"id": resource.id, "properties": outputs}
 
-    async def _inner(self, planned: Planned, parameters: Any) -> "Deploying":
+    async def _inner(self, resource: PlannedResource, parameters: Any) -> "DeploymentRun":
         """A nested deployment, checked, with these parameters where it has its own scope."""
-        properties = nested_properties(planned)
+        properties = nested_properties(resource)
         if (link := properties.get("templateLink")) is not None:
-            raise DeploymentFailed(planned.id, unread_link(link))
+            raise DeploymentFailed(resource.id, unread_link(link))
         if not isinstance(properties.get("template"), Mapping):
-            raise TemplateError(f"The nested deployment '{planned.id}' has no template.")
+            raise TemplateError(f"The nested deployment '{resource.id}' has no template.")
         options = properties.get("expressionEvaluationOptions") or {}
         is_outer = str(options.get("scope", "outer")).lower() == "outer"
         template: Mapping[str, Any] = properties["template"]
-        name = planned.id.rpartition("/")[2]
+        name = resource.id.rpartition("/")[2]
         scope = (
             self._scope.nested(template)
             if is_outer
@@ -280,7 +282,7 @@ class Deploying:
         )
         if not is_outer:
             scope.read_parameters(parameters)
-        inner = Deploying(self._call, properties, self._ask, scope, self._depth + 1, self._names)
+        inner = DeploymentRun(self._call, properties, self._ask, scope, self._depth + 1, self._names)
         await inner.check()
         return inner
 
@@ -290,11 +292,11 @@ class Deploying:
         call = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
         return orjson.loads((await self._ask(call)).body or b"{}")
 
-    def _note(self, planned: Planned, state: str, operation: str = "Create") -> None:
+    def _note(self, resource: PlannedResource, state: str, operation: str = "Create") -> None:
         target = {
-            "id": planned.id,
-            "resourceType": planned.type,
-            "resourceName": planned.id.rpartition("/")[2],
+            "id": resource.id,
+            "resourceType": resource.type,
+            "resourceName": resource.id.rpartition("/")[2],
         }
         self.steps.append(
             {
@@ -315,21 +317,24 @@ class Deploying:
         for name, output in (self._template.get("outputs") or {}).items():
             if await self._value(output.get("condition", True), None) is not False:
                 value = await self._value({"value": output.get("value")}, None)
-                outputs[name] = {"type": _titled(str(output.get("type", "string"))), **value}
+                outputs[name] = {"type": _title_case(str(output.get("type", "string"))), **value}
         return outputs
 
     def to_document(self, state: str) -> dict[str, Any]:
         """The deployment's properties as they are shown; secrets are not."""
         parameters = {}
-        for name, about in self._scope.declared.items():
+        for name, about in self._scope.declarations.items():
             kind = str(about.get("type", ""))
             value = {"value": self._scope.parameters.get(name.lower())}
-            parameters[name] = {"type": _titled(kind), **({} if kind.lower().startswith("secure") else value)}
+            parameters[name] = {
+                "type": _title_case(kind),
+                **({} if kind.lower().startswith("secure") else value),
+            }
         return {
             "provisioningState": state,
-            "mode": _titled(self._mode.lower()),
+            "mode": _title_case(self._mode.lower()),
             "parameters": parameters,
-            "outputResources": [{"id": planned.id} for planned in self._planned if planned.done],
+            "outputResources": [{"id": resource.id} for resource in self._resources if resource.is_done],
             "providers": [],
             "dependencies": [],
         }
@@ -337,17 +342,19 @@ class Deploying:
     async def changes(self) -> list[dict[str, Any]]:
         """The changes that carrying it out would make, resource by resource; nested deployments are left out."""
         changes = []
-        for planned in self._planned:
-            if planned.done or planned.is_deployment:
+        for resource in self._resources:
+            if resource.is_done or resource.is_deployment:
                 continue
-            before = await self._current(planned.id)
+            before = await self._current(resource.id)
             try:
-                body = await asyncio.to_thread(self._scope.value, planned.body, planned.loop)
+                body = await asyncio.to_thread(self._scope.value, resource.body, resource.loop)
             except Needed:
-                body = planned.body  # as it is written: what it is about is not there yet
-            name = planned.id.rpartition("/")[2]
+                body = resource.body  # as it is written: what it is about is not there yet
+            name = resource.id.rpartition("/")[2]
             changes.append(
-                change_of(planned.id, before, {"id": planned.id, "name": name, "type": planned.type, **body})
+                change_of(
+                    resource.id, before, {"id": resource.id, "name": name, "type": resource.type, **body}
+                )
             )
         if self._is_complete:
             await self.learn_names()
@@ -358,11 +365,11 @@ class Deploying:
 
     async def learn_names(self) -> None:
         """Find out what nested deployments name, as far as that is known before anything is made."""
-        for planned in self._planned:
+        for resource in self._resources:
             with contextlib.suppress(TemplateError, Needed, DeploymentFailed):
-                if planned.is_deployment:
-                    parameters = nested_properties(planned).get("parameters") or {}
-                    inner = await self._inner(planned, self._scope.value(parameters, planned.loop))
+                if resource.is_deployment:
+                    parameters = nested_properties(resource).get("parameters") or {}
+                    inner = await self._inner(resource, self._scope.value(parameters, resource.loop))
                     await inner.learn_names()
 
     async def _current(self, resource: str) -> Any:
@@ -374,6 +381,6 @@ class Deploying:
             raise
 
 
-def _titled(kind: str) -> str:
+def _title_case(kind: str) -> str:
     words = {"securestring": "SecureString", "secureobject": "SecureObject"}
     return words.get(kind.lower(), kind[:1].upper() + kind[1:])

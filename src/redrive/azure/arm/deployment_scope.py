@@ -27,7 +27,7 @@ class DeploymentScope:
     Attributes:
         parameters: Their values, by names in lower case.
         budget: What expressions may take.
-        known: What resources answered, by their ids in lower case and what they were asked.
+        answers: What resources answered, by their ids in lower case and what they were asked.
     """
 
     def __init__(
@@ -38,23 +38,27 @@ class DeploymentScope:
         self._deployment = deployment
         self.budget = budget
         self.parameters: dict[str, Any] = {}
-        self.known: dict[tuple[str, str], Any] = {}
+        self.answers: dict[tuple[str, str], Any] = {}
         self._variables: dict[str, Any] = {}
         self._loops: dict[str, int] = {}
         self._evaluator = TemplateEvaluator(self._functions(), budget)
 
     def nested(self, template: Mapping[str, Any]) -> "DeploymentScope":
         """The scope of a nested template that is evaluated in the outer one's: with its parameters and variables."""
-        merged = {**template, "variables": self._template.get("variables") or {}, "parameters": self.declared}
-        inner = DeploymentScope(merged, self._group, self._deployment, self.budget)
-        inner.parameters, inner.known = self.parameters, self.known
+        inner_template = {
+            **template,
+            "variables": self._template.get("variables") or {},
+            "parameters": self.declarations,
+        }
+        inner = DeploymentScope(inner_template, self._group, self._deployment, self.budget)
+        inner.parameters, inner.answers = self.parameters, self.answers
         return inner
 
     @property
-    def declared(self) -> Mapping[str, Any]:
+    def declarations(self) -> Mapping[str, Any]:
         """The parameters as the template declares them."""
-        declared: Mapping[str, Any] = self._template.get("parameters") or {}
-        return declared
+        declarations: Mapping[str, Any] = self._template.get("parameters") or {}
+        return declarations
 
     def read_parameters(self, by_name: Any) -> None:
         """Take values for the parameters.
@@ -66,13 +70,13 @@ class DeploymentScope:
             isinstance(value or {}, Mapping) for value in by_name.values()
         ):
             raise TemplateError("The deployment's 'parameters' must be an object of objects with a 'value'.")
-        known = {name.lower(): name for name in self.declared}
-        if unknown := [name for name in by_name if name.lower() not in known]:
+        spellings = {name.lower(): name for name in self.declarations}
+        if unknown := [name for name in by_name if name.lower() not in spellings]:
             raise TemplateError(
                 f"The template parameters '{', '.join(unknown)}' in the parameters file are not valid"
             )
-        values = {known[name.lower()]: (value or {}).get("value") for name, value in by_name.items()}
-        for name, about in self.declared.items():
+        values = {spellings[name.lower()]: (value or {}).get("value") for name, value in by_name.items()}
+        for name, about in self.declarations.items():
             if name not in values and "defaultValue" not in about:
                 raise TemplateError(f"The value for the template parameter '{name}' is not provided.")
             value = values[name] if name in values else self.value(about["defaultValue"])
@@ -118,7 +122,7 @@ class DeploymentScope:
                 raise TemplateError("A copy loop of properties has a name, a count and an input.")
             name = str(loop["name"])
             rest[name] = [
-                _escaped(self.value(loop["input"], (name, number))) for number in range(self.count(loop))
+                _escape(self.value(loop["input"], (name, number))) for number in range(self.count(loop))
             ]
         return rest
 
@@ -158,23 +162,23 @@ class DeploymentScope:
 
         def call(*values: Any) -> Any:
             arguments = dict(zip(names, values, strict=True))
-            own = TemplateEvaluator(
+            evaluator = TemplateEvaluator(
                 {"parameters": lambda name: _value_of(arguments, name, "parameter")}, self.budget
             )
-            return own.value((member.get("output") or {}).get("value"))
+            return evaluator.value((member.get("output") or {}).get("value"))
 
         return call
 
     def _variable(self, name: str) -> Any:
         if name.lower() not in self._variables:
-            declared = self._template.get("variables") or {}
-            loops = {str(loop["name"]).lower(): loop for loop in declared.get("copy") or ()}
+            variables = self._template.get("variables") or {}
+            loops = {str(loop["name"]).lower(): loop for loop in variables.get("copy") or ()}
             if name.lower() in loops:
                 loop = loops[name.lower()]
                 value = self.value({"copy": [loop]})[str(loop["name"])]
             else:
                 value = self.value(
-                    _value_of({each.lower(): item for each, item in declared.items()}, name, "variable")
+                    _value_of({each.lower(): item for each, item in variables.items()}, name, "variable")
                 )
             self._variables[name.lower()] = value
         return self._variables[name.lower()]
@@ -202,7 +206,7 @@ class DeploymentScope:
         return answer if full.lower() == "full" else answer.get("properties") or {}
 
     def _answer(self, resource: str, action: str) -> Any:
-        answer = self.known.get((resource.lower(), action))
+        answer = self.answers.get((resource.lower(), action))
         if answer is None:
             raise Needed(resource, action)
         return answer
@@ -231,31 +235,31 @@ def _value_of(values: Mapping[str, Any], name: str, what: str) -> Any:
 
 
 def _check_parameter(name: str, about: Mapping[str, Any], value: Any) -> None:
-    opening = f"The provided value for the template parameter '{name}' is not"
-    expected: Any = _TYPES.get(str(about.get("type", "")).lower())
-    if expected is None:
+    beginning = f"The provided value for the template parameter '{name}' is not"
+    python_type: Any = _TYPES.get(str(about.get("type", "")).lower())
+    if python_type is None:
         raise TemplateError(f"The template parameter '{name}' has the type '{about.get('type')}'.")
     if value is not None and (
-        not isinstance(value, expected) or (expected is int and isinstance(value, bool))
+        not isinstance(value, python_type) or (python_type is int and isinstance(value, bool))
     ):
-        raise TemplateError(f"{opening} of the type '{about['type']}'.")
+        raise TemplateError(f"{beginning} of the type '{about['type']}'.")
     if "allowedValues" in about and value not in about["allowedValues"]:
         allowed = ",".join(json.dumps(each) for each in about["allowedValues"])
-        raise TemplateError(f"{opening} valid. It is not part of the allowed value(s): '{allowed}'.")
-    if expected in (int, str, list) and value is not None:
-        bound = "Value" if expected is int else "Length"
-        measured: int = value if expected is int else len(value)
-        least, most = about.get(f"min{bound}", measured), about.get(f"max{bound}", measured)
-        if not least <= measured <= most:
-            raise TemplateError(f"{opening} within its bounds.")
+        raise TemplateError(f"{beginning} valid. It is not part of the allowed value(s): '{allowed}'.")
+    if python_type in (int, str, list) and value is not None:
+        bound = "Value" if python_type is int else "Length"
+        size: int = value if python_type is int else len(value)
+        minimum, maximum = about.get(f"min{bound}", size), about.get(f"max{bound}", size)
+        if not minimum <= size <= maximum:
+            raise TemplateError(f"{beginning} within its bounds.")
 
 
-def _escaped(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     """A value whose texts are evaluated once more and come out as they are."""
     if isinstance(value, str):
         return f"[{value}" if value.startswith("[") and value.endswith("]") else value
     if isinstance(value, list):
-        return [_escaped(each) for each in value]
+        return [_escape(each) for each in value]
     if isinstance(value, Mapping):
-        return {name: _escaped(each) for name, each in value.items()}
+        return {name: _escape(each) for name, each in value.items()}
     return value

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from redrive.azure.arm.call import ArmCall, Verb
-from redrive.azure.arm.deploying import Deploying
+from redrive.azure.arm.deploying import DeploymentRun
 from redrive.azure.arm.listings import Ask
 from redrive.azure.arm.planning import DeploymentFailed, unread_link
 from redrive.azure.arm.template_language import TemplateError
@@ -64,7 +64,7 @@ class ArmDeploymentOperations:
         """Carry a deployment out; its end is told by the operation that the answer names."""
         _check_name(call.params["deployment"])
         properties = _properties(call)
-        deploying = Deploying(call, properties, self._ask)
+        run = DeploymentRun(call, properties, self._ask)
         deployments = await self._documents.find(DEPLOYMENT, f"{_group_of(call)}/", "", _KEPT_MAX)
         if len(deployments) >= _KEPT_MAX and await self._documents.get(DEPLOYMENT, _key(call)) is None:
             raise invalid(
@@ -72,22 +72,22 @@ class ArmDeploymentOperations:
             )
         failure = None
         try:
-            await deploying.check()
-            accepted = deploying.to_document("Accepted")
-            await deploying.carry_out()
-            outputs = await deploying.outputs()
+            await run.check()
+            initial_properties = run.to_document("Accepted")
+            await run.carry_out()
+            outputs = await run.outputs()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
         except DeploymentFailed as fault:
             failure = fault.error
-            ended = {**deploying.to_document("Failed"), "error": failure}
+            outcome = {**run.to_document("Failed"), "error": failure}
         else:
-            ended = {**deploying.to_document("Succeeded"), "outputs": outputs}
-        document = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
+            outcome = {**run.to_document("Succeeded"), "outputs": outputs}
+        document = self._document(call, {**outcome, "timestamp": timestamp(call.now)}, run.steps)
         await self._documents.update_or_create(DEPLOYMENT, _key(call), document, lambda _: document)
         name = call.params["deployment"]
         url = f"{call.base_url}{quote(call.request.path)}/operationStatuses/{name}?api-version=2024-03-01"
-        answer = json_answer({**_public(document), "properties": accepted}, HTTPStatus.CREATED)
+        answer = json_answer({**_public(document), "properties": initial_properties}, HTTPStatus.CREATED)
         answer.headers = {**answer.headers, "Azure-AsyncOperation": url, "Retry-After": "0"}
         return answer
 
@@ -103,18 +103,18 @@ class ArmDeploymentOperations:
 
     async def status(self, call: ArmCall) -> Response:
         """Tell how a deployment ended."""
-        properties = (await self._existing(call))["properties"]
-        failed = "error" in properties
+        properties = (await self._get_existing(call))["properties"]
+        has_failed = "error" in properties
         return json_answer(
             {
-                "status": "Failed" if failed else "Succeeded",
-                **({"error": properties["error"]} if failed else {}),
+                "status": "Failed" if has_failed else "Succeeded",
+                **({"error": properties["error"]} if has_failed else {}),
             }
         )
 
     async def get(self, call: ArmCall) -> Response:
         """Show a deployment with its outputs, or why it failed."""
-        return json_answer(_public(await self._existing(call)))
+        return json_answer(_public(await self._get_existing(call)))
 
     async def exists(self, call: ArmCall) -> Response:
         """Tell whether there is a deployment of that name."""
@@ -133,28 +133,28 @@ class ArmDeploymentOperations:
 
     async def steps(self, call: ArmCall) -> Response:
         """List what a deployment did."""
-        return json_answer({"value": (await self._existing(call))["steps"]})
+        return json_answer({"value": (await self._get_existing(call))["steps"]})
 
     async def validate(self, call: ArmCall) -> Response:
         """Check a deployment as far as that takes no resource; nothing is made."""
-        deploying = Deploying(call, _properties(call), self._ask)
+        run = DeploymentRun(call, _properties(call), self._ask)
         try:
-            await deploying.check()
+            await run.check()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
-        return json_answer({"id": call.request.path, "properties": deploying.to_document("Succeeded")})
+        return json_answer({"id": call.request.path, "properties": run.to_document("Succeeded")})
 
     async def what_if(self, call: ArmCall) -> Response:
         """Tell what a deployment would change."""
-        deploying = Deploying(call, _properties(call), self._ask)
+        run = DeploymentRun(call, _properties(call), self._ask)
         try:
-            await deploying.check()
-            changes = await deploying.changes()
+            await run.check()
+            changes = await run.changes()
         except TemplateError as fault:
             raise _invalid_template(fault) from None
         return json_answer({"status": "Succeeded", "properties": {"changes": changes}})
 
-    async def _existing(self, call: ArmCall) -> Deployment:
+    async def _get_existing(self, call: ArmCall) -> Deployment:
         deployment = await self._documents.get(DEPLOYMENT, _key(call))
         if deployment is None:
             name = call.params["deployment"]

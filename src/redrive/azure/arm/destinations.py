@@ -36,19 +36,19 @@ def accepted_attributes(values: Sequence[Any], before: Sequence[Any]) -> list[di
     """The mappings as they are kept; a secret that comes back as it was shown stays as it was `before`.
 
     Raises:
-        AzureError: One is none, or there are too many.
+        AzureError: One of them is malformed, or there are too many.
     """
     if len(values) > ATTRIBUTES_MAX:
         raise invalid(f"There are {len(values)} delivery attributes; {ATTRIBUTES_MAX} are allowed.")
     secrets = {each["name"].lower(): each["properties"]["value"] for each in before if _is_secret(each)}
-    accepted = [_accepted(each, secrets) for each in values]
-    names = [each["name"].lower() for each in accepted]
+    attributes = [_read_attribute(each, secrets) for each in values]
+    names = [each["name"].lower() for each in attributes]
     if len(set(names)) < len(names):
         raise invalid("Two delivery attributes have the same name.")
-    return accepted
+    return attributes
 
 
-def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def mask_secrets(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The mappings without their secrets."""
     return [
         {**each, "properties": {**each["properties"], "value": HIDDEN}} if _is_secret(each) else each
@@ -56,7 +56,7 @@ def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ]
 
 
-def _accepted(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
+def _read_attribute(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise invalid(f"The property '{MAPPINGS}' must be a list of objects.")
     name = schema.text(value, "name") or ""
@@ -192,12 +192,12 @@ def shown_destination(document: Document) -> dict[str, Any]:
     if url is not None:
         properties["endpointBaseUrl"] = without_secrets(url)
     if MAPPINGS in properties:
-        properties[MAPPINGS] = masked(properties[MAPPINGS])
+        properties[MAPPINGS] = mask_secrets(properties[MAPPINGS])
     return {**document, "properties": properties}
 
 
 def queue_at(endpoint: str) -> ResourceName | None:
-    """The queue of this server that an ARN names; None: it is none."""
+    """The queue of this server that an ARN names; None for any other text."""
     match = _ARN.fullmatch(endpoint)
     return None if match is None else ResourceName(match[2], match[1], match[3])
 
@@ -272,8 +272,8 @@ def _storage_queue(account: ArmId, properties: Document, resolve: EndpointResolv
 def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str) -> str:
     """The URL of a function or a hybrid connection: its own, or beneath that of what it is in."""
     parent = resource._replace(parts=resource.parts[:-2])
-    own = address != resolve(parent.text)
-    url = address if own else f"{address.rstrip('/')}{beneath}/{resource.name}"
+    has_own_address = address != resolve(parent.text)
+    url = address if has_own_address else f"{address.rstrip('/')}{beneath}/{resource.name}"
     if not url.startswith(("http://", "https://")):
         raise invalid(f"The setting azure_endpoints has no URL for '{resource.text}'.")
     return url

@@ -65,7 +65,7 @@ class EventSources:
         return await self._topics.get(names.topic_name_of(resource))
 
     async def topic_or_new(self, resource: ArmId) -> Topic:
-        """The engine's topic of a source: the existing one, or the one that `ensured` is to make.
+        """The engine's topic of a source: the existing one, or the one that `ensure` is to make.
 
         Raises:
             AzureError: It does not exist, and does not come by itself.
@@ -81,7 +81,7 @@ class EventSources:
                 return domain_topic(resource, properties)
         raise no_such(resource)
 
-    async def ensured(self, source_topic: Topic) -> Topic:
+    async def ensure(self, source_topic: Topic) -> Topic:
         """The topic, made if it does not exist."""
         while True:
             topic = await self._topics.get_stored(source_topic.name)
@@ -90,8 +90,8 @@ class EventSources:
             with contextlib.suppress(AlreadyExists):
                 return await self._subscribers.make_topic(source_topic)
 
-    async def goes_with_its_last(self, topic: Topic) -> bool:
-        """True if a topic goes with its last event subscription: a domain topic, unless its domain keeps it."""
+    async def is_removed_with_its_last(self, topic: Topic) -> bool:
+        """True if a topic is removed with its last event subscription: a domain topic is, unless its domain keeps it."""
         resource = id_of(topic.attributes)
         if resource.type != DOMAIN_TOPIC:
             return False

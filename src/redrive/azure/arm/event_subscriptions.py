@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from redrive.azure.arm import paging, schema
 from redrive.azure.arm import subscription_documents as documents
-from redrive.azure.arm.call import ArmCall, Verb, begun, check_theirs
+from redrive.azure.arm.call import ArmCall, Verb, check_theirs, in_progress
 from redrive.azure.arm.destinations import (
     MAPPINGS,
     STORAGE_ACCOUNT,
@@ -72,7 +72,7 @@ class EventSubscriptionOperations:
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`; both forms take whatever is before them, so they come after all others."""
+        """See `Operations.routes`; the last two match any scope, so they come after all others."""
         routes: dict[str, Verb] = {}
         for several in (
             f"{IN_GROUP}/namespaces/{{namespace}}/topics/{{topic}}/eventSubscriptions",
@@ -99,16 +99,16 @@ class EventSubscriptionOperations:
         scope = await self._scope(call)
         topic = await self._sources.topic_or_new(scope.source)
         properties = schema.part(call.document, "properties") or {}
-        existing = await self._standing(call, topic)
+        existing = await self._stored_subscription(call, topic)
         if existing is not None and documents.is_over(existing, call.now):
             return await self._write(call, scope, topic, None, properties, instead_of=existing)
         return await self._write(call, scope, topic, existing, properties)
 
     async def patch(self, call: ArmCall) -> Response:
-        """Change some of an event subscription; what another call changed meanwhile, it is a change of, too."""
+        """Change some of an event subscription; begins again where another call changed it meanwhile."""
         while True:
-            scope, topic, existing = await self._existing(call)
-            properties = scope.form.patched(documents.properties_of(existing), call.document)
+            scope, topic, existing = await self._get_existing(call)
+            properties = scope.form.apply_patch(documents.properties_of(existing), call.document)
             with contextlib.suppress(_ChangedMeanwhile):
                 return await self._write(call, scope, topic, existing, properties, is_change=True)
 
@@ -141,67 +141,69 @@ class EventSubscriptionOperations:
         is_change: bool = False,
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
-        accepted = scope.form.accepted(properties, before, topic, self._resolve, call.now)
-        await self._check_theirs(call, documents.referenced_resources(accepted.properties))
-        await self._check_local(call, accepted.destination)
+        content = scope.form.accept(properties, before, topic, self._resolve, call.now)
+        await self._check_theirs(call, documents.referenced_resources(content.properties))
+        await self._check_local(call, content.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
-        question = await self._question(call, topic, existing, accepted, resource_id)
+        question = await self._question(call, topic, existing, content, resource_id)
 
         async def write(draft: Draft) -> Subscription:
             if existing is not None and is_change:
                 await self._check_unchanged_in(draft, existing)
             if instead_of is not None:
                 await self._subscribers.remove_in(draft, instead_of)
-            subscription = documents.engine_subscription(topic, resource_id, accepted)
+            subscription = documents.engine_subscription(topic, resource_id, content)
             if question is not None and not await self._handshakes.agreed_in(draft, question):
                 subscription = documents.engine_subscription(
-                    topic, resource_id, accepted, documents.AWAITING, question.ends_at
+                    topic, resource_id, content, documents.AWAITING, question.ends_at
                 )
             return await self._subscribers.write_in(draft, topic, subscription)
 
-        written = await self._engine.resources.write(write)
-        return self._written(call, scope, topic, written, is_new=existing is None)
+        written_subscription = await self._engine.resources.write(write)
+        return self._write_answer(call, scope, topic, written_subscription, is_new=existing is None)
 
     async def _check_unchanged_in(self, draft: Draft, existing: Subscription) -> None:
         subscriptions = self._engine.resources.subscriptions
-        standing = await subscriptions.get_in(draft, existing.topic, existing.id)
-        if standing is None or documents.properties_of(standing) != documents.properties_of(existing):
+        current = await subscriptions.get_in(draft, existing.topic, existing.id)
+        if current is None or documents.properties_of(current) != documents.properties_of(existing):
             raise _ChangedMeanwhile
 
-    def _written(
-        self, call: ArmCall, scope: _Scope, topic: Topic, written: Subscription, *, is_new: bool
+    def _write_answer(
+        self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription, *, is_new: bool
     ) -> Response:
-        body = self._body(call, scope, topic, written)
+        body = self._body(call, scope, topic, subscription)
         if scope.form.in_steps:
-            body = begun(body, "Creating" if is_new else "Updating")
-        status = HTTPStatus.CREATED if is_new else scope.form.replaced
-        return json_answer(body, status, _soon(scope, body))
+            body = in_progress(body, "Creating" if is_new else "Updating")
+        status = HTTPStatus.CREATED if is_new else scope.form.replaced_status
+        return json_answer(body, status, _retry_headers(scope, body))
 
     async def _question(
         self,
         call: ArmCall,
         topic: Topic,
         existing: Subscription | None,
-        accepted: documents.AcceptedSubscription,
+        content: documents.AcceptedSubscription,
         resource_id: str,
     ) -> HandshakeRequest | None:
         """The question that an endpoint was asked; None if none is to be asked.
 
         An endpoint that agreed once needs no second action by hand when something else is changed.
         """
-        if accepted.destination is None or not accepted.destination.is_webhook:
+        if content.destination is None or not content.destination.is_webhook:
             return None
-        subscription = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
+        subscription = documents.engine_subscription(topic, resource_id, content, documents.AWAITING)
         question = await self._handshakes.ask(subscription, call.base_url, call.now)
-        agreed = existing is not None and existing.confirmed and existing.endpoint == subscription.endpoint
-        return replace(question, agreed=question.agreed or agreed)
+        has_agreed = (
+            existing is not None and existing.confirmed and existing.endpoint == subscription.endpoint
+        )
+        return replace(question, agreed=question.agreed or has_agreed)
 
     async def _check_local(self, call: ArmCall, destination: DestinationForm | None) -> None:
         """Refuse a destination of this server that does not exist, or is not the caller's."""
         if destination is not None and destination.protocol == "queue":
             name = queue_at(destination.endpoint)
-            permitted = name is not None and call.caller.account in (None, name.account)
-            if name is None or not permitted or await self._engine.resources.queues.get(name) is None:
+            is_permitted = name is not None and call.caller.account in (None, name.account)
+            if name is None or not is_permitted or await self._engine.resources.queues.get(name) is None:
                 raise invalid(f"The queue '{destination.endpoint}' does not exist at this server.")
         if destination is not None and destination.protocol == "topic":
             resource = ArmId.parse(destination.endpoint)
@@ -212,18 +214,18 @@ class EventSubscriptionOperations:
 
     async def get(self, call: ArmCall) -> Response:
         """Show an event subscription."""
-        scope, topic, subscription = await self._existing(call)
+        scope, topic, subscription = await self._get_existing(call)
         body = self._body(call, scope, topic, subscription)
-        return json_answer(body, headers=_soon(scope, body))
+        return json_answer(body, headers=_retry_headers(scope, body))
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove an event subscription, and a domain topic with its last."""
         scope = await self._scope(call)
         topic = await self._sources.topic(scope.source)
         if topic is not None:
-            subscription = await self._standing(call, topic)
+            subscription = await self._stored_subscription(call, topic)
             if subscription is not None:
-                goes = await self._sources.goes_with_its_last(topic)
+                goes = await self._sources.is_removed_with_its_last(topic)
                 await self._subscribers.remove(subscription, topic_goes_too=goes)
                 self._handshakes.post_deletion(subscription, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
@@ -265,24 +267,24 @@ class EventSubscriptionOperations:
         source = await self._sources.resource(scope, path)
         return _Scope(source, SubscriptionForm(), scope if "parent" in call.params else None)
 
-    async def _standing(self, call: ArmCall, topic: Topic) -> Subscription | None:
+    async def _stored_subscription(self, call: ArmCall, topic: Topic) -> Subscription | None:
         """The event subscription, also one that has expired and was not swept away yet."""
-        own = names.subscription_id(call.params[_NAME])
-        return await self._engine.resources.subscriptions.get_stored(topic.name, own)
+        subscription_id = names.subscription_id(call.params[_NAME])
+        return await self._engine.resources.subscriptions.get_stored(topic.name, subscription_id)
 
-    async def _existing(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
+    async def _get_existing(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
         scope = await self._scope(call)
         topic = await self._sources.topic(scope.source)
         if topic is None:
             raise no_such(scope.source)
-        subscription = await self._standing(call, topic)
+        subscription = await self._stored_subscription(call, topic)
         if subscription is None or documents.is_over(subscription, call.now):
             raise scope.form.no_such(scope.source, call.params[_NAME])
         return scope, topic, subscription
 
     async def _destination(self, call: ArmCall) -> Mapping[str, Any]:
         """The properties of the destination; empty in queue mode."""
-        _, _, subscription = await self._existing(call)
+        _, _, subscription = await self._get_existing(call)
         properties: Mapping[str, Any] = (
             documents.destination_of(documents.properties_of(subscription)).get("properties") or {}
         )
@@ -299,7 +301,7 @@ def listed_name(subscription: Subscription, now: int) -> str | None:
     return subscription.attributes[settings.ID].rpartition("/")[2]
 
 
-def _soon(scope: _Scope, body: Mapping[str, Any]) -> Mapping[str, str]:
+def _retry_headers(scope: _Scope, body: Mapping[str, Any]) -> Mapping[str, str]:
     """Headers that let a client ask again in a second for what awaits an action: by itself it does so twice a minute."""
-    awaiting = body["properties"]["provisioningState"] == documents.AWAITING
-    return {"Retry-After": "1"} if awaiting and scope.form.in_steps else {}
+    is_awaiting = body["properties"]["provisioningState"] == documents.AWAITING
+    return {"Retry-After": "1"} if is_awaiting and scope.form.in_steps else {}

@@ -97,7 +97,7 @@ class _Wish:
 
     resource: str  # Resource of the metrics
     topic: ResourceName  # Engine topic that they are stored under
-    own: Dimensions  # Dimensions that the resource itself stands for
+    own_dimensions: Dimensions  # Dimensions that the resource itself stands for
     since: int  # From then (ms)
     until: int  # Before then (ms)
     interval: str  # As it was spelt, of `_INTERVALS_MS`
@@ -112,11 +112,13 @@ class _Wish:
 
     def wants(self, series: Series) -> bool:
         """True if a series is part of the answer."""
-        had = {name.lower(): value.lower() for name, value in series.dimensions}
-        must = {name.lower(): value.lower() for name, value in (*self.own, *self.conditions.items())}
-        return all(name in had and value in (_EVERY, had[name]) for name, value in must.items())
+        values = {name.lower(): value.lower() for name, value in series.dimensions}
+        conditions = {
+            name.lower(): value.lower() for name, value in (*self.own_dimensions, *self.conditions.items())
+        }
+        return all(name in values and value in (_EVERY, values[name]) for name, value in conditions.items())
 
-    def divided(self, series: Series) -> Dimensions:
+    def grouping(self, series: Series) -> Dimensions:
         """The dimensions of a series that the answer is divided by."""
         return tuple(pair for pair in series.dimensions if self.conditions.get(pair[0].lower()) == _EVERY)
 
@@ -157,7 +159,7 @@ class Insights:
         aggregations = wish.aggregations or (usual.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
         for series in await self._series(wish, name):
-            groups.setdefault(wish.divided(series), []).append(series)
+            groups.setdefault(wish.grouping(series), []).append(series)
         if not groups and not any(value == _EVERY for value in wish.conditions.values()):
             groups[()] = []
         return {
@@ -167,7 +169,7 @@ class Insights:
             "unit": unit,
             "timeseries": [
                 {
-                    "metadatavalues": [_labelled(*pair) for pair in dimensions],
+                    "metadatavalues": [_label_document(*pair) for pair in dimensions],
                     "data": await self._data(wish, several, aggregations, counts=unit == "Count"),
                 }
                 for dimensions, several in sorted(groups.items())
@@ -177,10 +179,14 @@ class Insights:
 
     async def _series(self, wish: _Wish, name: str) -> list[Series]:
         pattern = series_of(wish.topic, name)
-        own = dict(pattern.dimensions)[RESOURCE]
+        own_dimensions = dict(pattern.dimensions)[RESOURCE]
         query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
         series = await self._store.find_series(query)
-        return [each for each in series if dict(each.dimensions).get(RESOURCE) == own and wish.wants(each)]
+        return [
+            each
+            for each in series
+            if dict(each.dimensions).get(RESOURCE) == own_dimensions and wish.wants(each)
+        ]
 
     async def _data(
         self, wish: _Wish, several: Sequence[Series], aggregations: Sequence[str], *, counts: bool
@@ -203,7 +209,7 @@ class Insights:
 
     async def _wish(self, call: ArmCall) -> _Wish:
         resource = f"/{call.params['scope'].strip('/')}"
-        topic, own = await self._topic_and_dimensions(resource)
+        topic, own_dimensions = await self._topic_and_dimensions(resource)
         interval = call.query.get("interval", "PT1M").upper()
         if interval not in _INTERVALS_MS:
             raise invalid(
@@ -216,7 +222,7 @@ class Insights:
         return _Wish(
             resource,
             topic,
-            own,
+            own_dimensions,
             since - since % period_ms,
             until,
             interval,
@@ -226,9 +232,9 @@ class Insights:
 
     async def _topic_and_dimensions(self, resource: str) -> tuple[ResourceName, Dimensions]:
         """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
-        above, separator, subscription = _parted(resource, "/eventsubscriptions/")
+        above, separator, subscription = _split_at_mark(resource, "/eventsubscriptions/")
         if separator:
-            above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
+            above = _split_at_mark(above, "/providers/microsoft.eventgrid", last=True)[0]
         scope = ArmId.parse(above)
         if scope is not None and scope.type == _NAMESPACE:
             return names.place_of(scope, f"namespaces:{scope.name}"), ()
@@ -236,24 +242,24 @@ class Insights:
         topic = names.topic_name(source)
         if topic is None:
             raise not_found(f"There are no metrics of '{resource}'.")
-        own: Dimensions = ((SUBSCRIPTION, subscription),) if separator else ()
+        own_dimensions: Dimensions = ((SUBSCRIPTION, subscription),) if separator else ()
         if source.type in _WITHIN:
-            own = (*own, ("Topic", source.name))
-        return topic, own
+            own_dimensions = (*own_dimensions, ("Topic", source.name))
+        return topic, own_dimensions
 
 
 def _values(statistics: Statistics, aggregations: Sequence[str]) -> dict[str, float]:
     return {name: _AGGREGATIONS[name](statistics) for name in aggregations}
 
 
-def _labelled(name: str, value: str) -> dict[str, Any]:
+def _label_document(name: str, value: str) -> dict[str, Any]:
     return {"name": {"value": name.lower(), "localizedValue": name}, "value": value}
 
 
 # ---- what is asked for -------------------------------------------------------------------------------------------
 
 
-def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str]:
+def _split_at_mark(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str]:
     """A text before and behind a mark, without regard to case; with `last`, only where the mark ends the text."""
     at = text.lower().rfind(mark)
     if at <= 0 or (last and at + len(mark) != len(text)):
@@ -261,10 +267,10 @@ def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str
     return text[:at], True, text[at + len(mark) :]
 
 
-def _metric(name: str, known: Iterable[str]) -> str:
-    metric = next((each for each in known if each.lower() == name.strip().lower()), None)
+def _metric(name: str, metrics: Iterable[str]) -> str:
+    metric = next((each for each in metrics if each.lower() == name.strip().lower()), None)
     if metric is None:
-        raise invalid(f"'{name}' is not one of the metrics {', '.join(known)}.", "BadRequest")
+        raise invalid(f"'{name}' is not one of the metrics {', '.join(metrics)}.", "BadRequest")
     return metric
 
 

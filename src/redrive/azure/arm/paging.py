@@ -33,7 +33,7 @@ async def page(
 ) -> Response:
     """One page of a list, as the call's query asks.
 
-    Values come in the order of their `key`. `$filter` is about their `name`; None: the value is none of this list's.
+    Values come in the order of their `key`. `$filter` is about their `name`; values without one are left out.
 
     Raises:
         AzureError: `$filter`, `$top` or `$skipToken` is not one.
@@ -42,7 +42,7 @@ async def page(
     after, matching = _token(call), list[T]()
     while len(matching) <= top:
         values = await fetch(after, _READ_AT_ONCE)
-        matching += [value for value in values if (called := name(value)) is not None and condition(called)]
+        matching += [value for value in values if (text := name(value)) is not None and condition(text)]
         if len(values) < _READ_AT_ONCE:
             break
         after = key(values[-1])
@@ -140,9 +140,9 @@ class _NameFilterReader(LanguageReader):
     def _contains(self) -> Predicate:
         for sign in ("(", "name", ","):
             self.need(sign)
-        part = self._literal()
+        substring = self._literal()
         self.need(")")
-        return lambda name: part in name.lower()
+        return lambda name: substring in name.lower()
 
     def _comparison(self) -> Predicate:
         self.need("name")

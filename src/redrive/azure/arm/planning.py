@@ -31,7 +31,7 @@ class DeploymentFailed(Exception):  # noqa: N818 - as Azure calls it
 
 
 @dataclass(slots=True)
-class Planned:
+class PlannedResource:
     """A resource of a template, of which a copy loop makes several."""
 
     id: str  # Its resource id
@@ -39,7 +39,7 @@ class Planned:
     names: set[str]  # Names for `dependsOn`, in lower case
     document: Mapping[str, Any]  # As the template has it
     loop: Loop | None = None  # The round of the copy loop; None: it is not a copy
-    done: bool = False  # Whether it was made, or is only referred to
+    is_done: bool = False  # Whether it was made, or is only referred to
 
     @property
     def body(self) -> dict[str, Any]:
@@ -66,19 +66,19 @@ class NeededFirst(Exception):  # noqa: N818 - no failure
     """A resource whose expressions are about another one, which is not made yet.
 
     Attributes:
-        planned: The other one.
+        resource: The other one.
     """
 
-    def __init__(self, planned: Planned) -> None:
-        super().__init__(planned.id)
-        self.planned = planned
+    def __init__(self, resource: PlannedResource) -> None:
+        super().__init__(resource.id)
+        self.resource = resource
 
 
 def check_resource(resource: Any) -> None:
     """Refuse what is not a resource of a template.
 
     Raises:
-        TemplateError: It lacks a type or a name, or a list in it is none.
+        TemplateError: It lacks a type or a name, or one of its lists is not a list.
     """
     if not isinstance(resource, Mapping) or "type" not in resource or "name" not in resource:
         raise TemplateError("A resource of a template has a type and a name.")
@@ -87,25 +87,25 @@ def check_resource(resource: Any) -> None:
             raise TemplateError(f"The '{name}' of a resource must be a list.")
 
 
-def nested_properties(planned: Planned) -> Mapping[str, Any]:
+def nested_properties(resource: PlannedResource) -> Mapping[str, Any]:
     """The properties of a nested deployment; raises TemplateError if they, or their options, are not objects."""
-    properties = planned.document.get("properties") or {}
+    properties = resource.document.get("properties") or {}
     if not isinstance(properties, Mapping) or not isinstance(
         properties.get("expressionEvaluationOptions") or {}, Mapping
     ):
-        raise TemplateError(f"The properties of the nested deployment '{planned.id}' must be objects.")
+        raise TemplateError(f"The properties of the nested deployment '{resource.id}' must be objects.")
     return properties
 
 
-def by_name(resources: Iterable[Planned]) -> Mapping[str, Sequence[Planned]]:
+def by_name(resources: Iterable[PlannedResource]) -> Mapping[str, Sequence[PlannedResource]]:
     """Resources by all that `dependsOn` may call them, in lower case: to compare each with each would take minutes."""
-    known: dict[str, list[Planned]] = {}
-    for planned in resources:
-        segments = planned.id.lower().split("/")[-_SEGMENTS_MAX:]
+    resources_by_name: dict[str, list[PlannedResource]] = {}
+    for resource in resources:
+        segments = resource.id.lower().split("/")[-_SEGMENTS_MAX:]
         ends = {"/".join(segments[at:]) for at in range(len(segments))}
-        for name in planned.names | ends:
-            known.setdefault(name, []).append(planned)
-    return known
+        for name in resource.names | ends:
+            resources_by_name.setdefault(name, []).append(resource)
+    return resources_by_name
 
 
 def change_of(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,10 +126,10 @@ def change_of(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str,
 def _differences(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]:
     """The differences that a template makes to a resource; members that the template leaves out stay."""
     for name, value in after.items():
-        known = before.get(name) if isinstance(before, Mapping) else None
+        current = before.get(name) if isinstance(before, Mapping) else None
         member = f"{path}.{name}" if path else name
-        if isinstance(value, Mapping) and isinstance(known, Mapping):
-            yield from _differences(member, known, value)
-        elif value != known and member not in ("id", "name", "type"):
-            kind = "Create" if known is None else "Modify"
-            yield {"path": member, "propertyChangeType": kind, "before": known, "after": value}
+        if isinstance(value, Mapping) and isinstance(current, Mapping):
+            yield from _differences(member, current, value)
+        elif value != current and member not in ("id", "name", "type"):
+            kind = "Create" if current is None else "Modify"
+            yield {"path": member, "propertyChangeType": kind, "before": current, "after": value}

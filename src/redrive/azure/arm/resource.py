@@ -60,8 +60,8 @@ class ArmResourceSpec:
     # The refusal to move a resource, with `{name}`, `{stands}` and `{location}`; empty: it may be moved.
     moved: str = ""
     has_keys: bool = False  # Resources have two access keys
-    replaced: HTTPStatus = HTTPStatus.CREATED  # The status of a PUT that replaces
-    patched: HTTPStatus | None = None  # The status of a PATCH; None: the type has none
+    replaced_status: HTTPStatus = HTTPStatus.CREATED  # The status of a PUT that replaces
+    patch_status: HTTPStatus | None = None  # The status of a PATCH; None: the type has none
     patches_properties: bool = True  # A PATCH changes `properties` too, not only what stands beside them
     # Tells of `properties` as shown whether the answer to a write shows the resource as being written still.
     in_steps: Callable[[Mapping[str, Any]], bool] = lambda _: False
@@ -91,22 +91,22 @@ def location(document: Document, name: str) -> str:
 LOCATION: Final = SchemaField(_LOCATION, location)
 
 
-def accepted(spec: ArmResourceSpec, record: R, document: Document) -> R:
+def apply_put(spec: ArmResourceSpec, record: R, document: Document) -> R:
     """The resource that a PUT asks for, in the place of a record that may have nothing but its id and keys.
 
     Raises:
         AzureError: The document is not acceptable.
     """
-    standing = settings.PROPERTIES in record.attributes
+    exists = settings.PROPERTIES in record.attributes
     beside = {} if spec.beside is None else spec.beside.accept(document)
-    before = properties_of(record) if standing else None
-    properties = _checked(spec, schema.part(document, "properties") or {}, before)
-    if standing and spec.moved:
+    before = properties_of(record) if exists else None
+    properties = _check_properties(spec, schema.part(document, "properties") or {}, before)
+    if exists and spec.moved:
         _check_location(spec, record, beside[_LOCATION])
     return _with(spec, record, beside, properties)
 
 
-def patched(spec: ArmResourceSpec, record: R, document: Document) -> R:
+def apply_patch(spec: ArmResourceSpec, record: R, document: Document) -> R:
     """The resource as a PATCH leaves it: properties are merged one by one, everything beside them is replaced.
 
     Raises:
@@ -115,10 +115,10 @@ def patched(spec: ArmResourceSpec, record: R, document: Document) -> R:
     properties, beside = properties_of(record), _beside(record)
     if spec.patches_properties:
         change = schema.part(document, "properties") or {}
-        properties = _checked(spec, schema.merged(properties, change), properties)
+        properties = _check_properties(spec, schema.merge(properties, change), properties)
     if spec.beside is not None:
-        standing = {name: value for name, value in beside.items() if name == _LOCATION}
-        beside = spec.beside.accept({**beside, **schema.present(document), **standing})
+        location = {name: value for name, value in beside.items() if name == _LOCATION}
+        beside = spec.beside.accept({**beside, **schema.present(document), **location})
     return _with(spec, record, beside, properties)
 
 
@@ -167,7 +167,7 @@ def no_such(resource: ArmId) -> AzureError:
     )
 
 
-def _checked(spec: ArmResourceSpec, document: Document, before: Document | None) -> dict[str, Any]:
+def _check_properties(spec: ArmResourceSpec, document: Document, before: Document | None) -> dict[str, Any]:
     return {} if spec.properties is None else spec.properties.accept(document, before)
 
 
@@ -185,7 +185,7 @@ def _beside(record: Record) -> dict[str, Any]:
 
 
 def _with(spec: ArmResourceSpec, record: R, beside: Document, properties: Document) -> R:
-    written = {settings.PROPERTIES: schema.stored_text(properties)}
+    attributes = {settings.PROPERTIES: schema.stored_text(properties)}
     if spec.beside is not None:
-        written[BESIDE] = schema.stored_text(beside)
-    return replace(record, attributes={**record.attributes, **written})
+        attributes[BESIDE] = schema.stored_text(beside)
+    return replace(record, attributes={**record.attributes, **attributes})

@@ -93,7 +93,7 @@ class DomainTopicCollection(TopicCollection):
     @override
     async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
         domain = await self._sources.domain(resource)
-        return await self._sources.ensured(domain_topic(resource, properties_of(domain))), True
+        return await self._sources.ensure(domain_topic(resource, properties_of(domain))), True
 
     @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:
@@ -219,9 +219,9 @@ class SystemTopicCollection(DocumentCollection[SystemTopic]):
         source = await self._sources.resource(ArmId.parse(document.source), document.source)
         check_theirs(call, source)
         topic = await self._sources.topic_or_new(source)
-        written = await super()._put(call, resource, accept)
-        await self._sources.ensured(topic)
-        return written
+        record = await super()._put(call, resource, accept)
+        await self._sources.ensure(topic)
+        return record
 
 
 def _key(resource: ArmId) -> str:

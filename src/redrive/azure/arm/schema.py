@@ -55,20 +55,18 @@ class DocumentSchema:
         Raises:
             AzureError: A field is not acceptable.
         """
-        document_kept = {
-            name: value for name, value in present(document).items() if name not in self.read_only
-        }
+        result = {name: value for name, value in present(document).items() if name not in self.read_only}
         for field in self.fields:
-            value = field.read(document_kept, field.name)
+            value = field.read(result, field.name)
             if field.default is not None:
-                document_kept[field.name] = field.default if value is None else value
+                result[field.name] = field.default if value is None else value
         if self.closed:
-            known = {field.name for field in self.fields}
-            document_kept = {name: value for name, value in document_kept.items() if name in known}
+            field_names = {field.name for field in self.fields}
+            result = {name: value for name, value in result.items() if name in field_names}
         for field in self.fields:
-            if field.fixed and before is not None and _differ(document_kept[field.name], before[field.name]):
+            if field.fixed and before is not None and _differ(result[field.name], before[field.name]):
                 raise fixed(field.name, before[field.name])
-        return document_kept
+        return result
 
 
 def words(*allowed: str) -> Reader:
@@ -110,7 +108,7 @@ def anything(document: Document, name: str) -> Any:
 
 def text(document: Document, name: str) -> str | None:
     """A text."""
-    return _typed(document, name, str, "a text")
+    return _read_typed(document, name, str, "a text")
 
 
 def one_of(document: Document, name: str, *allowed: str) -> str | None:
@@ -138,17 +136,17 @@ def number(document: Document, name: str, least: int, most: int | None) -> int |
 
 def flag(document: Document, name: str) -> bool | None:
     """True or false."""
-    return _typed(document, name, bool, "true or false")
+    return _read_typed(document, name, bool, "true or false")
 
 
 def part(document: Document, name: str) -> Document | None:
     """A document within."""
-    return _typed(document, name, dict, "an object")
+    return _read_typed(document, name, dict, "an object")
 
 
 def items(document: Document, name: str) -> list[Any] | None:
     """A list."""
-    return _typed(document, name, list, "a list")
+    return _read_typed(document, name, list, "a list")
 
 
 def texts(document: Document, name: str) -> list[str] | None:
@@ -159,7 +157,7 @@ def texts(document: Document, name: str) -> list[str] | None:
     return values
 
 
-def merged(before: Document, change: Document) -> dict[str, Any]:
+def merge(before: Document, change: Document) -> dict[str, Any]:
     """A document with a PATCH applied: fields that are null there go, documents within are merged likewise.
 
     The rule is RFC 7396's.
@@ -169,8 +167,8 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
     }
     for name, value in change.items():
         if isinstance(value, dict):
-            within = remaining.get(name)
-            remaining[name] = merged(within if isinstance(within, dict) else {}, value)
+            inner = remaining.get(name)
+            remaining[name] = merge(inner if isinstance(inner, dict) else {}, value)
         elif value is not None:
             remaining[name] = value
     return remaining
@@ -178,9 +176,9 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
 
 def stored_text(document: Document) -> str:
     """The JSON of a document as it is kept; raises AzureError if it is too long."""
-    written = orjson.dumps(document)
-    check_bytes(len(written))
-    return written.decode()
+    content = orjson.dumps(document)
+    check_bytes(len(content))
+    return content.decode()
 
 
 def check_bytes(size: int) -> None:
@@ -204,10 +202,10 @@ def _differ(value: str, before: str) -> bool:
     return value.lower() != before.lower()
 
 
-def _typed(document: Document, name: str, form: type[T], called: str) -> T | None:
+def _read_typed(document: Document, name: str, form: type[T], description: str) -> T | None:
     value = document.get(name)
     if value is not None and not isinstance(value, form):
-        raise invalid(f"The property '{name}' must be {called}.")
+        raise invalid(f"The property '{name}' must be {description}.")
     return value
 
 

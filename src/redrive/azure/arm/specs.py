@@ -49,7 +49,7 @@ def _texts(*fields: str) -> DocumentSchema:
 # ---- topics and domains ------------------------------------------------------------------------------------------
 
 
-def _mapped(document: Document, name: str) -> Document | None:
+def _read_mapping(document: Document, name: str) -> Document | None:
     for field in schema.part(document, name) or ():
         if field not in _MAPPED:
             raise invalid(f"The inputSchemaMapping has '{field}', which is not one of {', '.join(_MAPPED)}.")
@@ -58,7 +58,7 @@ def _mapped(document: Document, name: str) -> Document | None:
 
 
 _MAPPING: Final = DocumentSchema(
-    (SchemaField("inputSchemaMappingType", words("Json")), SchemaField("properties", _mapped))
+    (SchemaField("inputSchemaMappingType", words("Json")), SchemaField("properties", _read_mapping))
 )
 _EVENT_TYPE: Final = _texts("displayName", "description", "dataSchemaUrl", "documentationUrl")
 _EVENT_TYPES: Final = DocumentSchema(
@@ -82,7 +82,7 @@ def _input_mapping(document: Document, name: str) -> Document | None:
     return mapping
 
 
-def _publisher_shown(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
+def _show_publisher(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
     resource = id_of(record.attributes)
     number = record.id if isinstance(record, Topic) else 0
     return {
@@ -98,7 +98,7 @@ def _publishers(kind: str) -> ArmResourceSpec:
     """The type of topics, or of domains: the interface is the same."""
     return ArmResourceSpec(
         types=(kind,),
-        properties_shown=_publisher_shown,
+        properties_shown=_show_publisher,
         properties=DocumentSchema(
             (
                 SchemaField("inputSchema", words(*INPUT_SCHEMAS), default=EVENT_GRID_SCHEMA, fixed=True),
@@ -118,7 +118,7 @@ def _publishers(kind: str) -> ArmResourceSpec:
         moved="The resource '{name}' already exists in location '{stands}'. A resource with the same name cannot be "
         "created in location '{location}'. Please select a new resource name.",
         has_keys=True,
-        patched=HTTPStatus.CREATED,
+        patch_status=HTTPStatus.CREATED,
         in_steps=lambda document: (
             "inputSchemaMapping" in document
         ),  # clients ask again for what has types within it
@@ -163,7 +163,7 @@ SYSTEM_TOPICS: Final = ArmResourceSpec(
         (LOCATION, SchemaField("tags", schema.anything), SchemaField("identity", schema.anything)),
         closed=True,
     ),
-    patched=HTTPStatus.OK,
+    patch_status=HTTPStatus.OK,
     patches_properties=False,
 )
 
@@ -186,7 +186,7 @@ def _topic_spaces(document: Document, name: str) -> Document | None:
     return spaces
 
 
-def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
+def _show_namespace(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
     """The host name is what clients want behind `https://`: the server's own, with the namespace's path there."""
     hostname = f"{base_url.partition('://')[2]}{path_of(id_of(record.attributes))}"
     topics = {**properties.get("topicsConfiguration", {}), "hostname": hostname}
@@ -195,7 +195,7 @@ def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: st
 
 NAMESPACES: Final = ArmResourceSpec(
     types=("namespaces",),
-    properties_shown=_namespace_shown,
+    properties_shown=_show_namespace,
     properties=DocumentSchema(
         (
             SchemaField("topicSpacesConfiguration", _topic_spaces),
@@ -216,8 +216,8 @@ NAMESPACES: Final = ArmResourceSpec(
     ),
     moved="The namespace already exists in location '{stands}' and cannot be moved to '{location}'.",
     has_keys=True,
-    replaced=HTTPStatus.OK,
-    patched=HTTPStatus.OK,
+    replaced_status=HTTPStatus.OK,
+    patch_status=HTTPStatus.OK,
 )
 
 NAMESPACE_TOPICS: Final = ArmResourceSpec(
@@ -232,8 +232,8 @@ NAMESPACE_TOPICS: Final = ArmResourceSpec(
         read_only=frozenset({*_STATE, "privateEndpointConnections"}),
     ),
     has_keys=True,
-    replaced=HTTPStatus.OK,
-    patched=HTTPStatus.OK,
+    replaced_status=HTTPStatus.OK,
+    patch_status=HTTPStatus.OK,
 )
 
 

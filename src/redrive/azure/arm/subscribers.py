@@ -78,9 +78,9 @@ class Subscribers:
         for subscription in await self.of(topic):
             if subscription.protocol == PULL:
                 queue = engine_queue(subscription, topic)
-                existing = await self._queues.get_in(draft, queue.name)
-                if existing is not None:
-                    await self._queues.put_in(draft, replace(queue, copies=existing.copies))
+                stored_queue = await self._queues.get_in(draft, queue.name)
+                if stored_queue is not None:
+                    await self._queues.put_in(draft, replace(queue, copies=stored_queue.copies))
 
     async def remove(self, subscription: Subscription, *, topic_goes_too: bool = False) -> None:
         """Remove an event subscription, its dead letters and its queue.
@@ -116,19 +116,19 @@ class Subscribers:
         Each goes in one transaction, as far as the engine has one for it; a domain only once no topic is in it, so that
         none stays behind which was made meanwhile.
         """
-        within = names.within(topic.name)
+        beginning = names.within(topic.name)
         is_gone = False
         while not is_gone:
-            for inner in await self._topics.find(within):
+            for inner in await self._topics.find(beginning):
                 while not await self._write(partial(self._remove_topic_in, inner)):
                     pass
             is_gone = await self._write(partial(self._remove_empty_in, topic))
 
     async def _remove_empty_in(self, topic: Topic, draft: Draft) -> bool:
-        within = names.within(topic.name)
-        if await self._topics.find(within, limit=1):
+        beginning = names.within(topic.name)
+        if await self._topics.find(beginning, limit=1):
             return False
-        self._topics.require_none_in(draft, within)
+        self._topics.require_none_in(draft, beginning)
         return await self._remove_topic_in(topic, draft)
 
     async def _remove_topic_in(self, topic: Topic, draft: Draft) -> bool:

@@ -141,34 +141,34 @@ def _dead_letters(properties: Document) -> tuple[Path, ...]:
 
 
 def engine_subscription(
-    topic: Topic, resource_id: str, accepted: AcceptedSubscription, state: str = SUCCEEDED, ends_at: int = 0
+    topic: Topic, resource_id: str, content: AcceptedSubscription, state: str = SUCCEEDED, ends_at: int = 0
 ) -> Subscription:
     """The engine's subscription of an event subscription; its queue's number is given when it is written.
 
     `state` is the provisioning state, which lasts until `ends_at` (ms) where an action is awaited.
     """
-    own, destination = names.subscription_id(resource_id.rpartition("/")[2]), accepted.destination
-    has_dead_letters = any(part_at(accepted.properties, _dead_letters(accepted.properties)))
+    subscription_id, destination = names.subscription_id(resource_id.rpartition("/")[2]), content.destination
+    has_dead_letters = any(part_at(content.properties, _dead_letters(content.properties)))
     attributes = {
         settings.ID: resource_id,
-        settings.PROPERTIES: schema.stored_text(accepted.properties),
+        settings.PROPERTIES: schema.stored_text(content.properties),
         settings.STATE: state,
     }
     if state == AWAITING:
         attributes[ENDS_AT] = str(ends_at)
     return Subscription(
-        id=own,
+        id=subscription_id,
         topic=topic.name,
         queue_id=0,
         owner=topic.name.account,
         protocol=PULL if destination is None else destination.protocol,
-        endpoint=queue_name(topic.name, own).key if destination is None else destination.endpoint,
+        endpoint=queue_name(topic.name, subscription_id).key if destination is None else destination.endpoint,
         confirmed=state == SUCCEEDED,
-        filter_text=accepted.filter_text,
+        filter_text=content.filter_text,
         filter_language=EVENTS,
-        dead_letter=names.dead_letter_queue(topic.name, own) if has_dead_letters else None,
+        dead_letter=names.dead_letter_queue(topic.name, subscription_id) if has_dead_letters else None,
         attributes=attributes,
-        expires_at=accepted.expires_at,
+        expires_at=content.expires_at,
     )
 
 
@@ -202,8 +202,8 @@ def properties_of(subscription: Subscription) -> dict[str, Any]:
 def state_of(subscription: Subscription, now: int) -> str:
     """The provisioning state; an action that was awaited for too long has failed."""
     state = subscription.attributes[settings.STATE]
-    ended = state == AWAITING and now >= int(subscription.attributes[ENDS_AT])
-    return FAILED if ended else state
+    has_timed_out = state == AWAITING and now >= int(subscription.attributes[ENDS_AT])
+    return FAILED if has_timed_out else state
 
 
 def shown_properties(subscription: Subscription) -> dict[str, Any]:

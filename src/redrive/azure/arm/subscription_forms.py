@@ -93,14 +93,14 @@ class SubscriptionForm:
     """The form of event subscriptions of topics, domains, domain topics and storage accounts.
 
     Attributes:
-        replaced: The status of a PUT or a PATCH that changes an event subscription.
+        replaced_status: The status of a PUT or a PATCH that changes an event subscription.
         in_steps: The answer to a write shows an event subscription as being written still.
     """
 
-    replaced = HTTPStatus.CREATED
+    replaced_status = HTTPStatus.CREATED
     in_steps = True
 
-    def accepted(
+    def accept(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> AcceptedSubscription:
         """Check properties that take the place of those `before`, which may be empty.
@@ -118,7 +118,7 @@ class SubscriptionForm:
         text = filter_text(properties["filter"])
         return AcceptedSubscription(properties, destination, text, expires_at(properties, now))
 
-    def patched(self, before: Document, document: Document) -> Document:
+    def apply_patch(self, before: Document, document: Document) -> Document:
         """The properties that a PATCH asks for: its document has no `properties`, and replaces what it names whole."""
         members = schema.present(document)
         pairs = [{path[0] for path in paths} for paths in (DESTINATIONS, DEAD_LETTERS)]
@@ -136,8 +136,8 @@ class SubscriptionForm:
         resource_id, kind = subscription.attributes[ID], "Microsoft.EventGrid/eventSubscriptions"
         name = resource_id.rpartition("/")[2]
         if nested_in is not None:
-            own = nested_in.child("eventSubscriptions", name)
-            resource_id, kind = own.text, own.type_as_spelt
+            resource = nested_in.child("eventSubscriptions", name)
+            resource_id, kind = resource.text, resource.type_as_spelt
         state = {"topic": topic_id, _STATE: state_of(subscription, now)}
         properties = {**state, **shown_properties(subscription)}
         return {"id": resource_id, "name": name, "type": kind, "properties": properties}
@@ -148,13 +148,13 @@ class SubscriptionForm:
 
 
 def _delivery_schema(schema_name: str, topic: Topic) -> str:
-    incoming = topic_settings(topic).input_schema
-    possible = _DELIVERED_AS[incoming]
+    input_schema = topic_settings(topic).input_schema
+    possible = _DELIVERED_AS[input_schema]
     delivery_schema = schema_name or possible[0]
     if delivery_schema not in possible:
         raise invalid(
             f"The event delivery schema '{delivery_schema}' is not supported for a topic whose input schema is"
-            f" '{incoming}'; it must be one of {', '.join(possible)}."
+            f" '{input_schema}'; it must be one of {', '.join(possible)}."
         )
     return delivery_schema
 
@@ -180,11 +180,11 @@ _MODES: Final = {QUEUE: DocumentSchema((*_LIMITS.fields, _LOCK)), PUSH: _LIMITS}
 class NamespaceForm(SubscriptionForm):
     """The form of event subscriptions of namespaces' topics."""
 
-    replaced = HTTPStatus.OK
+    replaced_status = HTTPStatus.OK
     in_steps = False
 
     @override
-    def accepted(
+    def accept(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> AcceptedSubscription:
         properties = _NAMESPACE_PROPERTIES.accept(document)
@@ -200,8 +200,8 @@ class NamespaceForm(SubscriptionForm):
             path, push_destination = part_at(limits, DESTINATIONS)
             if schema.one_of(push_destination, "endpointType", *_PUSHED_TO) is None:
                 raise invalid(f"The destination's endpointType must be one of {', '.join(_PUSHED_TO)}.")
-            pushed_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
-            destination = accepted_destination(push_destination, pushed_before, resolve)
+            destination_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
+            destination = accepted_destination(push_destination, destination_before, resolve)
             limits = with_part(limits, path, destination.document)
         properties[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
         return AcceptedSubscription(
@@ -209,9 +209,9 @@ class NamespaceForm(SubscriptionForm):
         )
 
     @override
-    def patched(self, before: Document, document: Document) -> Document:
-        """See `SubscriptionForm.patched`: properties are merged one by one."""
-        return schema.merged(before, schema.part(document, "properties") or {})
+    def apply_patch(self, before: Document, document: Document) -> Document:
+        """See `SubscriptionForm.apply_patch`: properties are merged one by one."""
+        return schema.merge(before, schema.part(document, "properties") or {})
 
     @override
     def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:

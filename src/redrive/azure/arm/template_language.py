@@ -166,22 +166,22 @@ class _ExpressionReader(LanguageReader):
         value = token.text.replace("''", "'") if token.kind == "text" else int(token.text[:19])
         return lambda: value
 
-    def _member(self, sign: str, of: Callable[[], Any]) -> Callable[[], Any]:
+    def _member(self, sign: str, read_value: Callable[[], Any]) -> Callable[[], Any]:
         if sign == ".":
             name = self.advance().text
-            return lambda: _part(of(), name)
+            return lambda: _element_of(read_value(), name)
         index = self._expression()
         self.need("]")
-        return lambda: _part(of(), index())
+        return lambda: _element_of(read_value(), index())
 
 
-def _part(value: Any, name: Any) -> Any:
+def _element_of(value: Any, name: Any) -> Any:
     """A member of an object, whatever its case, or an element of a list."""
     if isinstance(name, str):
         for step in name.split("."):
-            key_found = next((key for key in value if key.lower() == step.lower()), None)
-            if key_found is None:
+            member = next((key for key in value if key.lower() == step.lower()), None)
+            if member is None:
                 raise TemplateError(f"The language expression property '{step}' doesn't exist.")
-            value = value[key_found]
+            value = value[member]
         return value
     return value[name]

@@ -59,7 +59,7 @@ class TokenPlace(NamedTuple):
 class SasToken:
     """A token, read."""
 
-    signed: str  # The part that the signature is of
+    signed_text: str  # The part that the signature is of
     signature: bytes  # The signature itself
     resource: str  # Resource it is valid for: a URL, or a resource id
     expires_at: int  # Time of expiry (ms)
@@ -67,19 +67,21 @@ class SasToken:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a token; raises ValueError if the text is not a token."""
-        signed, separator, signature = text.strip().rpartition(_SIGNED_BY)
-        fields = dict(part.partition("=")[::2] for part in signed.split("&"))
+        signed_text, separator, signature = text.strip().rpartition(_SIGNED_BY)
+        fields = dict(part.partition("=")[::2] for part in signed_text.split("&"))
         if not separator or "r" not in fields or "e" not in fields:
             raise ValueError("The token does not have the form r=…&e=…&s=…")
         try:
-            decoded = base64.b64decode(unquote(signature), validate=True)
+            signature_bytes = base64.b64decode(unquote(signature), validate=True)
         except binascii.Error:
             raise ValueError("The signature is not Base64") from None
-        return cls(signed, decoded, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"])))
+        return cls(
+            signed_text, signature_bytes, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"]))
+        )
 
     def is_signed_with(self, keys: Iterable[str]) -> bool:
         """Tells whether the signature was made with one of these keys (base64)."""
-        signatures = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
+        signatures = [hmac.digest(base64.b64decode(key), self.signed_text.encode(), "sha256") for key in keys]
         return any(hmac.compare_digest(signature, self.signature) for signature in signatures)
 
     def is_for(self, *places: TokenPlace) -> bool:
@@ -184,7 +186,7 @@ class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says 
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardedResource:
     """A resource that a request wants to open."""
 
     account: str  # The Azure subscription, in lower case; empty if the request does not say
@@ -221,75 +223,75 @@ class PublisherCredentials:
         self._public_host = urlsplit(public_url or "").netloc
         self.required = required
 
-    async def check(self, request: Request, guarded: Guarded) -> None:
+    async def check(self, request: Request, resource: GuardedResource) -> None:
         """Let a request pass; raises NotAdmitted if it brings nothing that opens the resource."""
         if not self.required:
             return
         try:
-            await self._check(request, guarded)
+            await self._check(request, resource)
         except NotAdmitted as refusal:
             reason = _COUNTED.get(refusal.cause)
             if reason is not None:
-                self._refusals.add(reason, address=request.client_host, identity=guarded.name)
+                self._refusals.add(reason, address=request.client_host, identity=resource.name)
             raise
 
-    async def _check(self, request: Request, guarded: Guarded) -> None:
-        key, token, bearer = _brought(request, guarded.key_scheme)
+    async def _check(self, request: Request, resource: GuardedResource) -> None:
+        key, token, bearer = _credential_of(request, resource.key_scheme)
         if bearer:
-            await self._check_bearer(request, guarded)
+            await self._check_bearer(request, resource)
         elif key is None and token is None:
             raise NotAdmitted(CredentialFault.ABSENT)
-        elif not guarded.takes_keys:
+        elif not resource.takes_keys:
             raise NotAdmitted(CredentialFault.KEYS_OFF)
         elif key is not None:
-            _check_key(key, guarded)
+            _check_key(key, resource)
         else:
-            self._check_token(token or "", request, guarded)
+            self._check_token(token or "", request, resource)
 
-    async def _check_bearer(self, request: Request, guarded: Guarded) -> None:
+    async def _check_bearer(self, request: Request, resource: GuardedResource) -> None:
         try:
             caller = await self._authentication.caller(request)
         except AzureError as refusal:
             raise NotAdmitted(CredentialFault.BEARER, refusal.message) from refusal
-        if not caller.manages(guarded.account):
+        if not caller.manages(resource.account):
             raise NotAdmitted(CredentialFault.ACCOUNT)
 
-    def _check_token(self, text: str, request: Request, guarded: Guarded) -> None:
-        here = tuple(filter(None, (request.host, self._public_host)))
+    def _check_token(self, text: str, request: Request, resource: GuardedResource) -> None:
+        hosts = tuple(filter(None, (request.host, self._public_host)))
         places = (
-            TokenPlace(guarded.path, hosts=here),
-            TokenPlace(guarded.path_at_host, label=guarded.name),
-            TokenPlace(guarded.id),
+            TokenPlace(resource.path, hosts=hosts),
+            TokenPlace(resource.path_at_host, label=resource.name),
+            TokenPlace(resource.id),
         )
         try:
-            check_token(text, guarded.keys, places, self._clock.now())
+            check_token(text, resource.keys, places, self._clock.now())
         except ValueError as error:
             raise NotAdmitted(CredentialFault.TOKEN, str(error)) from error
 
 
-class _Brought(NamedTuple):
+class _Credential(NamedTuple):
     key: str | None = None
     token: str | None = None
     bearer: bool = False
 
 
-def _brought(request: Request, key_scheme: str) -> _Brought:
+def _credential_of(request: Request, key_scheme: str) -> _Credential:
     """The first credential that a request has."""
     headers = request.headers
     key = headers.get(KEY)
     if key is None and KEY in request.query.lower():
         key = _key_in(request.query)
     if key is not None:
-        return _Brought(key=key[:_CREDENTIAL_CHARS_MAX])
+        return _Credential(key=key[:_CREDENTIAL_CHARS_MAX])
     if SIGNED in headers:
-        return _Brought(token=headers[SIGNED][:_CREDENTIAL_CHARS_MAX])
+        return _Credential(token=headers[SIGNED][:_CREDENTIAL_CHARS_MAX])
     scheme, _, credential = headers.get("authorization", "").partition(" ")
     scheme = scheme.lower()
     if scheme == _SIGNATURE:
-        return _Brought(token=credential[:_CREDENTIAL_CHARS_MAX])
+        return _Credential(token=credential[:_CREDENTIAL_CHARS_MAX])
     if scheme and scheme == key_scheme:
-        return _Brought(key=credential.strip()[:_CREDENTIAL_CHARS_MAX])
-    return _Brought(bearer=scheme == _BEARER)
+        return _Credential(key=credential.strip()[:_CREDENTIAL_CHARS_MAX])
+    return _Credential(bearer=scheme == _BEARER)
 
 
 def _key_in(query: str) -> str | None:
@@ -302,9 +304,9 @@ def _key_in(query: str) -> str | None:
     return fields.get(KEY, [None])[0]
 
 
-def _check_key(key: str, guarded: Guarded) -> None:
+def _check_key(key: str, resource: GuardedResource) -> None:
     if not key:
         raise NotAdmitted(CredentialFault.EMPTY_KEY)
-    matching = [hmac.compare_digest(key.encode(), own.encode()) for own in guarded.keys]
-    if not any(matching):
+    matches = [hmac.compare_digest(key.encode(), own_key.encode()) for own_key in resource.keys]
+    if not any(matches):
         raise NotAdmitted(CredentialFault.KEY)

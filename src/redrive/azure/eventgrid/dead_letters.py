@@ -82,8 +82,8 @@ def reason_of(failure: str, attempts: int, settings: DeliverySettings) -> str:
     reason, _, status = failure.partition(" ")
     if reason == Reason.EXPIRED:
         return TOO_OLD
-    refused = outcomes.answers_of(settings.destination_type).refused
-    is_refused = attempts < settings.attempts_max or (status.isdecimal() and int(status) in refused)
+    refused_statuses = outcomes.answers_of(settings.destination_type).refused
+    is_refused = attempts < settings.attempts_max or (status.isdecimal() and int(status) in refused_statuses)
     return REFUSED if is_refused else TOO_MANY_ATTEMPTS
 
 
@@ -96,28 +96,28 @@ def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
     return replace(letter, result=result, attempted_at=last.at)
 
 
-def text_of(body: str, published: PublishedEvent, letter: Letter) -> str:
+def text_of(body: str, published_event: PublishedEvent, letter: Letter) -> str:
     """The text that is kept of a dead letter: its event as it was published, and why it is one."""
     event = read_text(body.encode())
-    added = _added(published, letter)
+    members = _letter_members(published_event, letter)
     if letter.schema == CLOUD_EVENT_SCHEMA:
-        del added["lastDeliveryAttemptTime"]  # the documentation's dead CloudEvent has none
-        lower = {name.lower(): value for name, value in added.items()}
-        return written_text(as_cloud_event(event, published) | lower)
-    rendered_event = as_event_grid(event, published)
+        del members["lastDeliveryAttemptTime"]  # the documentation's dead CloudEvent has none
+        lower = {name.lower(): value for name, value in members.items()}
+        return written_text(as_cloud_event(event, published_event) | lower)
+    rendered_event = as_event_grid(event, published_event)
     if letter.schema != CUSTOM_INPUT_SCHEMA:
-        return written_text(rendered_event | added)
+        return written_text(rendered_event | members)
     inner = rendered_event.pop("data")
-    return written_text(rendered_event | added | {"data": inner})
+    return written_text(rendered_event | members | {"data": inner})
 
 
-def _added(published: PublishedEvent, letter: Letter) -> dict[str, Any]:
-    attempted_at = published.published_at if letter.attempted_at is None else letter.attempted_at
+def _letter_members(published_event: PublishedEvent, letter: Letter) -> dict[str, Any]:
+    attempted_at = published_event.published_at if letter.attempted_at is None else letter.attempted_at
     return {
         "deadLetterReason": letter.reason,
         "deliveryAttempts": letter.attempts,
         "lastDeliveryOutcome": letter.result,
-        "publishTime": timestamp(published.published_at),
+        "publishTime": timestamp(published_event.published_at),
         "lastDeliveryAttemptTime": timestamp(attempted_at),
     }
 
@@ -127,5 +127,7 @@ def path_of(folder: str, first: Delivery) -> str:
 
     It follows from the first letter alone, so that a batch which is written again replaces its blob.
     """
-    due = datetime.fromtimestamp((first.sent_at + DELAY_MS) // 1000, UTC)
-    return f"{folder}/{due.year}/{due.month}/{due.day}/{due.hour}/{id_text(first.message_id)}.json"
+    due_at = datetime.fromtimestamp((first.sent_at + DELAY_MS) // 1000, UTC)
+    return (
+        f"{folder}/{due_at.year}/{due_at.month}/{due_at.day}/{due_at.hour}/{id_text(first.message_id)}.json"
+    )

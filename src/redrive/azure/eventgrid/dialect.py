@@ -14,7 +14,7 @@ from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid import dead_letters, names, namespace_letters, settings
 from redrive.azure.eventgrid.event_profile import PULL, EventProfile, NamespaceEventProfile, event_id
 from redrive.azure.eventgrid.notation import timestamp, written_text
-from redrive.azure.eventgrid.published import Letter, PublishedEvent, rendered
+from redrive.azure.eventgrid.published import Letter, PublishedEvent, render_event
 from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
@@ -71,25 +71,25 @@ class DeadLetterProfile:
         if not fact.attempt.delivered or fact.position > 0:
             return ()
         path = self._path(fact.subscription, fact.delivery)
-        created = blob_created(fact, path, f"{self._url_of(fact.subscription.endpoint)}/{path}")
-        return () if created is None else (created,)
+        follow_up = blob_created(fact, path, f"{self._url_of(fact.subscription.endpoint)}/{path}")
+        return () if follow_up is None else (follow_up,)
 
     def _path(self, store: Subscription, first: Delivery) -> str:
         """The name of the blob that a batch of letters is kept in."""
         return dead_letters.path_of(names.of_dead_letter_store(store.id).upper(), first)
 
     async def _text(self, delivery: Delivery) -> str:
-        published = PublishedEvent.unpack(delivery.headers)
-        letter = published.letter
+        published_event = PublishedEvent.unpack(delivery.headers)
+        letter = published_event.letter
         if letter is not None and letter.result is None:
             notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
             letter = dead_letters.with_last_attempt(letter, notes)
-        return self._written(delivery, published, letter)
+        return self._render(delivery, published_event, letter)
 
-    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
+    def _render(self, delivery: Delivery, published_event: PublishedEvent, letter: Letter | None) -> str:
         if letter is None:
             raise ValueError(f"delivery {delivery.seq} is no dead letter")
-        return dead_letters.text_of(delivery.body, published, letter)
+        return dead_letters.text_of(delivery.body, published_event, letter)
 
 
 def _container_of(context: SubscriptionContext) -> dict[str, str]:
@@ -107,7 +107,7 @@ class NamespaceDeadLetterProfile(DeadLetterProfile):
         return dead_letters.path_of(namespace_letters.folder_of(store), first)
 
     @override
-    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
+    def _render(self, delivery: Delivery, published_event: PublishedEvent, letter: Letter | None) -> str:
         return namespace_letters.text_of(delivery, letter)
 
 
@@ -118,7 +118,7 @@ _LENGTH: Final = "content-length"
 
 
 def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
-    """The event that a blob of this name at this URL leads to; None if the container is nobody's."""
+    """The event that a blob of this name at this URL leads to; None if the container's account has no topic."""
     container = ArmId.parse(fact.subscription.endpoint)
     account = None if container is None else container._replace(parts=container.parts[:2])
     topic = None if account is None else names.topic_name(account)
@@ -192,5 +192,7 @@ class EventGridDeliveryProfile(EventProfile):
 
 def present(delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
     """The delivery as a receiver of this server's queue sees it: the event, and no attributes."""
-    published = PublishedEvent.unpack(delivery.headers)
-    return rendered(delivery.body, published, published.delivered_as or published.schema), {}
+    published_event = PublishedEvent.unpack(delivery.headers)
+    return render_event(
+        delivery.body, published_event, published_event.delivered_as or published_event.schema
+    ), {}

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from redrive.azure.entra import WebhookTokens
 from redrive.azure.eventgrid import dead_letters, names, outcomes, push_requests
-from redrive.azure.eventgrid.published import PublishedEvent, delivered_as, rendered
+from redrive.azure.eventgrid.published import PublishedEvent, delivered_as, render_event
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     DeliverySettings,
@@ -105,7 +105,7 @@ class EventProfile:
         if not fact.attempt.delivered:
             settings = delivery_settings(fact.subscription)
             return () if settings.dead_letter_container is None else (_letter(fact, settings),)
-        return (_forwarded(fact),) if fact.subscription.protocol == names.TOPIC else ()
+        return (_forward(fact),) if fact.subscription.protocol == names.TOPIC else ()
 
 
 class NamespaceEventProfile(EventProfile):
@@ -156,32 +156,32 @@ def _queue_of(subscription: Subscription) -> ResourceName | None:
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:
     delivery = fact.delivery
-    published = PublishedEvent.unpack(delivery.headers)
+    published_event = PublishedEvent.unpack(delivery.headers)
     letter = dead_letters.letter_of(fact, settings)
-    publication = _publication(delivery, delivery.body, replace(published, letter=letter))
+    publication = _publication(delivery, delivery.body, replace(published_event, letter=letter))
     store = names.dead_letter_store(fact.subscription.id)
     return FollowUp(fact.topic.name, publication, store, dead_letters.DELAY_MS)
 
 
-def _forwarded(fact: Attempted) -> FollowUp:
+def _forward(fact: Attempted) -> FollowUp:
     """An event published to the topic that was subscribed to it; such topics take CloudEvents alone."""
     delivery, endpoint = fact.delivery, fact.subscription.endpoint
     resource = ArmId.parse(endpoint)
     topic = None if resource is None else names.topic_name(resource)
     if topic is None:
         raise ValueError(f"{endpoint} is no topic, and took an event")
-    text = rendered(delivery.body, PublishedEvent.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
-    published = PublishedEvent(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
-    return FollowUp(topic, _publication(delivery, text, published))
+    text = render_event(delivery.body, PublishedEvent.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
+    published_event = PublishedEvent(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
+    return FollowUp(topic, _publication(delivery, text, published_event))
 
 
-def _publication(delivery: Delivery, body: str, published: PublishedEvent) -> Publication:
+def _publication(delivery: Delivery, body: str, published_event: PublishedEvent) -> Publication:
     return Publication(
         id=delivery.message_id,
         body=body,
         bodies={},
         attributes={},
-        envelope=published.envelope(),
+        envelope=published_event.envelope(),
         bytes_published=bytes_of(body),
     )
 

@@ -24,9 +24,9 @@ from redrive.azure.eventgrid.published import METADATA_VERSION, SPEC_VERSION
 from redrive.azure.eventgrid.refusals import (
     INVALID_CLOUD_EVENT_HEADER,
     Unacceptable,
-    lacking,
-    misshapen,
-    mistimed,
+    malformed_time,
+    missing_property,
+    unexpected_shape,
     unsupported,
 )
 from redrive.azure.eventgrid.settings import (
@@ -59,7 +59,7 @@ class Incoming:
 
 
 def read_json(content: bytes) -> Any:
-    """The JSON that a body is; raises Unacceptable if it is none."""
+    """The value of a body in JSON; raises Unacceptable if it is not JSON."""
     try:
         return read_text(content)
     except ValueError as error:
@@ -70,7 +70,7 @@ def read_array(content: bytes, schema: str) -> list[Event]:
     """The array of objects that a body is; raises Unacceptable if it is not acceptable, or too long."""
     value = read_json(content)
     if not isinstance(value, list):
-        raise misshapen(schema, "StartArray", value)
+        raise unexpected_shape(schema, "StartArray", value)
     if len(value) > EVENTS_MAX:
         raise Unacceptable(f"A request may have {EVENTS_MAX} events, not {len(value)}.")
     for each in value:
@@ -91,7 +91,7 @@ def check_is_object(event: object, schema: str) -> None:
             " install 'cloudevents<2'."
         )
     if not isinstance(event, dict):
-        raise misshapen(schema, "StartObject", event)
+        raise unexpected_shape(schema, "StartObject", event)
 
 
 _REQUIRED: Final = ("id", "eventType", "eventTime")
@@ -100,19 +100,20 @@ _REQUIRED: Final = ("id", "eventType", "eventTime")
 def read_events(content: bytes, resource_id: str, *, in_domain: bool) -> list[Incoming]:
     """The events of a request to a topic or a domain; raises Unacceptable if one of them is not taken, and so none."""
     return [
-        _accepted(event, resource_id, in_domain=in_domain) for event in read_array(content, EVENT_GRID_SCHEMA)
+        _read_event(event, resource_id, in_domain=in_domain)
+        for event in read_array(content, EVENT_GRID_SCHEMA)
     ]
 
 
-def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
+def _read_event(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
     for name in _REQUIRED:
         value = event.get(name)
         if not value or not isinstance(value, str):
-            raise lacking(EVENT_GRID_SCHEMA, name)
+            raise missing_property(EVENT_GRID_SCHEMA, name)
     if not isinstance(event.get("subject"), str):
-        raise lacking(EVENT_GRID_SCHEMA, "subject")
-    if not is_moment(event["eventTime"], zoned=False):
-        raise mistimed(EVENT_GRID_SCHEMA, "eventTime")
+        raise missing_property(EVENT_GRID_SCHEMA, "subject")
+    if not is_moment(event["eventTime"], needs_zone=False):
+        raise malformed_time(EVENT_GRID_SCHEMA, "eventTime")
     version = event.get("metadataVersion")
     if version is not None and version != METADATA_VERSION:
         raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")
@@ -129,7 +130,7 @@ def _domain_topic(event: Event, resource_id: str, *, in_domain: bool) -> str | N
     topic = event.get("topic")
     if in_domain:
         if not topic or not isinstance(topic, str):
-            raise lacking(EVENT_GRID_SCHEMA, "topic")
+            raise missing_property(EVENT_GRID_SCHEMA, "topic")
         return short_name(topic, resource_id)
     if topic and (not isinstance(topic, str) or topic.lower() != resource_id.lower()):
         raise Unacceptable(f"The property 'topic' has to be '{resource_id}' where it is set.")
@@ -138,8 +139,8 @@ def _domain_topic(event: Event, resource_id: str, *, in_domain: bool) -> str | N
 
 def short_name(topic: str, resource_id: str) -> str:
     """A domain topic's own name, from that or from its whole ARM id."""
-    within = f"{resource_id}/topics/"
-    return topic[len(within) :] if topic.lower().startswith(within.lower()) else topic
+    prefix = f"{resource_id}/topics/"
+    return topic[len(prefix) :] if topic.lower().startswith(prefix.lower()) else topic
 
 
 # Events in a publisher's own schema: any JSON objects, and what a topic's mapping makes of them.
@@ -157,37 +158,37 @@ def read_custom_events(
 ) -> list[Incoming]:
     """The events of a request to a topic or a domain; raises Unacceptable if one of them is not taken, and so none."""
     events = read_array(content, CUSTOM_EVENT_SCHEMA)
-    return [_accepted_custom(event, settings, now, new_id, in_domain=in_domain) for event in events]
+    return [_read_custom_event(event, settings, now, new_id, in_domain=in_domain) for event in events]
 
 
-def _accepted_custom(
+def _read_custom_event(
     event: Event, settings: TopicSettings, now: int, new_id: Callable[[], str], *, in_domain: bool
 ) -> Incoming:
     mapped = {
-        "id": _mapped(event, settings.mapping, "id") or new_id(),
-        "eventTime": _mapped(event, settings.mapping, "eventTime") or timestamp(now),
+        "id": _mapped_text(event, settings.mapping, "id") or new_id(),
+        "eventTime": _mapped_text(event, settings.mapping, "eventTime") or timestamp(now),
         "topic": settings.id,
     }
-    if not is_moment(mapped["eventTime"], zoned=False):
-        raise mistimed(CUSTOM_EVENT_SCHEMA, "eventTime")
+    if not is_moment(mapped["eventTime"], needs_zone=False):
+        raise malformed_time(CUSTOM_EVENT_SCHEMA, "eventTime")
     for name in _REQUIRED_CUSTOM:
-        value = _mapped(event, settings.mapping, name)
+        value = _mapped_text(event, settings.mapping, name)
         if value is None:
-            raise lacking(CUSTOM_EVENT_SCHEMA, name)
+            raise missing_property(CUSTOM_EVENT_SCHEMA, name)
         mapped[name] = value
     for name in _OPTIONAL:
-        mapped[name] = _mapped(event, settings.mapping, name) or ""
+        mapped[name] = _mapped_text(event, settings.mapping, name) or ""
     topic_name = None
     if in_domain:
-        topic = _mapped(event, settings.mapping, "topic")
+        topic = _mapped_text(event, settings.mapping, "topic")
         if not topic:
-            raise lacking(CUSTOM_EVENT_SCHEMA, "topic")
+            raise missing_property(CUSTOM_EVENT_SCHEMA, "topic")
         topic_name = short_name(topic, settings.id)
         mapped["topic"] = f"{settings.id}/topics/{topic_name}"
     return Incoming(event, place=topic_name, mapped=mapped)
 
 
-def _mapped(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+def _mapped_text(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
     rule = mapping.get(name) or {}
     value = event.get(rule.get("sourceField") or "")
     if isinstance(value, dict | list):
@@ -207,7 +208,7 @@ _CLOUD_EVENT_REQUIRED: Final = ("id", "source", "type")
 
 def read_cloud_events(content: bytes, headers: Mapping[str, str]) -> list[Incoming]:
     """The events of a request; raises Unacceptable if one of them is not taken, and so none."""
-    return [Incoming(_checked(event), place=event["source"]) for event in _read(content, headers)]
+    return [Incoming(_valid_cloud_event(event), place=event["source"]) for event in _read(content, headers)]
 
 
 def _read(content: bytes, headers: Mapping[str, str]) -> list[Event]:
@@ -232,7 +233,7 @@ def _one(content: bytes) -> Event:
     if isinstance(event, list):
         for item in event:
             check_is_object(item, CLOUD_EVENT_SCHEMA)
-        raise misshapen(CLOUD_EVENT_SCHEMA, "StartObject", event)
+        raise unexpected_shape(CLOUD_EVENT_SCHEMA, "StartObject", event)
     check_is_object(event, CLOUD_EVENT_SCHEMA)
     event_object: Event = event
     return event_object
@@ -252,15 +253,15 @@ def _of_headers(content: bytes, headers: Mapping[str, str], media_type: str) -> 
     return event
 
 
-def _checked(event: Event) -> Event:
+def _valid_cloud_event(event: Event) -> Event:
     if event.get("specversion") != SPEC_VERSION:
-        raise lacking(CLOUD_EVENT_SCHEMA, "specversion")
+        raise missing_property(CLOUD_EVENT_SCHEMA, "specversion")
     for name in _CLOUD_EVENT_REQUIRED:
         value = event.get(name)
         if not value or not isinstance(value, str):
-            raise lacking(CLOUD_EVENT_SCHEMA, name)
+            raise missing_property(CLOUD_EVENT_SCHEMA, name)
     if event.get("time") is not None and not is_moment(event["time"]):
-        raise mistimed(CLOUD_EVENT_SCHEMA, "time")
+        raise malformed_time(CLOUD_EVENT_SCHEMA, "time")
     if event.get("data") is not None and event.get("data_base64") is not None:
         raise Unacceptable("An event has 'data' or 'data_base64', not both.")
     return event

@@ -65,26 +65,26 @@ class FailureLog:
         self._region = region
         self._strangers_at: dict[ResourceName, int] = {}
 
-    def delivering(self, fact: Attempted, result: str) -> None:
+    def add_delivery(self, fact: Attempted, result: str) -> None:
         """An attempt failed."""
         name = delivery_settings(fact.subscription).name.upper()
         record = {"eventSubscriptionName": name, "message": f"Message:{_pairs(_attempt(fact, result))}"}
         self._write(fact.topic, DELIVERY_FAILURES, "Deliver", record, fact.at)
 
-    def publishing(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
+    def add_publication(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
         """A publisher's request was refused; for credentials that open nothing, a line a minute is enough.
 
         Whoever reaches the server can have them refused, as often as they like, and lines are kept for 30 days.
         """
         if refusal.status is HTTPStatus.UNAUTHORIZED and not self._begins_quiet_minute(topic.name, now):
             return
-        known = {
+        fields = {
             "inputEventsCount": "null",
             "httpStatusCode": refusal.status.phrase.replace(" ", ""),
             "errorType": refusal.rule,
             "errorMessage": refusal.message,
         }
-        self._write(topic, PUBLISH_FAILURES, "Post", {"message": _pairs(known)}, now)
+        self._write(topic, PUBLISH_FAILURES, "Post", {"message": _pairs(fields)}, now)
 
     def _begins_quiet_minute(self, topic: ResourceName, now: int) -> bool:
         """True for the first refused stranger of a topic, whose minute begins with that; false until it is over."""
@@ -111,18 +111,18 @@ def _group(topic: Topic, category: str, region: str) -> ResourceName:
     return ResourceName(topic.name.account[-_ACCOUNT_DIGITS:], region, name)
 
 
-def _pairs(known: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in known.items())
+def _pairs(fields: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in fields.items())
 
 
 def _attempt(fact: Attempted, result: str) -> dict[str, object]:
     delivery, attempt = fact.delivery, fact.attempt
-    published = PublishedEvent.unpack(delivery.headers)
+    published_event = PublishedEvent.unpack(delivery.headers)
     event: Mapping[str, Any] = orjson.loads(delivery.body)
-    if published.schema == CLOUD_EVENT_SCHEMA:
+    if published_event.schema == CLOUD_EVENT_SCHEMA:
         event_type, event_time = event.get("type", ""), event.get("time", "")
     else:
-        event = as_event_grid(event, published)
+        event = as_event_grid(event, published_event)
         event_type, event_time = event.get("eventType", ""), event.get("eventTime", "")
     return {
         "outcome": _GENERIC if result == _UNNAMED else result,
@@ -133,8 +133,8 @@ def _attempt(fact: Attempted, result: str) -> dict[str, object]:
         "deliveryTime": timestamp(fact.at),
         "deliveryCount": delivery.attempts,
         "deliverySchema": delivery_settings(fact.subscription).schema,
-        "inputSchema": published.schema,
-        "publishTime": timestamp(published.published_at),
+        "inputSchema": published_event.schema,
+        "publishTime": timestamp(published_event.published_at),
         "eventTime": event_time,
         "eventType": event_type,
         "size": bytes_of(delivery.body),
@@ -180,15 +180,15 @@ class Counter:
         self._add_sample(_group_of(topic, name, dimensions), value, at)
 
     def add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
-        """The same, where namespaces may have another name for it, or none."""
-        called = _NAMESPACE_NAMES.get(name, name) if names.is_namespace_topic(topic.name) else name
-        if called is not None:
-            self.count(topic.name, called, value, at, dimensions)
+        """The same, by the name that the metric has in a topic's namespace; not counted if it has none there."""
+        metric = _NAMESPACE_NAMES.get(name, name) if names.is_namespace_topic(topic.name) else name
+        if metric is not None:
+            self.count(topic.name, metric, value, at, dimensions)
 
     def add_for(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
         """The same, for the event subscription of an attempt."""
-        own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
-        self.add(fact.topic, name, value, fact.at, (own, *dimensions))
+        label = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
+        self.add(fact.topic, name, value, fact.at, (label, *dimensions))
 
 
 class Measures(Listener):
@@ -234,13 +234,13 @@ class Measures(Listener):
         kind = "ClientError" if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR else "ServerError"
         dimensions = (("Error", refusal.rule), ("ErrorType", kind))
         self.counter.add(topic, "PublishFailCount", 1, now, dimensions)
-        self._failures.publishing(topic, refusal, now)
+        self._failures.add_publication(topic, refusal, now)
 
     @override
     def evaluated(self, topic: Topic, filters: Sequence[tuple[Subscription, int]], now: int) -> None:
         for subscription, number in filters:
-            own = (SUBSCRIPTION, delivery_settings(subscription).name)
-            self.counter.add(topic, "AdvancedFilterEvaluationCount", number, now, (own,))
+            label = (SUBSCRIPTION, delivery_settings(subscription).name)
+            self.counter.add(topic, "AdvancedFilterEvaluationCount", number, now, (label,))
 
     # ---- subscribers ------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Measures(Listener):
         if fact.subscription.protocol == _PULL:
             return
         if not fact.attempt.delivered:
-            self._failed(fact)
+            self._count_failure(fact)
             return
         self.counter.add_for(fact, "DeliverySuccessCount", 1)
         if fact.position == 0:
@@ -262,18 +262,18 @@ class Measures(Listener):
 
     @override
     def expired(self, fact: Attempted) -> None:
-        self._dropped(fact)
+        self._count_drop(fact)
 
-    def _failed(self, fact: Attempted) -> None:
+    def _count_failure(self, fact: Attempted) -> None:
         kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
         error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
         dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
         self.counter.add_for(fact, "DeliveryAttemptFailCount", 1, dimensions)
-        self._failures.delivering(fact, error)
+        self._failures.add_delivery(fact, error)
         if fact.transition.outcome is not Outcome.RETRY:
-            self._dropped(fact)
+            self._count_drop(fact)
 
-    def _dropped(self, fact: Attempted) -> None:
+    def _count_drop(self, fact: Attempted) -> None:
         """A lost event: one with a dead-letter container is not lost yet."""
         settings = delivery_settings(fact.subscription)
         if settings.dead_letter_container is None:
@@ -312,9 +312,9 @@ class PullMeasures(Listener):
         resource = queue.attributes.get(ID)
         if resource is not None and names.is_namespace_topic(queue.name):
             topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
-            own = (SUBSCRIPTION, resource.rpartition("/")[2])
+            label = (SUBSCRIPTION, resource.rpartition("/")[2])
             reason = ("DropReason", namespace_letters.REASONS[why])
-            self._counter.count(topic, "DroppedEventCount", messages, now, (own, reason))
+            self._counter.count(topic, "DroppedEventCount", messages, now, (label, reason))
 
 
 @lru_cache(maxsize=16_384)
@@ -325,8 +325,12 @@ def _group_of(topic: ResourceName, name: str, dimensions: Dimensions) -> SeriesG
 def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
     """A metric of a topic or a domain."""
     kind, _, rest = topic.name.partition(":")
-    own, _, topic_name = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
-    labels = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", topic_name),) if topic_name else ()))
+    name_there, _, topic_name = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
+    labels = (
+        *dimensions,
+        (RESOURCE, f"{kind}:{name_there}"),
+        *((("Topic", topic_name),) if topic_name else ()),
+    )
     return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(labels)))
 
 

@@ -75,8 +75,8 @@ def within(name: ResourceName) -> ResourceName:
 
 def domain_of(topic: ResourceName) -> ResourceName | None:
     """The name of the domain that an engine topic is in: of `domains:d:t` it is `domains:d`."""
-    domain, _, own = topic.name.rpartition(":")
-    return topic._replace(name=domain) if own and domain.startswith("domains:") else None
+    domain, _, topic_name = topic.name.rpartition(":")
+    return topic._replace(name=domain) if topic_name and domain.startswith("domains:") else None
 
 
 def publishing_path(resource: ArmId) -> str:
@@ -145,11 +145,11 @@ class HostNames:
         self._changes = -1
 
     async def find(self, host: str, exists: Callable[[ResourceName], Awaitable[bool]]) -> ResourceName | None:
-        """The resource whose host, as it was sent, with its port, that is; None if there is none."""
+        """The resource with this host, which may have a port as requests send it; None if there is none."""
         label = host.partition(".")[0].lower()
-        known = self._names.get(label)
-        if known is not None and await exists(known):
-            return known
+        name = self._names.get(label)
+        if name is not None and await exists(name):
+            return name
         changes = self._documents.changes
         if self._changes != changes:
             self._names, self._changes = await self._read(), changes

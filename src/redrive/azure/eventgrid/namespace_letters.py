@@ -80,7 +80,7 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
     """The text of a dead letter as it waits for its store; without `letter` its headers say how it ended in its queue."""
     headers = orjson.loads(delivery.headers or b"{}")
     published_at = PublishedEvent.unpack(delivery.headers).published_at
-    record = _received(headers["ended"]) if letter is None else _pushed(letter, published_at)
+    record = _record_of_queue(headers["ended"]) if letter is None else _record_of_push(letter, published_at)
     reason, attempts, result, at = record
     properties = {
         "deadletterreason": reason,
@@ -92,7 +92,7 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
     return f'{{"deadLetterProperties":{orjson.dumps(properties).decode()},"event":{delivery.body}}}'
 
 
-def _received(ended: dict[str, Any]) -> tuple[str, int, str, int]:
+def _record_of_queue(ended: dict[str, Any]) -> tuple[str, int, str, int]:
     how = DeadLetterReason(ended["how"])
     return (
         _REASONS[how],
@@ -102,6 +102,6 @@ def _received(ended: dict[str, Any]) -> tuple[str, int, str, int]:
     )
 
 
-def _pushed(letter: Letter, published_at: int) -> tuple[str, int, str, int]:
+def _record_of_push(letter: Letter, published_at: int) -> tuple[str, int, str, int]:
     at = published_at if letter.attempted_at is None else letter.attempted_at
     return _REASONS.get(letter.reason, letter.reason), letter.attempts, letter.result or "", at

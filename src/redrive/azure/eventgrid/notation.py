@@ -54,13 +54,13 @@ def timestamp(at: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}0000Z"
 
 
-def is_moment(text: object, *, zoned: bool = True) -> bool:
+def is_moment(text: object, *, needs_zone: bool = True) -> bool:
     """True if something is a moment as RFC 3339 writes it, with any number of fractional digits.
 
-    Unless `zoned`, it need not say in which zone.
+    Unless `needs_zone`, it need not say in which zone.
     """
     match = _MOMENT.fullmatch(text) if isinstance(text, str) else None
-    if match is None or (zoned and match["zone"] is None):
+    if match is None or (needs_zone and match["zone"] is None):
         return False
     try:
         datetime.fromisoformat(match[0].upper())

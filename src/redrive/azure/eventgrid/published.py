@@ -108,33 +108,33 @@ def is_as_published(input_schema: str, schema: str) -> bool:
     return input_schema in (schema, CLOUD_EVENT_SCHEMA)
 
 
-def rendered(body: str, published: PublishedEvent, schema: str) -> str:
+def render_event(body: str, published_event: PublishedEvent, schema: str) -> str:
     """An event's text in the schema that a subscriber asked for."""
-    if is_as_published(published.schema, schema):
+    if is_as_published(published_event.schema, schema):
         return body
     event = read_text(body.encode())
     if schema == CLOUD_EVENT_SCHEMA:
-        return written_text(as_cloud_event(event, published))
-    return written_text(as_event_grid(event, published))
+        return written_text(as_cloud_event(event, published_event))
+    return written_text(as_event_grid(event, published_event))
 
 
-def as_event_grid(event: Mapping[str, Any], published: PublishedEvent) -> dict[str, Any]:
-    """An event in Event Grid's schema, its members in the documented order; those of nobody's come last."""
-    if published.schema == EVENT_GRID_SCHEMA:
-        known = {name: event[name] for name in ORDER if name in event}
-        return known | {name: value for name, value in event.items() if name not in known}
-    rendered_event = {**published.mapped, "metadataVersion": METADATA_VERSION, "data": event}
+def as_event_grid(event: Mapping[str, Any], published_event: PublishedEvent) -> dict[str, Any]:
+    """An event in Event Grid's schema, its members in the documented order; others come last."""
+    if published_event.schema == EVENT_GRID_SCHEMA:
+        members = {name: event[name] for name in ORDER if name in event}
+        return members | {name: value for name, value in event.items() if name not in members}
+    rendered_event = {**published_event.mapped, "metadataVersion": METADATA_VERSION, "data": event}
     return {name: rendered_event[name] for name in ORDER}
 
 
-def as_cloud_event(event: Mapping[str, Any], published: PublishedEvent) -> dict[str, Any]:
+def as_cloud_event(event: Mapping[str, Any], published_event: PublishedEvent) -> dict[str, Any]:
     """An event as a CloudEvent."""
-    if published.schema == CLOUD_EVENT_SCHEMA:
+    if published_event.schema == CLOUD_EVENT_SCHEMA:
         return dict(event)
-    event_grid_event = as_event_grid(event, published)
+    event_grid_event = as_event_grid(event, published_event)
     cloud_event = {
         "id": event_grid_event["id"],
-        "source": event_grid_event.get("topic", published.topic),
+        "source": event_grid_event.get("topic", published_event.topic),
         "specversion": SPEC_VERSION,
         "type": event_grid_event["eventType"],
         "subject": event_grid_event.get("subject"),

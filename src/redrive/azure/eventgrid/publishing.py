@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.azure.eventgrid import names, refusals
-from redrive.azure.eventgrid.credentials import Guarded, NotAdmitted, PublisherCredentials
+from redrive.azure.eventgrid.credentials import GuardedResource, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.incoming import Incoming, read_cloud_events, read_custom_events, read_events
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.names import HostNames
@@ -91,13 +91,13 @@ class Publishers:
         except Unacceptable as refusal:
             if topic:
                 self._measures.refused(topic, refusal, now)
-            raise refusal.reported(id_text(self._engine.runtime.message_id()), now) from refusal
+            raise refusal.to_error(id_text(self._engine.runtime.message_id()), now) from refusal
 
     async def _admit(self, request: Request, name: ResourceName | None, topic: Topic | None) -> None:
         """Let a request pass that brings what opens the topic; one that does not exist is opened by no key."""
         settings = None if topic is None else topic_settings(topic)
         attributes = {} if topic is None else topic.attributes
-        guarded = Guarded(
+        resource = GuardedResource(
             account="" if name is None else name.account,
             keys=[attributes[key] for key in KEYS if key in attributes],
             path=request.path,
@@ -107,7 +107,7 @@ class Publishers:
             takes_keys=settings is None or not settings.local_auth_disabled,
         )
         try:
-            await self._credentials.check(request, guarded)
+            await self._credentials.check(request, resource)
         except NotAdmitted as refusal:
             raise not_admitted(refusal, request.host) from refusal
 
@@ -121,8 +121,8 @@ class Publishers:
             message = f"The method {request.method} is not allowed."
             raise Unacceptable(message, "MethodNotAllowed", HTTPStatus.METHOD_NOT_ALLOWED)
         await self._publish(request, topic, settings, now)
-        ended = self._engine.clock.now()
-        self._measures.answered(topic, ended - now, ended)
+        end = self._engine.clock.now()
+        self._measures.answered(topic, end - now, end)
         return empty_answer(headers=_VERSIONS)
 
     # ---- the events -------------------------------------------------------------------------------------
@@ -181,11 +181,11 @@ class Publishers:
             if event.place is not None and names.is_name(event.place):
                 by_place.setdefault(event.place.lower(), []).append(publication)
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
-        for topic_name, these in by_place.items():
+        for topic_name, topic_publications in by_place.items():
             name = domain.name._replace(name=f"{domain.name.name}:{topic_name}")
             topic = self._topics.known(name) or await self._topics.get(name)
             if topic is not None:
-                pairs.append((topic, these))
+                pairs.append((topic, topic_publications))
         return pairs
 
     def _new_id(self) -> str:
@@ -200,9 +200,9 @@ class Publishers:
         return await self._hosts.find(request.host, self._exists)
 
     def _name_in(self, path: str) -> ResourceName | None:
-        known = self._names.get(path)
-        if known is not None:
-            return known
+        name = self._names.get(path)
+        if name is not None:
+            return name
         route_match = self._routes.find("POST", path)
         if (
             route_match is None
@@ -211,8 +211,8 @@ class Publishers:
         ):
             return None
         params = route_match.params
-        own = params.get("domain") or params.get("topic") or ""
-        resource = ArmId(params["subscription"], params["group"], _PROVIDER, (route_match.verb, own))
+        own_name = params.get("domain") or params.get("topic") or ""
+        resource = ArmId(params["subscription"], params["group"], _PROVIDER, (route_match.verb, own_name))
         name = names.topic_name(resource)
         if name is not None and len(self._names) < _NAMES_MAX:
             self._names[path] = name
@@ -224,9 +224,9 @@ class Publishers:
         after = ""
         while topics := await self._topics.all_after(after, _READ_AT_ONCE):
             for topic in topics:
-                kind, _, own = topic.name.name.partition(":")
-                if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own:
-                    by_host.setdefault(own, topic.name)
+                kind, _, own_name = topic.name.name.partition(":")
+                if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own_name:
+                    by_host.setdefault(own_name, topic.name)
             after = topics[-1].name.key
         return by_host
 

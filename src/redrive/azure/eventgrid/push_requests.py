@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.eventgrid.notation import read_text
-from redrive.azure.eventgrid.published import METADATA_VERSION, PublishedEvent, as_event_grid, rendered
+from redrive.azure.eventgrid.published import METADATA_VERSION, PublishedEvent, as_event_grid, render_event
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliveryAttribute, DeliverySettings
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
@@ -36,7 +36,7 @@ _ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
 
 
 # Events that were published together have one envelope. A topic's mapping may put much of an event into it.
-_unpacked: Final = remembered(1024, 4096, longer_max=16)(PublishedEvent.unpack)
+_unpack: Final = remembered(1024, 4096, longer_max=16)(PublishedEvent.unpack)
 
 
 def push_request(
@@ -46,12 +46,12 @@ def push_request(
     authorization: Mapping[str, str],
 ) -> PushRequest:
     """The push request of one delivery, or of a batch; `authorization` are headers that tell the endpoint who comes."""
-    published = [_unpacked(delivery.headers) for delivery in deliveries]
+    envelopes = [_unpack(delivery.headers) for delivery in deliveries]
     texts = [
-        rendered(delivery.body, envelope, settings.schema)
-        for delivery, envelope in zip(deliveries, published, strict=True)
+        render_event(delivery.body, envelope, settings.schema)
+        for delivery, envelope in zip(deliveries, envelopes, strict=True)
     ]
-    headers = _headers(settings, deliveries[0], published[0], texts[0])
+    headers = _headers(settings, deliveries[0], envelopes[0], texts[0])
     if len(texts) > 1:
         del headers["aeg-output-event-id"]
     if subscription.protocol in HTTP:
@@ -75,7 +75,7 @@ def _together(settings: DeliverySettings, texts: Sequence[str]) -> tuple[str, st
 
 
 def _headers(
-    settings: DeliverySettings, delivery: Delivery, published: PublishedEvent, text: str
+    settings: DeliverySettings, delivery: Delivery, published_event: PublishedEvent, text: str
 ) -> dict[str, str]:
     """The headers of a request; those that belong to an event are the first one's."""
     event: Mapping[str, Any] = orjson.loads(delivery.body)
@@ -83,12 +83,12 @@ def _headers(
         "aeg-event-type": NOTIFICATION,
         "aeg-subscription-name": settings.name.upper(),
         "aeg-delivery-count": str(delivery.attempts - 1),
-        "aeg-output-event-id": str((published.mapped or event).get("id", "")),
+        "aeg-output-event-id": str((published_event.mapped or event).get("id", "")),
     }
     if settings.schema == CLOUD_EVENT_SCHEMA:
         headers["aeg-metadata-version"] = str(event.get("specversion", "1.0"))
     else:
-        versions = as_event_grid(event, published)
+        versions = as_event_grid(event, published_event)
         headers["aeg-data-version"] = str(versions.get("dataVersion", ""))
         headers["aeg-metadata-version"] = METADATA_VERSION
     if settings.attributes:

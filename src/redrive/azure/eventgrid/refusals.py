@@ -53,8 +53,8 @@ class Unacceptable(Exception):  # noqa: N818 - an answer, named as a caller says
         self.rule = rule
         self.message = message
 
-    def reported(self, request_id: str, now: int) -> AzureError:
-        """The refusal as it is answered; the id is a GUID."""
+    def to_error(self, request_id: str, now: int) -> AzureError:
+        """The refusal as an answer; the id is a GUID."""
         too_large = self.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         message = self.message if too_large else f"{self.message} {_report(request_id, now)}"
         return AzureError(
@@ -106,7 +106,7 @@ def unsupported(message: str) -> Unacceptable:
     return Unacceptable(message, INVALID_CONTENT_TYPE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 
-def misshapen(schema: str, expected: str, received: object) -> Unacceptable:
+def unexpected_shape(schema: str, expected: str, received: object) -> Unacceptable:
     """JSON of another shape than the topic's schema has."""
     return Unacceptable(
         f"This resource is configured to receive event in '{SCHEMA_NAMES[schema]}' schema. The JSON received does not"
@@ -114,15 +114,15 @@ def misshapen(schema: str, expected: str, received: object) -> Unacceptable:
     )
 
 
-def lacking(schema: str, name: str) -> Unacceptable:
+def missing_property(schema: str, name: str) -> Unacceptable:
     """An event without something that the topic's schema wants."""
     return Unacceptable(
         f"This resource is configured for '{SCHEMA_NAMES[schema]}' schema and requires '{name}' property to be set."
     )
 
 
-def mistimed(schema: str, name: str) -> Unacceptable:
-    """An event whose time is none.
+def malformed_time(schema: str, name: str) -> Unacceptable:
+    """An event whose time is malformed.
 
     The wording is that of an emulator which compares itself with the service (AzureEventGridSimulator), for `eventTime`.
     """

@@ -192,8 +192,8 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
 @remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def _delivery(resource_id: str, text: str) -> DeliverySettings:
     properties = _as_of_topics(orjson.loads(text))
-    destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
-    dead_letter = _unwrapped(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
+    destination = _unwrap(properties, "destination", "deliveryWithResourceIdentity")
+    dead_letter = _unwrap(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
     retry = properties.get("retryPolicy") or {}
     endpoint_properties = destination.get("properties") or {}
     return DeliverySettings(
@@ -222,11 +222,11 @@ def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
         return properties
     mode = configuration.get("queue") or configuration.get("push") or {}
     to_live_ms = duration_ms(mode.get("eventTimeToLive") or "") or _NAMESPACE_TO_LIVE_MS
-    pushed = configuration.get("push") or {}
+    push = configuration.get("push") or {}
     return {
         "eventDeliverySchema": properties.get("eventDeliverySchema"),
-        "destination": pushed.get("destination"),
-        "deliveryWithResourceIdentity": pushed.get("deliveryWithResourceIdentity"),
+        "destination": push.get("destination"),
+        "deliveryWithResourceIdentity": push.get("deliveryWithResourceIdentity"),
         "retryPolicy": {
             "maxDeliveryAttempts": mode["maxDeliveryCount"],
             "eventTimeToLiveInMinutes": to_live_ms // MINUTE_MS,
@@ -235,7 +235,7 @@ def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _unwrapped(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:
+def _unwrap(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:
     value: Mapping[str, Any] | None = properties.get(name) or (properties.get(with_identity) or {}).get(name)
     return value or {}
 

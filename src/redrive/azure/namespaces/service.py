@@ -14,7 +14,12 @@ from typing import Final, TypeVar
 
 from redrive.access.secret import InstallationSecret
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import CredentialFault, Guarded, NotAdmitted, PublisherCredentials
+from redrive.azure.eventgrid.credentials import (
+    CredentialFault,
+    GuardedResource,
+    NotAdmitted,
+    PublisherCredentials,
+)
 from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.documents import (
     NAMESPACE,
@@ -133,26 +138,26 @@ class Namespaces:
             verb = _operation_of(pull, request)
             owner = (SUBSCRIPTION, delivery_settings(subscription).name)
             count = partial(self._count, topic, (owner,))
-            pulling = PullCall(request, topic, query_of(request), now, count, queue)
-            return await self._measured(pulling, _operation_name(path), verb(pulling))
+            pull_call = PullCall(request, topic, query_of(request), now, count, queue)
+            return await self._measure(pull_call, _operation_name(path), verb(pull_call))
         publish = self._publishes.find(request.method, path)
         if publish is None:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         topic = await self._topic(request, path, publish.params)
         operation = _operation_of(publish, request)
         call = NamespaceCall(request, topic, query_of(request), now, partial(self._count, topic, ()))
-        return await self._measured(call, _operation_name(path), operation(call))
+        return await self._measure(call, _operation_name(path), operation(call))
 
     def _count(
         self, topic: Topic, owner: Dimensions, name: str, value: float, dimensions: Dimensions = ()
     ) -> None:
         self._measures.counter.count(topic.name, name, value, self._engine.clock.now(), (*owner, *dimensions))
 
-    async def _measured(self, call: NamespaceCall, verb: str, answering: Awaitable[Response]) -> Response:
+    async def _measure(self, call: NamespaceCall, verb: str, pending_answer: Awaitable[Response]) -> Response:
         """Await the answer; its latency or its refusal is counted, where there is a metric for it."""
         latency, refusals = _METRICS.get(verb, ("", ""))
         try:
-            answer = await answering
+            answer = await pending_answer
         except AzureError as refusal:
             if refusals:
                 server = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -195,7 +200,7 @@ class Namespaces:
         if namespace is None:
             raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
         if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
-            raise _address_refused(request)
+            raise _address_refusal(request)
         if topic is None:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
@@ -211,7 +216,7 @@ class Namespaces:
         """Check the request's credentials for the path; those for a missing namespace are all refused."""
         parent = path.rpartition(":")[0]
         attributes = [record.attributes for record in (namespace, topic) if namespace and record]
-        guarded = Guarded(
+        guarded_resource = GuardedResource(
             account=resource.subscription.lower(),
             keys=[attribute[key] for attribute in attributes for key in KEYS],
             path=parent if path == request.path else request.path.rpartition(":")[0],
@@ -220,7 +225,7 @@ class Namespaces:
             key_scheme=_KEY_SCHEME,
         )
         try:
-            await self._credentials.check(request, guarded)
+            await self._credentials.check(request, guarded_resource)
         except NotAdmitted as refusal:
             raise _unauthorized(refusal) from refusal
 
@@ -256,7 +261,7 @@ def _unauthorized(refusal: NotAdmitted) -> AzureError:
     return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", message)
 
 
-def _address_refused(request: Request) -> AzureError:
+def _address_refusal(request: Request) -> AzureError:
     message = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
     return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", message)
 

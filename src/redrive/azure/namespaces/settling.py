@@ -105,10 +105,10 @@ class LockTokens:
 
     def read(self, text: str, queue: Queue) -> LockToken | None:
         """Return the claim in a token; None: not a token of this queue."""
-        packed = self._sealer.unseal(text)
-        if packed is None:
+        content = self._sealer.unseal(text)
+        if content is None:
             return None
-        queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(packed)
+        queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(content)
         if queue_id != queue.id:
             return None
         return LockToken(text, seq, token, first_received_at, deliveries)
@@ -188,41 +188,41 @@ class NamespaceSettling:
         return await self._settle_each(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
     async def _settle_each(
-        self, call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
+        self, call: PullCall, settle: Settle, metric_suffix: str = "", *, first_received_after: int = -1
     ) -> Response:
         """Settle the valid tokens of a call, and answer with the tokens that succeeded and failed.
 
-        Names of metrics end in `counted`; empty: there are none. Tokens of events that were first received at
+        Names of metrics end in `metric_suffix`; empty: there are none. Tokens of events that were first received at
         `first_received_after` (ms) or before fail.
         """
-        failed: list[dict[str, Any]] = []
+        failures: list[dict[str, Any]] = []
         locks: list[LockToken] = []
         for text in _tokens(call):
             lock = self._tokens.read(text, call.queue)
             if lock is None:
-                failed.append({"lockToken": text, "error": _BAD})
+                failures.append({"lockToken": text, "error": _BAD})
             elif lock.first_received_at <= first_received_after:
-                failed.append({"lockToken": text, "error": _TOO_OLD})
+                failures.append({"lockToken": text, "error": _TOO_OLD})
             else:
                 locks.append(lock)
         succeeded = []
-        for lock, settled in zip(locks, await settle(call.queue, locks), strict=True):
-            if settled.done:
+        for lock, outcome in zip(locks, await settle(call.queue, locks), strict=True):
+            if outcome.done:
                 succeeded.append(lock.text)
             else:
-                failed.append({"lockToken": lock.text, "error": _LOST})
-        if counted:
-            _count(call, counted, succeeded, failed)
-        return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
+                failures.append({"lockToken": lock.text, "error": _LOST})
+        if metric_suffix:
+            _count(call, metric_suffix, succeeded, failures)
+        return json_answer({"failedLockTokens": failures, "succeededLockTokens": succeeded})
 
 
 def _count(
-    call: PullCall, counted: str, succeeded: Sequence[str], failed: Sequence[Mapping[str, Any]]
+    call: PullCall, metric_suffix: str, succeeded: Sequence[str], failures: Sequence[Mapping[str, Any]]
 ) -> None:
     if succeeded:
-        call.count(f"Successful{counted}", len(succeeded))
-    for code, number in Counter(each["error"]["code"] for each in failed).items():
-        call.count(f"Failed{counted}", number, (("Error", code), ("ErrorType", "ClientError")))
+        call.count(f"Successful{metric_suffix}", len(succeeded))
+    for code, number in Counter(each["error"]["code"] for each in failures).items():
+        call.count(f"Failed{metric_suffix}", number, (("Error", code), ("ErrorType", "ClientError")))
 
 
 def _tokens(call: PullCall) -> list[str]:

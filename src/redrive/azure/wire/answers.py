@@ -80,7 +80,7 @@ def conflict(message: str, code: str = "Conflict") -> AzureError:
     return AzureError(HTTPStatus.CONFLICT, code, message)
 
 
-def translated(refusal: RedriveError) -> AzureError:
+def translate(refusal: RedriveError) -> AzureError:
     """An engine's refusal that no facade has put into better words."""
     if isinstance(refusal, StoreUnavailable):
         later = {"Retry-After": "1"}

@@ -96,10 +96,10 @@ class BearerVerifier:
     async def accepts(self, request: Request, client: str, secret: str) -> bool:
         """See `BearerAuthentication.accepts`."""
         key = await self._key(client)
-        accepted = key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
-        if not accepted:
+        is_accepted = key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
+        if not is_accepted:
             self._refuse("ClientSecretInvalid", request, client)
-        return accepted
+        return is_accepted
 
     def _refuse(self, reason: str, request: Request, client: str | None = None) -> None:
         self._refusals.add(reason, address=request.client_host, identity=client or "")

@@ -39,7 +39,7 @@ class RouteTable(Generic[T]):
 
     def __init__(self, routes: Mapping[str, T] | None = None) -> None:
         self._verbs: dict[str, dict[str, T]] = {}  # by pattern and method
-        self._compiled: list[tuple[re.Pattern[str], dict[str, T]]] | None = None
+        self._patterns: list[tuple[re.Pattern[str], dict[str, T]]] | None = None
         self.add_all(routes or {})  # By method and pattern: `GET /subscriptions/{subscription}`
 
     @property
@@ -52,16 +52,16 @@ class RouteTable(Generic[T]):
         for name, verb in routes.items():
             method, _, pattern = name.partition(" ")
             self._verbs.setdefault(pattern, {})[method] = verb
-        self._compiled = None
+        self._patterns = None
 
     def find(self, method: str, path: str) -> RouteMatch[T] | None:
-        """The route of a method in upper case and a path without the query; None: the path is none of these."""
+        """The route of a method in upper case and a path without the query; None: no route has this path."""
         if len(path) > PATH_CHARS_MAX:
             return None
         tidy = _SLASHES.sub("/", path)
-        if self._compiled is None:  # by the first request: a server that has none starts 0.1 s sooner
-            self._compiled = [(_compiled(pattern), verbs) for pattern, verbs in self._verbs.items()]
-        for pattern, verbs in self._compiled:
+        if self._patterns is None:  # by the first request: a server that has none starts 0.1 s sooner
+            self._patterns = [(_compile(pattern), verbs) for pattern, verbs in self._verbs.items()]
+        for pattern, verbs in self._patterns:
             match = pattern.fullmatch(tidy)
             if match is not None:
                 params = {name: unquote(value) for name, value in match.groupdict().items()}
@@ -69,11 +69,11 @@ class RouteTable(Generic[T]):
         return None
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    def taken(match: re.Match[str]) -> str:
+def _compile(pattern: str) -> re.Pattern[str]:
+    def group(match: re.Match[str]) -> str:
         return f"(?P<{match[1]}>{'.+' if match[2] else '[^/:]+'})"
 
-    return re.compile(_NAME.sub(taken, re.escape(pattern)) + "/?", re.IGNORECASE)
+    return re.compile(_NAME.sub(group, re.escape(pattern)) + "/?", re.IGNORECASE)
 
 
 def query_of(request: Request) -> Mapping[str, str]:
@@ -90,7 +90,7 @@ def query_of(request: Request) -> Mapping[str, str]:
 
 
 def whole_number(text: str, least: int, most: int) -> int | None:
-    """A whole number in digits, as queries have them; None: it is none, or outside the range."""
+    """A whole number in digits, as queries have them; None: not a whole number, or outside the range."""
     if not text.isdecimal() or len(text) > _DIGITS_MAX:
         return None
     number = int(text)
