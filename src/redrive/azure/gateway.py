@@ -53,7 +53,7 @@ class AzureGateway:
             record.error = error.code
             response = refusal(error)
         except RedriveError as error:
-            refused = translated(error)
+            refused = translate(error)
             record.error = refused.code
             response = refusal(refused)
         response.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **response.headers}

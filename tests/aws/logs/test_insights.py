@@ -30,7 +30,7 @@ def rows(steps: int = STEPS_MAX) -> list[Fields]:
 
 def answers(query: str, limit: int | None = None) -> list[dict[str, str]]:
     read = read_query(query)
-    found = read.results(read.narrowed(rows()), limit)
+    found = read.results(read.narrow(rows()), limit)
     return [{field["field"]: field["value"] for field in row} for row in found]
 
 
@@ -164,7 +164,7 @@ def test_any_text_is_answered_or_refused(text: str) -> None:
         read = read_query(text)
     except AwsError:
         return
-    list(read.results(read.narrowed(rows()), None))
+    list(read.results(read.narrow(rows()), None))
 
 
 COSTLY = [
@@ -190,7 +190,7 @@ def test_a_query_stops_where_its_steps_are_spent(query: str) -> None:
     def carry_out() -> None:
         for row in rows(80 * len(ROWS)):
             row.budget.spend(read.weight)
-            list(read.results(read.narrowed([row]), None))
+            list(read.results(read.narrow([row]), None))
 
     with pytest.raises(OverBudgetError):
         carry_out()

@@ -4,7 +4,7 @@ import json
 
 from redrive.aws.logs.filter_pattern import read_pattern
 from redrive.aws.logs.filters import _points
-from redrive.aws.logs.group_filters import Compiled
+from redrive.aws.logs.group_filters import CompiledFilter
 from redrive.aws.logs.records import MetricFilter
 from redrive.model.log import LogEvent
 from redrive.model.metric import MINUTE_MS, Statistics
@@ -13,9 +13,9 @@ from redrive.model.names import ResourceName
 GROUP = ResourceName("1" * 12, "us-east-1", "shop")
 
 
-def compiled(pattern: str, **transformation: object) -> Compiled[MetricFilter]:
+def compiled(pattern: str, **transformation: object) -> CompiledFilter[MetricFilter]:
     metric = {"metricName": "m", "metricNamespace": "n", "metricValue": "$.ms", **transformation}
-    return Compiled(MetricFilter(GROUP, 1, "f", pattern, 0, metric), read_pattern(pattern))
+    return CompiledFilter(MetricFilter(GROUP, 1, "f", pattern, 0, metric), read_pattern(pattern))
 
 
 async def test_points_of_one_moment_are_summed() -> None:

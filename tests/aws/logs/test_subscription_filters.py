@@ -14,7 +14,7 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
 from redrive.aws.kit.call import Call, ResourceScope
-from redrive.aws.logs.destinations import DeliveryStreams, Forwarded, SubscribedEndpoint
+from redrive.aws.logs.destinations import DeliveryStreams, LogBatch, SubscribedEndpoint
 from redrive.aws.logs.places import GROUP as GROUPS
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.records import SubscriptionFilter
@@ -39,17 +39,19 @@ async def filters(stage: Stage) -> SubscriptionFilters:
     """The filters of a group with the number 1, to a function that is not there."""
     engine = stage.server.core.engine
     made = SubscriptionFilters(engine, stage.server.core.store, LogPlaces(engine.resources.documents), {})
-    await made.kept.put(SubscriptionFilter(GROUP, 1, "f", "x", 0, "arn:aws:lambda:::function:f", ""))
+    await made.stored_filters.put(
+        SubscriptionFilter(GROUP, 1, "f", "x", 0, "arn:aws:lambda:::function:f", "")
+    )
     return made
 
 
 @pytest.fixture
-def owed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[Forwarded]:
+def owed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[LogBatch]:
     """The deliveries that enter the backlog."""
-    found: list[Forwarded] = []
+    found: list[LogBatch] = []
 
     def enter(_draft: Any, _topic: Any, _subscription: Any, body: str, _headers: bytes) -> None:
-        found.append(Forwarded.unpack(body.encode()))
+        found.append(LogBatch.unpack(body.encode()))
 
     monkeypatch.setattr(stage.server.core.engine.messages, "publish_alone_in", enter)
     return found
@@ -60,7 +62,7 @@ def event(message: str, stream: int = 1, group: int = 1) -> LogEvent:
 
 
 async def test_each_stream_has_a_delivery_of_its_own(
-    filters: SubscriptionFilters, owed: list[Forwarded]
+    filters: SubscriptionFilters, owed: list[LogBatch]
 ) -> None:
     events = [event("x 1"), event("y"), event("x 2"), event("x 3", stream=2), event("x", group=2)]
     await filters.write_down(events, {1: "s", 2: "t"})
@@ -71,18 +73,18 @@ async def test_each_stream_has_a_delivery_of_its_own(
 
 
 async def test_no_delivery_is_larger_than_a_function_takes(
-    filters: SubscriptionFilters, owed: list[Forwarded]
+    filters: SubscriptionFilters, owed: list[LogBatch]
 ) -> None:
     rng = random.Random(3)
     texts = ["x " + rng.randbytes(50_000).hex() for _ in range(10)]
     await filters.write_down([event(text) for text in texts], {1: "s"})
     assert [told["message"] for each in owed for told in each.events] == texts
     assert len(owed) == 2
-    assert all(len(each.compressed(ACCOUNT)) * 4 / 3 < MIB for each in owed)
+    assert all(len(each.to_bytes(ACCOUNT)) * 4 / 3 < MIB for each in owed)
 
 
 async def test_events_go_round_sixteen_times_at_most(
-    filters: SubscriptionFilters, owed: list[Forwarded], caplog: pytest.LogCaptureFixture
+    filters: SubscriptionFilters, owed: list[LogBatch], caplog: pytest.LogCaptureFixture
 ) -> None:
     rounds = [event("x new"), event("x 15")._replace(rounds=15), event("x 16")._replace(rounds=ROUNDS_MAX)]
     await filters.write_down(rounds, {1: "s"})
@@ -103,7 +105,7 @@ def test_rounds_are_counted_by_headers_of_this_installation_alone() -> None:
 
 def test_deliveries_owed_before_there_were_streams_are_still_read() -> None:
     owed = b'{"group":"g","stream":"s","filter":"f","function":"arn","events":[]}'
-    assert Forwarded.unpack(owed) == Forwarded("g", "s", "f", "arn", [])
+    assert LogBatch.unpack(owed) == LogBatch("g", "s", "f", "arn", [])
 
 
 # ---- delivery streams ------------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ async def test_a_delivery_stream_is_tried_when_it_is_subscribed(
 
 
 async def test_events_come_to_the_stream_and_what_it_does_not_take_is_tried_again(
-    streams: SubscriptionFilters, firehose: Firehose, stage: Stage, owed: list[Forwarded]
+    streams: SubscriptionFilters, firehose: Firehose, stage: Stage, owed: list[LogBatch]
 ) -> None:
     await subscribe(streams)
     (group,) = await stage.server.core.engine.resources.documents.find(GROUPS, "")

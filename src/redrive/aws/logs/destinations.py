@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
+class LogBatch:
     """Events that are owed to one destination."""
 
     group: str  # The name of their group
@@ -72,9 +72,9 @@ class Forwarded:
             document["destination"] = document.pop("function")
         return cls(**document)
 
-    def compressed(self, owner: str) -> bytes:
+    def to_bytes(self, owner: str) -> bytes:
         """The message that the destination gets, from an account: compressed, as its size is limited."""
-        return _compressed(
+        return _compress(
             {
                 "messageType": "DATA_MESSAGE",
                 "owner": owner,
@@ -89,7 +89,7 @@ class Forwarded:
 def control_message(now: int) -> bytes:
     """The message by which a delivery stream is tried when it is subscribed, compressed as all are."""
     text = "CWL CONTROL MESSAGE: Checking health of destination Firehose."
-    return _compressed(
+    return _compress(
         {
             "messageType": "CONTROL_MESSAGE",
             "owner": "CloudwatchLogs",
@@ -101,7 +101,7 @@ def control_message(now: int) -> bytes:
     )
 
 
-def _compressed(document: Mapping[str, Any]) -> bytes:
+def _compress(document: Mapping[str, Any]) -> bytes:
     return gzip.compress(orjson.dumps(document), _COMPRESSION, mtime=0)
 
 
@@ -112,7 +112,7 @@ class LogDestination(Protocol):
         """See that a group's events may go to a destination; raises AwsError (`InvalidParameterException`)."""
         ...
 
-    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+    async def deliver(self, group: ResourceName, log_batch: LogBatch) -> None:
         """Hand events of a group over; the destination has them on disk then.
 
         Raises:
@@ -150,14 +150,14 @@ class Functions:
             ) from refused
         await self._check_other_group(group, arn)
 
-    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+    async def deliver(self, group: ResourceName, log_batch: LogBatch) -> None:
         """See `LogDestination.deliver`; refused, too, where the function has come to log to that group itself."""
-        await self._check_other_group(group, forwarded.destination)
-        data = b64encode(forwarded.compressed(group.account)).decode()
+        await self._check_other_group(group, log_batch.destination)
+        data = b64encode(log_batch.to_bytes(group.account)).decode()
         await self._invoke(
             group,
-            forwarded.destination,
-            self._rounds.header(forwarded.rounds + 1),
+            log_batch.destination,
+            self._rounds.header(log_batch.rounds + 1),
             InvocationType="Event",
             Payload=orjson.dumps({"awslogs": {"data": data}}),
         )
@@ -200,13 +200,13 @@ class DeliveryStreams:
             await self._put(group, arn, role, control_message(call.now))
         except KeyError:
             raise invalid("This server does not offer firehose.") from None
-        except AwsError as refused:
-            raise invalid(_UNTESTED) from refused
+        except AwsError as refusal:
+            raise invalid(_UNTESTED) from refusal
 
-    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+    async def deliver(self, group: ResourceName, log_batch: LogBatch) -> None:
         """See `LogDestination.deliver`."""
-        record = forwarded.compressed(group.account)
-        await self._put(group, forwarded.destination, forwarded.role, record)
+        record = log_batch.to_bytes(group.account)
+        await self._put(group, log_batch.destination, log_batch.role, record)
 
     async def _put(self, group: ResourceName, arn: str, role: str, record: bytes) -> None:
         name = arn.rpartition("/")[2]
@@ -228,20 +228,20 @@ def destination_of(text: str, account: str, region: str, role: str) -> str:
         AwsError: `InvalidParameterException`, or `AccessDeniedException` for another account's function.
     """
     try:
-        parsed = parse_arn(text)
+        parsed_arn = parse_arn(text)
     except ValueError:
         raise invalid(f"Invalid ARN: {text}") from None
-    if parsed.service == "lambda" and parsed.account != account:
+    if parsed_arn.service == "lambda" and parsed_arn.account != account:
         raise AwsError("AccessDeniedException", _CROSS_ACCOUNT)
-    if parsed.service == "kinesis" and not role:
+    if parsed_arn.service == "kinesis" and not role:
         raise invalid("destinationArn for vendor kinesis cannot be used without roleArn")
-    if not _is_destination(parsed):
+    if not _is_destination(parsed_arn):
         raise invalid(
-            f"Destinations of {parsed.service} are not available: functions and Firehose delivery streams are."
+            f"Destinations of {parsed_arn.service} are not available: functions and Firehose delivery streams are."
         )
-    if (parsed.region, parsed.account) != (region, account):
+    if (parsed_arn.region, parsed_arn.account) != (region, account):
         raise invalid("destinationArn must be of the log group's account and region.")
-    return parsed.service
+    return parsed_arn.service
 
 
 def _is_destination(arn: Arn) -> bool:
@@ -256,20 +256,20 @@ class SubscribedEndpoint:
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Hand events over; a refusal is final, and the log says so."""
-        forwarded = Forwarded.unpack(push_request.body)
-        group = ResourceName(*asked_at(push_request), forwarded.group)
-        service = forwarded.destination.split(":")[2]
-        delivering = self._destinations[service].deliver(group, forwarded)
+        log_batch = LogBatch.unpack(push_request.body)
+        group = ResourceName(*asked_at(push_request), log_batch.group)
+        service = log_batch.destination.split(":")[2]
+        delivery = self._destinations[service].deliver(group, log_batch)
         error, attempt = await attempted(
-            delivering, service, lambda refused: f"{refused.message} ({refused.code})"
+            delivery, service, lambda refused: f"{refused.message} ({refused.code})"
         )
         if error is not None:
             logger.warning(
                 "log_subscription.failed group=%s filter=%s destination=%s events=%d error=%s",
                 group.key,
-                forwarded.filter,
-                forwarded.destination,
-                len(forwarded.events),
+                log_batch.filter,
+                log_batch.destination,
+                len(log_batch.events),
                 error,
             )
         return attempt

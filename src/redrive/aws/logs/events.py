@@ -49,9 +49,9 @@ class PutEventOperations:
         group = await self._places.group(names.group_name(call, params["logGroupName"]))
         stream = await self._places.stream(group, params["logStreamName"])
         _check(entries)
-        rejected = _rejected(entries, group, call.now)
-        first = max(rejected.get("tooOldLogEventEndIndex", 0), rejected.get("expiredLogEventEndIndex", 0))
-        last = rejected.get("tooNewLogEventStartIndex", len(entries))
+        rejections = _rejections(entries, group, call.now)
+        first = max(rejections.get("tooOldLogEventEndIndex", 0), rejections.get("expiredLogEventEndIndex", 0))
+        last = rejections.get("tooNewLogEventStartIndex", len(entries))
         events = [
             LogEvent(group.id, stream.id, event["timestamp"], call.now, event["message"])
             for event in entries[first:last]
@@ -59,7 +59,7 @@ class PutEventOperations:
         if events:
             await self._write_down(events, {stream.id: stream.name})
         answer: Structure = {"nextSequenceToken": f"{call.now:056d}"}
-        return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
+        return answer | {"rejectedLogEventsInfo": rejections} if rejections else answer
 
 
 def _check(events: Sequence[Structure]) -> None:
@@ -75,16 +75,16 @@ def _check(events: Sequence[Structure]) -> None:
         )
 
 
-def _rejected(events: Sequence[Structure], group: LogGroup, now: int) -> Structure:
+def _rejections(events: Sequence[Structure], group: LogGroup, now: int) -> Structure:
     """The first and the end of the events, in order of time, that can be taken; the rest is reported, not refused."""
     moments = [event["timestamp"] for event in events]
     indexes = {
         "tooOldLogEventEndIndex": sum(at < now - _PAST_MS for at in moments),
         "expiredLogEventEndIndex": sum(at < group.expired_before(now) for at in moments),
     }
-    rejected = {name: end for name, end in indexes.items() if end}
+    rejections = {name: end for name, end in indexes.items() if end}
     too_new = sum(at > now + _FUTURE_MS for at in moments)
-    return rejected | ({"tooNewLogEventStartIndex": len(moments) - too_new} if too_new else {})
+    return rejections | ({"tooNewLogEventStartIndex": len(moments) - too_new} if too_new else {})
 
 
 class LogReader:

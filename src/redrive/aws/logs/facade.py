@@ -53,11 +53,13 @@ class Logs(OfferedService):
         }
         self._filters = MetricFilters(store, places)
         self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
-        self._filters.kept.stand_beside(SUBSCRIPTION_FILTER)
-        self._subscriptions.kept.stand_beside(METRIC_FILTER)
+        self._filters.stored_filters.stand_beside(SUBSCRIPTION_FILTER)
+        self._subscriptions.stored_filters.stand_beside(METRIC_FILTER)
         self.tails = LiveTails(store, places, settle, engine.runtime, simulated=simulated)
         self.endpoint = SubscribedEndpoint(destinations)
-        groups = LogGroupOperations(store, places, settle, self._filters.kept, self._subscriptions.kept)
+        groups = LogGroupOperations(
+            store, places, settle, self._filters.stored_filters, self._subscriptions.stored_filters
+        )
         super().__init__(
             SERVICE,
             engine,

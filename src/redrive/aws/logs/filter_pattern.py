@@ -95,20 +95,20 @@ class Columns:
 
 def read_columns(text: str) -> Columns:
     """Read what stands between the brackets; raises AwsError (`InvalidParameterException`)."""
-    columns = [_column(part) for part in _parts(text)]
+    columns = [_column(part) for part in _split_columns(text)]
     if not columns or len(columns) > _COLUMNS_MAX or sum(column.name == ANY for column in columns) > 1:
         refuse()
     return Columns(columns)
 
 
-def _parts(text: str) -> list[str]:
+def _split_columns(text: str) -> list[str]:
     """The parts between commas that stand neither in quotes nor between percent signs."""
-    parts, within, escaped = [""], "", False
+    parts, quote, is_escaped = [""], "", False
     for character in text:
-        if character in '"%' and within in ("", character) and not escaped:
-            within = "" if within else character
-        escaped = character == "\\" and bool(within) and not escaped
-        if character == "," and not within:
+        if character in '"%' and quote in ("", character) and not is_escaped:
+            quote = "" if quote else character
+        is_escaped = character == "\\" and bool(quote) and not is_escaped
+        if character == "," and not quote:
             parts.append("")
         else:
             parts[-1] += character
@@ -166,7 +166,7 @@ class LogPattern(Protocol):
         """The value of a field of a message, as text: `$.size` of JSON, `$size` of columns; None: it has none."""
         ...
 
-    def extracted(self, message: str) -> dict[str, str]:
+    def fields_of(self, message: str) -> dict[str, str]:
         """The fields of a message that the pattern names."""
         ...
 
@@ -190,8 +190,8 @@ def _read_pattern(pattern: str) -> LogPattern:
         return _OnJson(read_expression(expression), selectors_in(expression), regexes_in(expression))
     if pattern.startswith("[") and pattern.endswith("]"):
         return _OnColumns(read_columns(pattern[1:-1]))
-    if (standing := _ALONE.fullmatch(pattern)) is not None:
-        return _Terms(_regex(standing["regex"]), 1)
+    if (regex_match := _ALONE.fullmatch(pattern)) is not None:
+        return _Terms(_regex(regex_match["regex"]), 1)
     if pattern.startswith(("[", "{", "%")):
         refuse()
     return _Terms(_terms(pattern))
@@ -213,7 +213,7 @@ class _Terms:
     def field(self, message: str, selector: str) -> str | None:
         return text_at(_read(message), selector)
 
-    def extracted(self, _message: str) -> dict[str, str]:
+    def fields_of(self, _message: str) -> dict[str, str]:
         return {}
 
 
@@ -234,13 +234,13 @@ def _terms(pattern: str) -> Callable[[str], bool]:
         phrase = match[2] if match[3] is None else match[3]
         groups[match[1]].append(re.sub(r"\\(.)", r"\1", phrase))
         at = match.end()
-    needed, any_of, excluded = groups[""], groups["?"], groups["-"]
+    required, any_of, excluded = groups[""], groups["?"], groups["-"]
 
     def matches(message: str) -> bool:
         if any(term in message for term in excluded):
             return False
-        if needed or not any_of:
-            return all(term in message for term in needed)
+        if required or not any_of:
+            return all(term in message for term in required)
         return any(term in message for term in any_of)
 
     return matches
@@ -262,14 +262,14 @@ class _OnJson:
     def field(self, message: str, selector: str) -> str | None:
         return text_at(_read(message), selector)
 
-    def extracted(self, message: str) -> dict[str, str]:
+    def fields_of(self, message: str) -> dict[str, str]:
         document = _read(message)
         values = {selector: text_at(document, selector) for selector in self.selectors}
         return {selector: text for selector, text in values.items() if text is not None}
 
 
 def _read(message: str) -> Any:
-    """The message as JSON; None if it is none."""
+    """The message as JSON; None if it is not JSON."""
     try:
         return orjson.loads(message)
     except orjson.JSONDecodeError:
@@ -293,5 +293,5 @@ class _OnColumns:
     def field(self, message: str, selector: str) -> str | None:
         return (self.columns.words(message) or {}).get(selector)
 
-    def extracted(self, message: str) -> dict[str, str]:
+    def fields_of(self, message: str) -> dict[str, str]:
         return self.columns.words(message) or {}

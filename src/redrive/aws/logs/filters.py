@@ -11,7 +11,7 @@ from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.group_filters import Compiled, GroupFilters, place_of
+from redrive.aws.logs.group_filters import CompiledFilter, GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.records import METRIC_FILTER, MetricFilter
 from redrive.aws.wire.shapes import Structure
@@ -35,7 +35,7 @@ class MetricFilters:
     def __init__(self, store: TelemetryStore, places: LogPlaces) -> None:
         self._store = store
         self._places = places
-        self.kept: Final = GroupFilters(METRIC_FILTER, "metric filter", FILTERS_MAX, places)
+        self.stored_filters: Final = GroupFilters(METRIC_FILTER, "metric filter", FILTERS_MAX, places)
 
     # ---- operations --------------------------------------------------------------------------------------
 
@@ -50,11 +50,11 @@ class MetricFilters:
         metric_filter = MetricFilter(
             group.name, group.id, params["filterName"], params["filterPattern"], call.now, transformation
         )
-        await self.kept.put(metric_filter)
+        await self.stored_filters.put(metric_filter)
         return {}
 
     async def delete_metric_filter(self, call: Call, params: Structure) -> Structure:
-        await self.kept.remove(call, params)
+        await self.stored_filters.remove(call, params)
         return {}
 
     async def describe_metric_filters(self, call: Call, params: Structure) -> Structure:
@@ -62,7 +62,9 @@ class MetricFilters:
         if (metric[0] is None) != (metric[1] is None):
             raise invalid("metricName and metricNamespace go together.")
         filters = [
-            each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
+            each
+            for each in await self.stored_filters.find(call, params)
+            if metric in ((None, None), _metric(each))
         ]
         return PAGES.of(
             "DescribeMetricFilters", params, sorted(filters, key=place_of), _as_structure, place_of
@@ -75,7 +77,7 @@ class MetricFilters:
         def tried(message: str) -> Structure | None:
             if not pattern.matches(message):
                 return None
-            return {"eventMessage": message, "extractedValues": pattern.extracted(message)}
+            return {"eventMessage": message, "extractedValues": pattern.fields_of(message)}
 
         matches = await each_in_turn(
             call.account,
@@ -96,9 +98,9 @@ class MetricFilters:
     async def pass_through(self, events: Sequence[LogEvent]) -> None:
         """Make points of events that were written down; a store that is away loses them, and the log says so."""
         try:
-            await self.kept.follow()
+            await self.stored_filters.follow()
             for group_id, of_group in groupby(events, lambda event: event.group_id):
-                points = await _points(self.kept.of(group_id), list(of_group))
+                points = await _points(self.stored_filters.of(group_id), list(of_group))
                 for begin in range(0, len(points), _POINTS_AT_ONCE):
                     await self._store.add_points(points[begin : begin + _POINTS_AT_ONCE])
         except StoreUnavailable as away:
@@ -128,26 +130,28 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-async def _points(filters: Sequence[Compiled[MetricFilter]], events: Sequence[LogEvent]) -> list[MetricPoint]:
+async def _points(
+    filters: Sequence[CompiledFilter[MetricFilter]], events: Sequence[LogEvent]
+) -> list[MetricPoint]:
     """The points that filters make of some events of their group; those of one moment of a series are one."""
     if not filters:
         return []
 
     def steps(some: Sequence[LogEvent]) -> int:
         longest = max(some, key=lambda event: len(event.message))
-        return sum(compiled.steps(longest) for compiled in filters) * len(some)
+        return sum(compiled_filter.steps(longest) for compiled_filter in filters) * len(some)
 
     def work(some: Sequence[LogEvent]) -> list[MetricPoint]:
-        parts_points = (_point(compiled, event) for event in some for compiled in filters)
-        return _summed(point for point in parts_points if point is not None)
+        parts_points = (_point(compiled_filter, event) for event in some for compiled_filter in filters)
+        return _sum_points(point for point in parts_points if point is not None)
 
     account = filters[0].filter.group.account
-    parts = [events[begin : begin + _EVENTS_AT_ONCE] for begin in range(0, len(events), _EVENTS_AT_ONCE)]
-    parts_points = await each_in_turn(account, parts, steps, work)
-    return _summed(point for part in parts_points for point in part)
+    batches = [events[begin : begin + _EVENTS_AT_ONCE] for begin in range(0, len(events), _EVENTS_AT_ONCE)]
+    parts_points = await each_in_turn(account, batches, steps, work)
+    return _sum_points(point for batch in parts_points for point in batch)
 
 
-def _summed(points: Iterable[MetricPoint]) -> list[MetricPoint]:
+def _sum_points(points: Iterable[MetricPoint]) -> list[MetricPoint]:
     """One point for each moment of a series; of those that only fill the first counts, as in the store."""
     sums: dict[tuple[Series, int, str, bool], tuple[Statistics, dict[float, float]]] = {}
     for point in points:
@@ -165,11 +169,13 @@ def _summed(points: Iterable[MetricPoint]) -> list[MetricPoint]:
     ]
 
 
-def _point(compiled: Compiled[MetricFilter], event: LogEvent) -> MetricPoint | None:
-    transformation, pattern = compiled.filter.transformation, compiled.pattern
+def _point(compiled_filter: CompiledFilter[MetricFilter], event: LogEvent) -> MetricPoint | None:
+    transformation, pattern = compiled_filter.filter.transformation, compiled_filter.pattern
     if not pattern.matches(event.message):
         default = transformation.get("defaultValue")
-        return None if default is None else _metric_point(compiled.filter, event, default, {}, fills=True)
+        return (
+            None if default is None else _metric_point(compiled_filter.filter, event, default, {}, fills=True)
+        )
     value_text = transformation["metricValue"]
     value = _number(pattern.field(event.message, value_text) if value_text.startswith("$") else value_text)
     dimensions = {
@@ -179,7 +185,7 @@ def _point(compiled: Compiled[MetricFilter], event: LogEvent) -> MetricPoint | N
     if value is None or any(dimension is None for dimension in dimensions.values()):
         return None
     return _metric_point(
-        compiled.filter, event, value, {name: str(dimension) for name, dimension in dimensions.items()}
+        compiled_filter.filter, event, value, {name: str(dimension) for name, dimension in dimensions.items()}
     )
 
 

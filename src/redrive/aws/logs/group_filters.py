@@ -23,7 +23,7 @@ F = TypeVar("F", bound=GroupFilter)
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled(Generic[F]):
+class CompiledFilter(Generic[F]):
     """A filter as each event meets it."""
 
     filter: F
@@ -33,7 +33,7 @@ class Compiled(Generic[F]):
         """The steps of trying an event on it."""
         return match_steps(self.filter.pattern, self.pattern.regexes, event.message)
 
-    async def matching(self, events: Sequence[LogEvent]) -> list[LogEvent]:
+    async def matches_of(self, events: Sequence[LogEvent]) -> list[LogEvent]:
         """Those of some events of its group that match."""
         matches = await each_in_turn(
             self.filter.group.account, events, self.steps, lambda event: self.pattern.matches(event.message)
@@ -51,10 +51,10 @@ class GroupFilters(Generic[F]):
         self._places = places
         self._documents: Documents = places.documents
         self._beside: Sequence[DocumentKind[Any]] = ()
-        self._by_group: dict[int, dict[str, Compiled[F]]] = {}
-        self._outdated = True
-        self._documents.on_write(self._written)
-        self._documents.on_forget(self._forgotten)
+        self._by_group: dict[int, dict[str, CompiledFilter[F]]] = {}
+        self._is_outdated = True
+        self._documents.on_write(self._follow_write)
+        self._documents.on_forget(self._follow_forget)
 
     def stand_beside(self, others: DocumentKind[Any]) -> None:
         """Share the number of regular expressions that a group may have with filters of another kind."""
@@ -117,29 +117,29 @@ class GroupFilters(Generic[F]):
         await self.follow()
         return {group_id: len(filters) for group_id, filters in self._by_group.items()}
 
-    def of(self, group_id: int) -> Sequence[Compiled[F]]:
+    def of(self, group_id: int) -> Sequence[CompiledFilter[F]]:
         """The filters that events of a group meet, as far as `follow` has read them."""
         return tuple(self._by_group.get(group_id, {}).values())
 
     async def follow(self) -> None:
         """Read all filters again if another node changed any."""
-        if not self._outdated:
+        if not self._is_outdated:
             return
-        self._outdated = False
+        self._is_outdated = False
         try:
             filters = await self._documents.find(self._kind, "")
         except BaseException:
-            self._outdated = True
+            self._is_outdated = True
             raise
         self._by_group.clear()
         for each in filters:
             self._keep(each)
 
     def _keep(self, filter_document: F) -> None:
-        compiled = Compiled(filter_document, read_pattern(filter_document.pattern))
-        self._by_group.setdefault(filter_document.group_id, {})[filter_document.name] = compiled
+        compiled_filter = CompiledFilter(filter_document, read_pattern(filter_document.pattern))
+        self._by_group.setdefault(filter_document.group_id, {})[filter_document.name] = compiled_filter
 
-    def _written(self, kind: str, key: str, value: object | None) -> None:
+    def _follow_write(self, kind: str, key: str, value: object | None) -> None:
         if kind != self._kind.name:
             return
         if value is not None:
@@ -148,8 +148,8 @@ class GroupFilters(Generic[F]):
             number, _, name = key.partition("/")
             self._by_group.get(int(number), {}).pop(name, None)
 
-    def _forgotten(self, kind: str, _: str) -> None:
-        self._outdated |= kind in ("", self._kind.name)
+    def _follow_forget(self, kind: str, _: str) -> None:
+        self._is_outdated |= kind in ("", self._kind.name)
 
 
 def place_of(group_filter: GroupFilter) -> str:

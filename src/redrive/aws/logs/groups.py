@@ -88,17 +88,17 @@ class LogGroupOperations:
         await self._settle()
         beginning = names.group_name(call, prefix or "")
         groups = await self._places.documents.find(GROUP, beginning.key)
-        matching = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
-        page, answer = PAGES.cut("DescribeLogGroups", params, matching, lambda group: group.name.name)
+        matches = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
+        page, answer = PAGES.cut("DescribeLogGroups", params, matches, lambda group: group.name.name)
         sizes = await self._store.log_bytes()
         filters = await self._filters.count()
         answer["logGroups"] = [
             _as_structure(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page
         ]
         if pattern:  # then the answer leaves out what is counted, and whether it is the last (recorded)
-            for described in answer["logGroups"]:
-                described.pop("storedBytes", None)
-                described.pop("deletionProtectionEnabled", None)
+            for summary in answer["logGroups"]:
+                summary.pop("storedBytes", None)
+                summary.pop("deletionProtectionEnabled", None)
             answer |= PAGES.ending("DescribeLogGroups", page[-1].name.name) if page else {}
         return answer
 
@@ -112,13 +112,13 @@ class LogGroupOperations:
         pattern = re.compile(
             params.get("logGroupNamePattern") or ""
         )  # names and `^`, `|`, `.`, as the model has it
-        matching = [
+        matches = [
             group
             for group in groups
             if pattern.search(group.name.name) and params.get("logGroupClass") in (None, _CLASS)
         ]
         # It has no published paginator, and the members of another list's.
-        page, answer = PAGES.cut("DescribeLogGroups", params, matching, lambda group: group.name.name)
+        page, answer = PAGES.cut("DescribeLogGroups", params, matches, lambda group: group.name.name)
         answer["logGroups"] = [
             {
                 "logGroupName": group.name.name,
@@ -145,12 +145,13 @@ class LogGroupOperations:
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._places.group(_labelled(request.call, request.params))).tags
+        return (await self._places.group(_tagged_group_name(request.call, request.params))).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
         await self._update(
-            _labelled(request.call, request.params), lambda group: replace(group, tags=change(group.tags))
+            _tagged_group_name(request.call, request.params),
+            lambda group: replace(group, tags=change(group.tags)),
         )
 
     # ---- inside ------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class LogGroupOperations:
             raise no_such_group() from None
 
 
-def _labelled(call: Call, params: Structure) -> ResourceName:
+def _tagged_group_name(call: Call, params: Structure) -> ResourceName:
     if arn := params.get("resourceArn"):
         return names.name_in_arn(call, arn)
     return names.group_name(call, params["logGroupName"])
@@ -233,8 +234,10 @@ class LogStreamOperations:
         def order_key(stream: LogStream) -> str:
             return f"{_last_at(spans, stream):020}/{stream.name}"
 
-        ordered = sorted(streams, key=order_key, reverse=descending)
-        page, answer = PAGES.cut("DescribeLogStreams", params, ordered, order_key, descending=descending)
+        sorted_streams = sorted(streams, key=order_key, reverse=descending)
+        page, answer = PAGES.cut(
+            "DescribeLogStreams", params, sorted_streams, order_key, descending=descending
+        )
         spans = spans or await self._spans(group, page)
         return {
             "logStreams": [_stream_description(group, stream, spans.get(stream.id)) for stream in page],

@@ -42,17 +42,17 @@ Step = Callable[[Rows], Rows]
 class Query:
     """A query that has been read."""
 
-    each: Sequence[Step]  # Steps that look at one row at a time: they run while events are read
-    whole: Sequence[Step]  # Steps that need all rows
+    row_steps: Sequence[Step]  # Steps that look at one row at a time: they run while events are read
+    table_steps: Sequence[Step]  # Steps that need all rows
     columns: Sequence[str]  # Columns of the result, in order
     limit: int | None  # The number of rows that the query asks for; None: it does not say
-    aggregated: bool  # Its rows are no events any more
+    is_aggregated: bool  # Its rows are no events any more
     names: frozenset[str]  # The fields that it names
     weight: int  # The steps that it takes for a row, but for what functions make of texts
 
-    def narrowed(self, rows: Rows) -> Rows:
+    def narrow(self, rows: Rows) -> Rows:
         """Some events, as far as each can be looked at by itself."""
-        return functools.reduce(lambda remaining, step: step(remaining), self.each, rows)
+        return functools.reduce(lambda remaining, step: step(remaining), self.row_steps, rows)
 
     def results(self, rows: Rows, limit: int | None) -> Iterator[list[dict[str, str]]]:
         """The answer: each row's fields, as far as it has them.
@@ -62,10 +62,10 @@ class Query:
         """
         if rows:
             rows[0].budget.spend(len(rows) * self.weight)
-        if not self.aggregated and not self.whole:
+        if not self.is_aggregated and not self.table_steps:
             rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
-        answer = functools.reduce(lambda remaining, step: step(remaining), self.whole, rows)
-        columns = self.columns if self.aggregated else [*self.columns, _POINTER]
+        answer = functools.reduce(lambda remaining, step: step(remaining), self.table_steps, rows)
+        columns = self.columns if self.is_aggregated else [*self.columns, _POINTER]
         return (_as_cells(row, columns) for row in answer[: self.limit or limit or ROWS_MAX])
 
 
@@ -88,12 +88,12 @@ class _Builder:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._each: list[Step] = []
-        self._whole: list[Step] = []
+        self._row_steps: list[Step] = []
+        self._table_steps: list[Step] = []
         self._as_cells: list[str] = []
-        self._displayed = False
+        self._has_display = False
         self._limit: int | None = None
-        self._aggregated = False
+        self._is_aggregated = False
 
     def query(self) -> Query:
         """The query."""
@@ -110,30 +110,30 @@ class _Builder:
             reader.finish()
         columns = self._as_cells or list(_SHOWN)
         return Query(
-            self._each,
-            self._whole,
+            self._row_steps,
+            self._table_steps,
             list(dict.fromkeys(columns)),
             self._limit,
-            self._aggregated,
+            self._is_aggregated,
             frozenset(token.text for token in every if token.kind in ("word", "quoted")),
             sum(_weight(token) for token in every),
         )
 
     def _step(self, step: Step, *, whole: bool = False) -> None:
-        (self._whole if whole or self._whole else self._each).append(step)
+        (self._table_steps if whole or self._table_steps else self._row_steps).append(step)
 
     def fields(self, reader: InsightsReader) -> None:
         """`fields a, b + 1 as c`: more columns."""
         terms: list[Term] = reader.several(reader.term, ",")
         self._step(functools.partial(_with, terms))
-        if not self._displayed:
+        if not self._has_display:
             self._as_cells += [term.name for term in terms]
 
     def display(self, reader: InsightsReader) -> None:
         """`display a, b`: no other columns."""
         terms: list[Term] = reader.several(reader.term, ",")
         self._step(functools.partial(_with, terms))
-        self._as_cells, self._displayed = [term.name for term in terms], True
+        self._as_cells, self._has_display = [term.name for term in terms], True
 
     def filter(self, reader: InsightsReader) -> None:
         """`filter status = "FAILURE" and attempts > 1`."""
@@ -145,27 +145,27 @@ class _Builder:
         plain = reader.next.kind in ("text", "regex")
         source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
         if reader.next.kind == "regex":
-            self._step(functools.partial(_searched, source, regex(reader.expect("regex").text)))
+            self._step(functools.partial(_add_searched, source, regex(reader.expect("regex").text)))
             return
         pattern = unquoted(reader.expect("text").text)
         reader.need("as")
         names = reader.several(lambda: reader.expect("word", "quoted").text, ",")
         if pattern.count("*") != len(names):
             raise malformed(f"the pattern has {pattern.count('*')} asterisks, and {len(names)} names follow")
-        self._step(functools.partial(_parsed, source, pattern.split("*"), names))
+        self._step(functools.partial(_add_parsed, source, pattern.split("*"), names))
 
     def stats(self, reader: InsightsReader) -> None:
         """`stats count(*) as n, avg(ms) by bin(5m), user`."""
         aggregates = reader.several(functools.partial(_aggregate, reader), ",")
         groups: list[Term] = reader.several(reader.term, ",") if reader.take("by") else []
-        self._step(functools.partial(_aggregated, aggregates, groups), whole=True)
+        self._step(functools.partial(_aggregate_groups, aggregates, groups), whole=True)
         self._as_cells = [*(term.name for term in groups), *(name for name, _ in aggregates)]
-        self._aggregated = self._displayed = True
+        self._is_aggregated = self._has_display = True
 
     def sort(self, reader: InsightsReader) -> None:
         """`sort @timestamp desc, a`."""
         keys = reader.several(functools.partial(_sort_key, reader), ",")
-        self._step(functools.partial(_sorted, keys), whole=True)
+        self._step(functools.partial(_sort, keys), whole=True)
 
     def dedup(self, reader: InsightsReader) -> None:
         """`dedup a, b`: the first row of each."""
@@ -216,7 +216,7 @@ def _with(terms: Sequence[Term], rows: Rows) -> Rows:
     return rows
 
 
-def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: Rows) -> Rows:
+def _add_parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: Rows) -> Rows:
     for row in rows:
         value = source(row)
         row.spend(value)
@@ -226,7 +226,7 @@ def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: R
     return rows
 
 
-def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
+def _add_searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
     """Add what the named groups of a regular expression find."""
     for row in rows:
         value = source(row)
@@ -237,19 +237,19 @@ def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
     return rows
 
 
-def _between(text: str, parts: Sequence[str]) -> list[str] | None:
+def _between(text: str, literals: Sequence[str]) -> list[str] | None:
     """The texts that stand for the asterisks between some parts, each as short as it can be."""
-    at = text.find(parts[0])
+    at = text.find(literals[0])
     if at < 0:
         return None
-    at, parts_text = at + len(parts[0]), []
-    for number, part in enumerate(parts[1:], 1):
-        end = len(text) if not part and number == len(parts) - 1 else text.find(part, at)
+    at, texts = at + len(literals[0]), []
+    for number, literal in enumerate(literals[1:], 1):
+        end = len(text) if not literal and number == len(literals) - 1 else text.find(literal, at)
         if end < 0:
             return None
-        parts_text.append(text[at:end])
-        at = end + len(part)
-    return parts_text
+        texts.append(text[at:end])
+        at = end + len(literal)
+    return texts
 
 
 def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
@@ -260,7 +260,7 @@ def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
     return value, descending
 
 
-def _sorted(keys: Sequence[tuple[Compute, bool]], rows: Rows) -> Rows:
+def _sort(keys: Sequence[tuple[Compute, bool]], rows: Rows) -> Rows:
     for value, descending in reversed(keys):
         rows = sorted(rows, key=lambda row: _order(value(row)), reverse=descending)
     return rows
@@ -346,7 +346,9 @@ def _percentile(numbers: Sequence[float], percent: float) -> Value:
     return sorted(numbers)[max(rank - 1, 0)]
 
 
-def _aggregated(aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Term], rows: Rows) -> Rows:
+def _aggregate_groups(
+    aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Term], rows: Rows
+) -> Rows:
     grouped: dict[tuple[Value, ...], Rows] = {}
     for row in rows:
         grouped.setdefault(tuple(term.value(row) for term in groups), []).append(row)

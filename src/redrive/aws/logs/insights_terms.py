@@ -16,7 +16,7 @@ from redrive.aws.logs.insights_values import (
     Compute,
     Fields,
     Value,
-    calculated,
+    calculate,
     comparison,
     contains,
     matches,
@@ -121,21 +121,21 @@ class InsightsReader(LanguageReader):
     def either(self) -> Compute:
         """An expression whose operator binds least."""
         with self.nested():
-            operands = self.several(self._both, "or")
+            operands = self.several(self._conjunction, "or")
         return operands[0] if len(operands) == 1 else lambda row: any(each(row) for each in operands)
 
-    def _both(self) -> Compute:
+    def _conjunction(self) -> Compute:
         operands = self.several(self._not, "and")
         return operands[0] if len(operands) == 1 else lambda row: all(each(row) for each in operands)
 
     def _not(self) -> Compute:
-        negated = False
+        is_negated = False
         while self.take("not"):
-            negated = not negated
-        operand = self._compared()
-        return (lambda row: not operand(row)) if negated else operand
+            is_negated = not is_negated
+        operand = self._comparison()
+        return (lambda row: not operand(row)) if is_negated else operand
 
-    def _compared(self) -> Compute:
+    def _comparison(self) -> Compute:
         left = self._sum()
         if self.take("like", "=~"):
             return self._like(left)
@@ -169,14 +169,14 @@ class InsightsReader(LanguageReader):
         others: list[tuple[str, Compute]] = []
         while sign := self.take(*signs):
             others.append((sign, operand()))
-        return first if not others else lambda row: calculated(first, others, row)
+        return first if not others else lambda row: calculate(first, others, row)
 
     def _operand(self) -> Compute:
-        negated = False
+        is_negated = False
         while self.take("-"):
-            negated = not negated
+            is_negated = not is_negated
         operand = self._plain()
-        return (lambda row: calculated(nought, [("-", operand)], row)) if negated else operand
+        return (lambda row: calculate(nought, [("-", operand)], row)) if is_negated else operand
 
     def _plain(self) -> Compute:
         if self.take("("):
@@ -198,15 +198,15 @@ class InsightsReader(LanguageReader):
         if function == "bin":
             width_ms = _width_ms(self.expect("time").text)
             self.need(")")
-            return lambda row: _binned(row, width_ms)
+            return lambda row: _bin_of(row, width_ms)
         arguments = self.until(")", self.either)
         definition = FUNCTIONS.get(function.lower())
         if definition is None or len(arguments) not in definition[0]:
             raise malformed(f"there is no function {function} of {len(arguments)} arguments")
-        return functools.partial(_called, definition[1], arguments)
+        return functools.partial(_call_function, definition[1], arguments)
 
 
-def _called(compute: Callable[..., Value], arguments: Sequence[Compute], row: Fields) -> Value:
+def _call_function(compute: Callable[..., Value], arguments: Sequence[Compute], row: Fields) -> Value:
     values = [argument(row) for argument in arguments]
     row.spend(*values)
     return compute(*values)
@@ -220,6 +220,6 @@ def _width_ms(text: str) -> int:
     return width_ms
 
 
-def _binned(row: Fields, width_ms: int) -> Value:
+def _bin_of(row: Fields, width_ms: int) -> Value:
     at = row.get("@timestamp")
     return moment_text(float(at) // width_ms * width_ms) if isinstance(at, int | float) else None

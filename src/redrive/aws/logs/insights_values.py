@@ -30,7 +30,7 @@ class Fields(dict[str, Value]):
         self.budget = budget
 
     def spend(self, *values: Value) -> None:
-        """Pay for what is made of these values; raises OverBudgetError if the query wants to do more than it may."""
+        """Pay for what is made of these values; raises OverBudgetError if the query's budget is spent."""
         chars = sum(len(value) for value in values if isinstance(value, str))
         self.budget.spend(1 + chars // _CHARS_PER_STEP)
 
@@ -40,8 +40,8 @@ Compute = Callable[[Fields], Value]
 
 def moment_text(at: float) -> str:
     """A moment as Insights shows it."""
-    whole = int(at)
-    return f"{datetime.fromtimestamp(whole // 1000, UTC):%Y-%m-%d %H:%M:%S}.{whole % 1000:03d}"
+    ms = int(at)
+    return f"{datetime.fromtimestamp(ms // 1000, UTC):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
 
 
 def unquoted(text: str) -> str:
@@ -55,7 +55,7 @@ def nought(_: Fields) -> Value:
 
 
 def number_of(value: Value) -> float | None:
-    """A value as a number; None if it is none."""
+    """A value as a number; None if it is not one."""
     if isinstance(value, int | float):
         return float(value)
     try:
@@ -102,8 +102,8 @@ def comparison(sign: str, left: Compute, right: Compute) -> Compute:
 
 def contains(left: Compute, quoted: str) -> Compute:
     """True if a text stands in the value."""
-    part = unquoted(quoted)
-    return lambda row: (value := left(row)) is not None and part in text_of(value)
+    phrase = unquoted(quoted)
+    return lambda row: (value := left(row)) is not None and phrase in text_of(value)
 
 
 def matches(left: Compute, pattern: Any) -> Compute:
@@ -121,7 +121,7 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 
 
-def calculated(first: Compute, others: Sequence[tuple[str, Compute]], row: Fields) -> Value:
+def calculate(first: Compute, others: Sequence[tuple[str, Compute]], row: Fields) -> Value:
     """The result of operators one after the other; None if it has none."""
     total = number_of(first(row))
     for sign, operand in others:

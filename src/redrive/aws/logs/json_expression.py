@@ -60,10 +60,10 @@ class _PatternReader(LanguageReader):
         return invalid("Invalid filter pattern")  # the service gives no reason
 
     def either(self) -> Test:
-        tests = self.several(self._both, "||")
+        tests = self.several(self._conjunction, "||")
         return tests[0] if len(tests) == 1 else lambda document: any(test(document) for test in tests)
 
-    def _both(self) -> Test:
+    def _conjunction(self) -> Test:
         tests = self.several(self._primary, "&&")
         return tests[0] if len(tests) == 1 else lambda document: all(test(document) for test in tests)
 
@@ -138,7 +138,7 @@ def regexes_in(text: str) -> int:
 
 
 def text_at(document: Any, selector: str) -> str | None:
-    """The value of a member of a JSON document, as text; None if there is none, or the selector is none."""
+    """The value of a member of a JSON document, as text; None if it has no such member, or the selector is malformed."""
     if not _SELECTOR.fullmatch(selector):
         return None
     value = _value(document, _path(selector))

@@ -82,7 +82,7 @@ class FollowedGroup:
         self._places = places
         self.group = group
         self._after = 0  # what was written down before that is read for good
-        self._seen: set[int] = set()  # what stands behind it, and was read
+        self._read_seqs: set[int] = set()  # the events behind it that were read already
         self._ends: deque[tuple[int, int]] = deque()  # how far it was read, and when (ms)
         self._streams: dict[int, str | None] = {}  # None: deleted
 
@@ -91,7 +91,7 @@ class FollowedGroup:
         last = LogQuery(self.group.id, limit=1, arrived_after=0, backwards=True)
         events = await self._store.find_events(last)
         self._after = events[0].seq if events else 0
-        self._seen.clear()
+        self._read_seqs.clear()
         self._ends.clear()
 
     async def read(
@@ -109,8 +109,8 @@ class FollowedGroup:
             if len(page) < EVENTS_PER_PAGE:
                 break
             after = page[-1].seq
-        if self._seen:
-            self._ends.append((now, max(self._seen)))
+        if self._read_seqs:
+            self._ends.append((now, max(self._read_seqs)))
         return events
 
     async def _read(
@@ -118,7 +118,7 @@ class FollowedGroup:
     ) -> list[tuple[str, LogEvent]]:
         matches: list[tuple[str, LogEvent]] = []
         # Pages of the last two seconds are read again, in case a slow transaction adds to them.
-        new = [event for event in page if event.seq not in self._seen]
+        new = [event for event in page if event.seq not in self._read_seqs]
         streams = self._streams
 
         def is_match(event: LogEvent) -> bool:
@@ -126,14 +126,14 @@ class FollowedGroup:
             return stream is not None and keeps(stream, event)
 
         are_matches = await each_in_turn(self.group.name.account, new, steps, is_match)
-        for event, matched in zip(new, are_matches, strict=True):
+        for event, is_matched in zip(new, are_matches, strict=True):
             if room.is_full:
                 room.overflows = True
                 break
-            self._seen.add(event.seq)
+            self._read_seqs.add(event.seq)
             room.examinations -= 1
             stream = streams[event.stream_id]
-            if stream is not None and matched:
+            if stream is not None and is_matched:
                 room.take(event)
                 matches.append((stream, event))
         return matches
@@ -149,7 +149,7 @@ class FollowedGroup:
         """Take as read for good whatever was read long enough ago."""
         while self._ends and self._ends[0][0] <= now - LATE_MS:
             self._after = max(self._after, self._ends.popleft()[1])
-        self._seen = {seq for seq in self._seen if seq > self._after}
+        self._read_seqs = {seq for seq in self._read_seqs if seq > self._after}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Selection:
     in_stream: Callable[[str], bool]  # Says of a stream's name whether they may be of it
 
     def keeps(self, stream: str, event: LogEvent) -> bool:
-        """True if an event of that stream is told."""
+        """True if an event of that stream is part of the session."""
         return self.in_stream(stream) and self.pattern.matches(event.message)
 
     def steps(self, event: LogEvent) -> int:
@@ -182,9 +182,9 @@ class LiveTails:
         # The clock is a simulated one: an update comes as soon as there is news, too
         self._simulated = simulated
         self._open: Counter[tuple[str, str]] = Counter()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._wakers: set[asyncio.Future[None]] = set()
         self._news = 0
-        self._closing = False
+        self._is_closing = False
 
     async def start_live_tail(self, call: Call, params: Structure) -> Structure:
         selection = _selection(params)
@@ -195,8 +195,8 @@ class LiveTails:
                 "LimitExceededException", f"At most {SESSIONS_MAX} Live Tail sessions are open at once."
             )
         await self._settle()
-        followed = [FollowedGroup(self._store, self._places, group) for group in groups]
-        for group in followed:
+        followed_groups = [FollowedGroup(self._store, self._places, group) for group in groups]
+        for group in followed_groups:
             await group.begin()
         start = {
             "requestId": call.id,
@@ -206,7 +206,9 @@ class LiveTails:
             "logStreamNamePrefixes": params.get("logStreamNamePrefixes") or [],
             "logEventFilterPattern": params.get("logEventFilterPattern") or "",
         }
-        return {"responseStream": self._session((call.account, call.region), start, followed, selection)}
+        return {
+            "responseStream": self._session((call.account, call.region), start, followed_groups, selection)
+        }
 
     def note_news(self) -> None:
         """Events were written down on this node."""
@@ -216,7 +218,7 @@ class LiveTails:
 
     def close(self) -> None:
         """End every session; from now on none begins."""
-        self._closing = True
+        self._is_closing = True
         self._wake()
 
     # ---- sessions ----------------------------------------------------------------------------------------
@@ -224,14 +226,14 @@ class LiveTails:
     async def _session(
         self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], selection: _Selection
     ) -> Events:
-        """The events of a session; whoever closes this ends it."""
+        """The events of a session, which ends when this generator is closed."""
         self._open[owner] += 1
         clock = self._runtime.clock
         due_at, news = clock.now(), self._news
         ends_at = due_at + SESSION_MS
         try:
             yield "sessionStart", start
-            while not self._closing:
+            while not self._is_closing:
                 due_at = max(due_at + UPDATE_MS, clock.now() - (UPDATES_AT_ONCE_MAX - 1) * UPDATE_MS)
                 await self._until(due_at, news)
                 due_at, news = min(due_at, clock.now()), self._news
@@ -256,32 +258,32 @@ class LiveTails:
         room = UpdateRoom(_EXAMINATIONS_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
         now = self._runtime.clock.now()
         results = [
-            _as_structure(followed, stream, event)
-            for followed in groups
-            for stream, event in await followed.read(selection.keeps, selection.steps, room, now)
+            _as_structure(group, stream, event)
+            for group in groups
+            for stream, event in await group.read(selection.keeps, selection.steps, room, now)
         ]
         sampled = room.overflows and not is_behind
         if sampled:  # the rest of this second is left out
-            for followed in groups:
-                await followed.begin()
+            for group in groups:
+                await group.begin()
         return {"sessionMetadata": {"sampled": sampled}, "sessionResults": results}
 
     async def _until(self, moment: int, news: int) -> None:
         """Return at that moment (ms), or as soon as there is other news, or when the server ends."""
-        if self._closing or news != self._news or moment <= self._runtime.clock.now():
+        if self._is_closing or news != self._news or moment <= self._runtime.clock.now():
             return
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(woken)
-        timer = self._runtime.clock.call_at(moment, lambda: _set(woken))
+        waker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wakers.add(waker)
+        timer = self._runtime.clock.call_at(moment, lambda: _set(waker))
         try:
-            await woken
+            await waker
         finally:
             timer.cancel()
-            self._waiting.discard(woken)
+            self._wakers.discard(waker)
 
     def _wake(self) -> None:
-        for woken in self._waiting:
-            _set(woken)
+        for waker in self._wakers:
+            _set(waker)
 
 
 def _set(woken: "asyncio.Future[None]") -> None:
@@ -289,8 +291,8 @@ def _set(woken: "asyncio.Future[None]") -> None:
         woken.set_result(None)
 
 
-def _as_structure(followed: FollowedGroup, stream: str, event: LogEvent) -> Structure:
-    name = followed.group.name
+def _as_structure(group: FollowedGroup, stream: str, event: LogEvent) -> Structure:
+    name = group.group.name
     return {
         "logStreamName": stream,
         "logGroupIdentifier": f"{name.account}:{name.name}",

@@ -52,10 +52,10 @@ def name_in_arn(call: Call, arn: str) -> ResourceName:
         AwsError: The text is not the ARN of a group of the caller's.
     """
     try:
-        parsed = parse_arn(arn)
+        target = parse_arn(arn)
     except ValueError:
         raise invalid(f"Invalid ARN: {arn}") from None
-    own = (parsed.service, parsed.region, parsed.account) == ("logs", call.region, call.account)
-    if not own or not parsed.resource.startswith(_GROUP):
+    is_own = (target.service, target.region, target.account) == ("logs", call.region, call.account)
+    if not is_own or not target.resource.startswith(_GROUP):
         raise invalid(f"Invalid ARN: {arn}")
-    return group_name(call, parsed.resource.removeprefix(_GROUP))
+    return group_name(call, target.resource.removeprefix(_GROUP))

@@ -56,7 +56,9 @@ class Querying:
         await self._settle()
         rows, statistics = await self._rows(call, query, groups, params)
         try:
-            results = await offload(call.account, lambda: _bounded(query.results(rows, params.get("limit"))))
+            results = await offload(
+                call.account, lambda: _within_size(query.results(rows, params.get("limit")))
+            )
         except OverBudgetError:
             text = (
                 "The query takes too many steps for so many events. Ask for a shorter time, or fewer terms."
@@ -74,7 +76,7 @@ class Querying:
         return {"queryId": stored_query.id}
 
     async def _group(self, call: Call, name: ResourceName) -> LogGroup:
-        """A group that a query names; one that is not there is told in words of its own (recorded)."""
+        """A group that a query names; the refusal of one that does not exist has words of its own (recorded)."""
         group = await self._places.documents.get(GROUP, name.key)
         if group is None:
             raise error(
@@ -104,7 +106,7 @@ class Querying:
             if params.get("logGroupName") in (None, *query.groups)
             and params.get("status") in (None, _COMPLETE)
         ]
-        return PAGES.of("DescribeQueries", params, queries, _described)
+        return PAGES.of("DescribeQueries", params, queries, _describe)
 
     # ---- kept --------------------------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class Querying:
     ) -> tuple[Rows, dict[str, float]]:
         """The rows of the events that each command lets through by itself."""
         scan = _Scan(query)
-        scanned = size = 0
+        examined = size = 0
         for group in groups:
             streams = {stream.id: stream.name for stream in await self._places.streams(group, "")}
             log_query = LogQuery(
@@ -141,18 +143,18 @@ class Querying:
                 backwards=True,
             )
             while (
-                scanned < EVENTS_MAX
+                examined < EVENTS_MAX
                 and size < SCANNED_BYTES_MAX
                 and not scan.is_over
                 and (page := await self._store.find_events(log_query))
             ):
-                scanned += len(page)
+                examined += len(page)
                 size += sum(len(event.message) + EVENT_BYTES for event in page)
                 await offload(call.account, functools.partial(scan.take, group, streams, page))
                 log_query = replace(log_query, after=page[-1].position)
         scan.budget.left = STEPS_MAX
         return scan.rows, {
-            "recordsScanned": float(scanned),
+            "recordsScanned": float(examined),
             "bytesScanned": float(size),
             "logGroupsScanned": float(len(groups)),
         }
@@ -179,7 +181,7 @@ class _Scan:
             for event in page:
                 self.budget.spend(self._query.weight * (1 + len(event.message) // CHARS_PER_STEP))
                 row = Fields(_row(group, streams, event, self._query.names), self.budget)
-                self.rows += self._query.narrowed([row])
+                self.rows += self._query.narrow([row])
         except OverBudgetError:
             self.is_over = True
 
@@ -190,15 +192,15 @@ def _key(call: Call, query: StoredQuery) -> str:
 
 def _groups(call: Call, params: Structure) -> list[Any]:
     """The names of the groups that a query looks at."""
-    single, several, by_id = (
+    group_name, several, by_id = (
         params.get(name) for name in ("logGroupName", "logGroupNames", "logGroupIdentifiers")
     )
-    if sum(bool(parameter) for parameter in (single, several, by_id)) != 1:
+    if sum(bool(parameter) for parameter in (group_name, several, by_id)) != 1:
         raise invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be specified.")
     if by_id:
         groups = [names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in by_id]
     else:
-        groups = [names.group_name(call, name) for name in several or [single]]
+        groups = [names.group_name(call, name) for name in several or [group_name]]
     if len(groups) > _GROUPS_MAX:
         raise invalid(f"A query looks at {_GROUPS_MAX} log groups at most.")
     return list(dict.fromkeys(groups))
@@ -242,7 +244,7 @@ def _gather(prefix: str, value: Any, fields: dict[str, Value], depth: int) -> No
         fields[prefix] = float(value) if type(value) is int else value
 
 
-def _bounded(results: Iterable[Any]) -> list[Any]:
+def _within_size(results: Iterable[Any]) -> list[Any]:
     """As many results as are kept."""
     rows: list[Any] = []
     size = 0
@@ -261,7 +263,7 @@ def _rewritten(params: Structure, groups: Sequence[LogGroup]) -> str:
     return f"SOURCE {sources} {span} | {params['queryString']}"
 
 
-def _described(query: StoredQuery) -> Structure:
+def _describe(query: StoredQuery) -> Structure:
     return {
         "queryLanguage": _LANGUAGE,
         "queryId": query.id,

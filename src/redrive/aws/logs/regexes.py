@@ -24,7 +24,7 @@ _OFFERED: Final = re.compile(r"(?:[A-Za-z0-9:_#=@/;,^$?\[\]{}|*+.-]|\\[\x21-\x7e
 
 
 def read_regex(text: str) -> Callable[[str], bool] | None:
-    """The search for an expression that stood between percent signs; None where filter patterns may have none such."""
+    """The search for an expression that stood between percent signs; None where filter patterns may not have it."""
     if not _OFFERED.fullmatch(text):
         return None
     by_bytes = re2.Options.Encoding.LATIN1  # characters of several bytes are not supported there, either

@@ -51,7 +51,7 @@ class ResourcePolicies:
             "DescribeResourcePolicies",
             params,
             policies,
-            lambda policy: _as_structure(policy, _normalised(policy.text)),
+            lambda policy: _as_structure(policy, _normalise(policy.text)),
             lambda policy: policy.name,
         )
 
@@ -75,7 +75,7 @@ def _as_structure(policy: ResourcePolicy, text: str) -> Structure:
     }
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     """A policy as lists show it: with a version, and lists of one principal as that alone (recorded)."""
     document = orjson.loads(text)
     document = document if "Version" in document else {"Version": _OLD_VERSION, **document}

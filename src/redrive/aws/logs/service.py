@@ -41,16 +41,16 @@ async def _scopes(engine: Engine, call: Call, operation: str, params: Structure)
 
     Amazon asks about the stream without a name, so that policies that end in `:*` match.
     """
-    own = f"arn:aws:logs:{call.region}:{call.account}"
+    prefix = f"arn:aws:logs:{call.region}:{call.account}"
     if operation == "DescribeLogGroups":  # which looks at no other parameter that names groups
-        return [_of_group(f"{own}:{_GROUP}{params.get('logGroupNamePrefix', '')}*", params)]
+        return [_of_group(f"{prefix}:{_GROUP}{params.get('logGroupNamePrefix', '')}*", params)]
     members = ("logGroupName", "logGroupNames", "logGroupIdentifier", "logGroupIdentifiers", "resourceArn")
     group_names = [resource_part(text) for text in values_of(params, *members)]
     if query_id := params.get("queryId"):
         queries = await engine.resources.documents.find(QUERY, f"{call.account}/{call.region}/")
         group_names = [name for query in queries if query.id == query_id for name in query.groups]
     groups = dict.fromkeys(name.removeprefix(_GROUP).removesuffix(":*") for name in group_names)
-    return [_of_group(f"{own}:{_GROUP}{name}", params) for name in groups or ["*"]]
+    return [_of_group(f"{prefix}:{_GROUP}{name}", params) for name in groups or ["*"]]
 
 
 def _of_group(arn: str, params: Structure) -> ResourceScope:
@@ -73,10 +73,12 @@ def violated(violations: Sequence[Violation]) -> AwsError:
             "InvalidParameterException",
             f"Invalid LogGroup or LogStream, both must have length less than or equal to {_LOG_NAME_CHARS_MAX}.",
         )
-    return AwsError("InvalidParameterException", coral_text([_printed(each) for each in violations]))
+    return AwsError(
+        "InvalidParameterException", coral_text([_with_printed_value(each) for each in violations])
+    )
 
 
-def _printed(violation: Violation) -> Violation:
+def _with_printed_value(violation: Violation) -> Violation:
     """A violation with its value as refusals print it."""
     if violation.path == "logGroupIdentifier" and violation.kind is ViolationKind.PATTERN:
         return replace(violation, value=b"")

@@ -9,7 +9,7 @@ from redrive.aws.gateway.owed_calls import backlog_in
 from redrive.aws.gateway.rounds import ROUNDS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
-from redrive.aws.logs.destinations import Forwarded, LogDestination, destination_of
+from redrive.aws.logs.destinations import LogBatch, LogDestination, destination_of
 from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import read_pattern
 from redrive.aws.logs.group_filters import GroupFilters, place_of
@@ -50,7 +50,9 @@ class SubscriptionFilters:
         self._store = store
         self._places = places
         self._destinations = destinations
-        self.kept: Final = GroupFilters(SUBSCRIPTION_FILTER, "subscription filter", FILTERS_MAX, places)
+        self.stored_filters: Final = GroupFilters(
+            SUBSCRIPTION_FILTER, "subscription filter", FILTERS_MAX, places
+        )
 
     # ---- operations --------------------------------------------------------------------------------------
 
@@ -73,15 +75,15 @@ class SubscriptionFilters:
             params.get("distribution") or "ByLogStream",
             role,
         )
-        await self.kept.put(subscription_filter)
+        await self.stored_filters.put(subscription_filter)
         return {}
 
     async def describe_subscription_filters(self, call: Call, params: Structure) -> Structure:
-        filters = sorted(await self.kept.find(call, params), key=place_of)
+        filters = sorted(await self.stored_filters.find(call, params), key=place_of)
         return PAGES.of("DescribeSubscriptionFilters", params, filters, _as_structure, place_of)
 
     async def delete_subscription_filter(self, call: Call, params: Structure) -> Structure:
-        await self.kept.remove(call, params)
+        await self.stored_filters.remove(call, params)
         return {}
 
     async def describe_destinations(self, _: Call, params: Structure) -> Structure:
@@ -96,11 +98,11 @@ class SubscriptionFilters:
         Raises:
             StoreUnavailable: It is unknown whether it was done.
         """
-        await self.kept.follow()
+        await self.stored_filters.follow()
         calls = [
             delivery
             for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
-            for delivery in await self._forwarded(list(of_stream), streams[stream_id])
+            for delivery in await self._batches_for_filters(list(of_stream), streams[stream_id])
         ]
         if not calls:
             await self._store.add_events(events)
@@ -108,24 +110,24 @@ class SubscriptionFilters:
 
         async def decide(draft: Draft) -> None:
             draft.log(events)
-            for subscription_filter, forwarded in calls:
+            for subscription_filter, log_batch in calls:
                 account, region, _ = subscription_filter.group
                 backlog = await backlog_in(
                     draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION
                 )
-                self._engine.messages.publish_alone_in(draft, *backlog, forwarded.pack(), b"")
+                self._engine.messages.publish_alone_in(draft, *backlog, log_batch.pack(), b"")
 
         await self._engine.resources.write(decide)
 
-    async def _forwarded(
+    async def _batches_for_filters(
         self, events: Sequence[LogEvent], stream: str
-    ) -> list[tuple[SubscriptionFilter, Forwarded]]:
+    ) -> list[tuple[SubscriptionFilter, LogBatch]]:
         deliveries = []
-        for compiled in self.kept.of(events[0].group_id):
-            subscription_filter = compiled.filter
-            matching = await compiled.matching(events)
-            for batch in _batches(_but_circling(subscription_filter, matching)):
-                forwarded = Forwarded(
+        for compiled_filter in self.stored_filters.of(events[0].group_id):
+            subscription_filter = compiled_filter.filter
+            matches = await compiled_filter.matches_of(events)
+            for batch in _batches(_without_circles(subscription_filter, matches)):
+                log_batch = LogBatch(
                     subscription_filter.group.name,
                     stream,
                     subscription_filter.name,
@@ -134,7 +136,7 @@ class SubscriptionFilters:
                     subscription_filter.role,
                     max(event.rounds for event in batch),
                 )
-                deliveries.append((subscription_filter, forwarded))
+                deliveries.append((subscription_filter, log_batch))
         return deliveries
 
     def _as_structure_of_event(self, event: LogEvent) -> Mapping[str, Any]:
@@ -161,20 +163,22 @@ def _batches(events: Sequence[LogEvent]) -> Iterator[Sequence[LogEvent]]:
         yield batch
 
 
-def _but_circling(subscription_filter: SubscriptionFilter, events: Sequence[LogEvent]) -> Sequence[LogEvent]:
+def _without_circles(
+    subscription_filter: SubscriptionFilter, events: Sequence[LogEvent]
+) -> Sequence[LogEvent]:
     """The events, but for those that functions wrote which invoke each other by their log groups: they end here."""
-    going_on = [event for event in events if event.rounds < ROUNDS_MAX]
-    if len(going_on) < len(events):
+    remaining_events = [event for event in events if event.rounds < ROUNDS_MAX]
+    if len(remaining_events) < len(events):
         logger.warning(
             "log_subscription.circle group=%s filter=%s destination=%s events=%d: %d runs of functions in a row were each"
             " begun by log events of the one before; choose patterns that do not match what they write",
             subscription_filter.group.key,
             subscription_filter.name,
             subscription_filter.destination,
-            len(events) - len(going_on),
+            len(events) - len(remaining_events),
             ROUNDS_MAX,
         )
-    return going_on
+    return remaining_events
 
 
 def _as_structure(each: SubscriptionFilter) -> Structure:

@@ -166,7 +166,7 @@ class DeploymentRun:
     async def _others(self) -> list[PlannedResource]:
         """The resources of the group that can be deleted and the template does not name, system topics first."""
         resources = (await self._request("GET", f"{self._group}/resources", {}))["value"]
-        others = [Planned(each["id"], each["type"], set(), {}) for each in resources]
+        others = [PlannedResource(each["id"], each["type"], set(), {}) for each in resources]
         return sorted(
             (each for each in others if each.id.lower() not in self._names and each.type not in _LASTING),
             key=lambda each: each.type.lower() != _SYSTEM_TOPICS,
