@@ -122,7 +122,7 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
         f"{at_dead}/{seq}/edit",
         _path(at_dead, "tasks", task.id),
         *(f"{at_queue}{path}" for path in ("", "/messages", "/messages/search?q=x", "/messages/facets")),
-        *(f"{at_queue}{path}" for path in (f"/messages/{waiting.seq}", "/send", "/import")),
+        *(f"{at_queue}{path}" for path in (f"/messages/{waiting.seq}", "/send", "/import", "/purge")),
         _path(ROOM, "messages", evil),
         f"{ROOM}/messages/00000000-0000-0000-0000-000000000000",
         *(f"{at_topic}{path}" for path in ("", "?body=x", "/publish")),

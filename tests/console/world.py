@@ -181,6 +181,7 @@ def pages_of(world: World, seq: int) -> list[str]:
         f"{orders}/send",
         f"{orders}/send?sample=S3",
         f"{orders}/import",
+        f"{orders}/purge",
         f"{ROOM}/messages",
         f"{ROOM}/messages/6f1c",
         f"{ROOM}/endpoints",

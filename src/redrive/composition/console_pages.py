@@ -69,6 +69,7 @@ def console_pages(
         monotonic=monotonic,
         audit=core.audit,
         doctor=Doctor(lambda: findings(settings), partial(examined, settings), SystemClock()),
+        consumers=core.consumers,
         rankings=Rankings(
             lambda: ((each.name, each.messages_sent) for each in core.engine.operations.queue_counts()),
             lambda: ((name, sum(totals.values())) for name, totals in core.telemetry.metrics.totals),

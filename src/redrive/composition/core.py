@@ -15,6 +15,7 @@ from redrive.aws.gateway.identities import Identities, Sessions
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
+from redrive.aws.sqs.consumers import Consumers
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, NodeStore, Runtime
@@ -50,6 +51,7 @@ class Core:
     stream: str  # The stream of this node in every log group
     audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes
     origins: Sequence[Origin] = ()  # Source of each setting, where known
+    consumers: Consumers = field(default_factory=Consumers)  # Who receives from queues on this node
     siblings: Siblings = ALONE  # The processes that serve the same address
     # Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
     services: dict[str, Facade | UnopenedService] = field(default_factory=dict)

@@ -32,4 +32,5 @@ def _sqs(core: Core, presenters: Mapping[str, Presenter], encryption: Encryption
         fifo_quotas=settings.fifo_quotas,
         queue_urls=settings.queue_urls,
         waits=not settings.skip_queue_waits,
+        consumers=core.consumers,
     )

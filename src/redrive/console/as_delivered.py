@@ -55,11 +55,8 @@ async def request_of(visit: Visit, letter: DeadLetter) -> HttpRequest | None:
         return None
     try:
         request = await visit.engine.operations.request_of(letter)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-    ):  # the message came here by other ways, and has not what it takes
+    # It came here by other ways, and has not what it takes.
+    except (KeyError, TypeError, ValueError):
         return None
     if request is None:
         return None

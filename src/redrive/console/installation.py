@@ -13,6 +13,7 @@ from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.lambda_.documents.records import FunctionRecord
+from redrive.aws.sqs.consumers import Consumers
 from redrive.console.busiest import Rankings
 from redrive.console.clock_hands import ClockHands
 from redrive.console.nodes import Nodes
@@ -140,6 +141,7 @@ class Installation:
     monotonic: Callable[[], float]  # Seconds that only grow
     audit: AuditTrail  # Trail of changes by the console and by Redrive's own routes
     doctor: Doctor  # Checks this node's settings and store
+    consumers: Consumers  # Who receives from queues on this node
     rankings: Rankings  # The busiest queues and topics, and those that fail most
     # A time that half of this node's commits took at most; None: there were none yet.
     commit_seconds: Callable[[], float | None]

@@ -136,6 +136,8 @@ ROUTES: Final = (
     _get(f"{_QUEUE}/messages/{{seq}}", messages.one),
     _get(f"{_QUEUE}/send", sending.form),
     _post(f"{_QUEUE}/send", sending.send, "send"),
+    _get(f"{_QUEUE}/purge", queues.purge_form),
+    _post(f"{_QUEUE}/purge", queues.purge, "purge-queue"),
     _get(f"{_QUEUE}/import", sending.import_form),
     _post(f"{_QUEUE}/import", sending.import_lines, "import"),
     _list(f"{_P}/messages", traces.search),

@@ -5,6 +5,7 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Presenters
 from redrive.aws.kit.service import OfferedService, operations_of
 from redrive.aws.sqs.access import QueueAccess, QueueQuotas, QueueUrls
+from redrive.aws.sqs.consumers import Consumers
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.permissions import QueuePermissions
 from redrive.aws.sqs.queues import TAGS, QueueOperations
@@ -29,6 +30,7 @@ class Sqs(OfferedService):
         fifo_quotas: bool = False,
         queue_urls: str = "plain",
         waits: bool = True,
+        consumers: Consumers | None = None,
     ) -> None:
         """Build the facade over an engine.
 
@@ -40,6 +42,7 @@ class Sqs(OfferedService):
             fifo_quotas: Enforce the documented throughput of FIFO queues.
             queue_urls: How queue URLs name the region; see `QueueUrls`.
             waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
+            consumers: Told who receives; None: nobody is.
         """
         handles = Handles(secret)
         quotas = QueueQuotas(enforced=fifo_quotas)
@@ -56,7 +59,13 @@ class Sqs(OfferedService):
                 Tasks(engine),
                 Sending(engine, access, quotas, encryption),
                 Receiving(
-                    engine, access, quotas, handles, {} if presenters is None else presenters, encryption
+                    engine,
+                    access,
+                    quotas,
+                    handles,
+                    {} if presenters is None else presenters,
+                    encryption,
+                    consumers,
                 ),
                 SettlingOperations(engine, access, quotas, handles),
             ),

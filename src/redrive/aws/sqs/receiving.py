@@ -15,6 +15,7 @@ from redrive.aws.kit.call import Call, Presenters
 from redrive.aws.kit.messages import is_id, sequence_number
 from redrive.aws.sqs import message, names
 from redrive.aws.sqs.access import QueueAccess, QueueQuotas
+from redrive.aws.sqs.consumers import Consumers
 from redrive.aws.sqs.errors import error, invalid, key_refusals, key_refused
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.wire.shapes import Structure
@@ -148,7 +149,9 @@ class Receiving:
         handles: Handles,
         presenters: Presenters,
         encryption: Encryption | None = None,
+        consumers: Consumers | None = None,
     ) -> None:
+        self._consumers = Consumers() if consumers is None else consumers
         self._readers = None if encryption is None else Readers(engine, encryption)
         self._engine = engine
         self._handles = handles
@@ -180,6 +183,15 @@ class Receiving:
             wait_ms=None if wait is None else _checked_wait(wait) * 1000,
             attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
             cancellation=cancellation,
+        )
+        asked = call.request
+        self._consumers.note(
+            queue.id,
+            call.principal.name,
+            asked.client_host,
+            asked.headers.get("user-agent", ""),
+            len(deliveries),
+            call.now,
         )
         if not deliveries:
             return {}

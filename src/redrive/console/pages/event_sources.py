@@ -24,7 +24,7 @@ _EMPTY: Final = Counts(0, 0, 0)
 async def listed(visit: Visit) -> Page:
     """The event source mappings of an account's region, those that fail first."""
     text = visit.parameter("filter").strip().lower()
-    mappings = await _mappings(visit)
+    mappings = await mappings_of(visit)
     chosen = [each for each in mappings if text in f"{each.queue.name} {each.function.name}".lower()]
     hour = await _hour(visit, chosen)
     levels = {level.name: level.counts.available for level in visit.installation.queue_levels()}
@@ -121,7 +121,8 @@ async def change(visit: Visit) -> Redirect:
     return Redirect(visit.link("event-sources"), sentence=sentence, undo=undo)
 
 
-async def _mappings(visit: Visit) -> list[EventSourceMapping]:
+async def mappings_of(visit: Visit) -> list[EventSourceMapping]:
+    """The mappings of the account and region of a page, from queues to functions."""
     beginning = f"{visit.scope.account}/{visit.scope.region}/"
     return await visit.engine.resources.documents.find(MAPPING, beginning, limit=MAPPINGS_MAX)
 

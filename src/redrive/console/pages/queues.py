@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from redrive.aws.sqs import names
+from redrive.aws.wire.errors import AwsError
 from redrive.console.charts import Curve, TimeChart, time_chart
 from redrive.console.commands import aws_command
 from redrive.console.hour import LISTED_MS, WAITING, Hour, depth_curve, last_hour
 from redrive.console.needs import WAITED_MINUTES, long_waiting, receive_series, unattended
 from redrive.console.pages.dead_letters import source_text
+from redrive.console.pages.event_sources import mappings_of
 from redrive.console.sorting import Row, sort_rows
-from redrive.console.visit import PAGE_ROWS, Page, Visit
+from redrive.console.visit import PAGE_ROWS, Page, Redirect, Visit
 from redrive.model.metric import Series
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -23,6 +25,7 @@ from redrive.telemetry.gauges import Level
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
 _REFUSED: Final = 400
+_CONSUMERS_MAX: Final = 10
 _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 _SENT: Final = "messages_sent"
 _RECEIVED: Final = "messages_received"
@@ -103,8 +106,10 @@ async def one(visit: Visit) -> Page:
     sources = await visit.engine.operations.dead_letters.sources(queue)
     level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
     waiting = [] if sources else long_waiting(level, [visit.scope], ())
-    series = [*flow_series([queue.name], ALL), *receive_series(waiting)]
+    asks = receive_series([Level(queue.name, counts, 0)])
+    series = {*flow_series([queue.name], ALL), *receive_series(waiting), *asks}
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
+    consumers = visit.installation.consumers.of(queue.id)
     values = {
         "queue": queue,
         "counts": counts,
@@ -115,7 +120,19 @@ async def one(visit: Visit) -> Page:
         "waited_minutes": WAITED_MINUTES,
         "depths": depth_chart(hour, queue.name),
         "flows": flow_chart(hour, queue.name),
-        "url": f"{visit.host}/{queue.name.account}/{queue.name.name}",
+        "consumers": consumers[:_CONSUMERS_MAX],
+        "more_consumers": max(0, len(consumers) - _CONSUMERS_MAX),
+        "functions": [
+            (each.function.name, visit.link("functions", each.function.name), each.enabled)
+            for each in await mappings_of(visit)
+            if each.queue == queue.name
+        ],
+        "received_at": max(
+            (each.at for series in asks for each in hour.points(series) if each.statistics.total),
+            default=None,
+        ),
+        "purge": visit.link("queues", queue.name.name, "purge"),
+        "url": _url(visit, queue),
         "arn": names.arn_of(queue.name),
         "rules": _rules(queue),
         "sources": [source_text(source) for source in sources],
@@ -128,6 +145,43 @@ async def one(visit: Visit) -> Page:
         "back": visit.link("queues"),
     }
     return Page("queue.html", values, live_seconds=5)
+
+
+def _url(visit: Visit, queue: Queue) -> str:
+    return f"{visit.host}/{queue.name.account}/{queue.name.name}"
+
+
+async def purge_form(visit: Visit) -> Page:
+    """The messages that a purge would destroy: asked before it is done."""
+    return await _purge_page(visit, "")
+
+
+async def purge(visit: Visit) -> Page | Redirect:
+    """Purge a queue whose name was typed, by the rules of SQS."""
+    queue = await visit.queue()
+    if visit.parameter("typed").strip() != queue.name.name:
+        return await _purge_page(visit, "Type the queue's name: nothing was done.", _REFUSED)
+    try:
+        await visit.call("sqs", "PurgeQueue", {"QueueUrl": _url(visit, queue)})
+    except AwsError as error:
+        return await _purge_page(visit, error.message, _REFUSED)
+    return Redirect(visit.link("queues", queue.name.name), sentence=f"{queue.name.name} is purged")
+
+
+async def _purge_page(visit: Visit, notice: str, status: int = 200) -> Page:
+    queue = await visit.queue()
+    counts = await visit.engine.messages.count(queue, COUNTED_MAX)
+    sources = await visit.engine.operations.dead_letters.sources(queue)
+    values = {
+        "queue": queue,
+        "counts": counts,
+        "total": sum(counts),
+        "at_most": COUNTED_MAX,
+        "sources": [source_text(source) for source in sources],
+        "notice": notice,
+        "back": visit.link("queues", queue.name.name),
+    }
+    return Page("purge.html", values, status)
 
 
 def _rules(queue: Queue) -> list[tuple[str, int]]:
