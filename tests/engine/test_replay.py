@@ -132,7 +132,7 @@ async def test_a_message_published_as_the_replay_ends_does_not_restart_it(
     await late.reached
     outcome: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
     engine.parts.subscriptions.on_backlog = lambda one: (
-        None if one.held else outcome.set_result(store.hold("peek"))
+        None if one.is_held else outcome.set_result(store.hold("peek"))
     )
     beginning.let_go()
     letting_go = await outcome
@@ -143,7 +143,7 @@ async def test_a_message_published_as_the_replay_ends_does_not_restart_it(
     assert await take(engine, queue) == [("a", True), ("late", False)]
     now = await engine.resources.subscriptions.get(topic.name, subscription.id)
     assert now is not None
-    assert not now.held
+    assert not now.is_held
     await publish(engine, topic, "next")
     assert await take(engine, queue) == [("next", False)]
 

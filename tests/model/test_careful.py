@@ -60,13 +60,13 @@ def test_the_rate_doubles_up_to_its_bound(passed_ms: int, rate: int) -> None:
     [(0, 0), (10, 0), (20, 2_000), (60, 10_000), (160, 20_000), (200, 22_000), (39_998, 137_276)],
 )
 def test_the_time_of_a_pace_is_the_sum_of_its_steps(number: int, takes_ms: int) -> None:
-    assert PACE.takes_ms(number) == takes_ms
+    assert PACE.duration_ms(number) == takes_ms
 
 
 def test_the_progress_of_a_task_is_kept_evenly_whatever_it_takes() -> None:
     task = MoveTask("t", ResourceName("", "", ""), None, None, 100_000, 1_000, 10**9)
     for second in range(1, 10_001):
-        task = task.counting(7, 1_000 + second * 1_000)
+        task = task.with_moved(7, 1_000 + second * 1_000)
         assert len(task.progress) <= PROGRESS_MAX
     assert task.progress[0] == Progress(1_000, 0)
     assert task.progress[-1] == Progress(10_001_000, 70_000)

@@ -11,7 +11,7 @@ from redrive.model.claiming import (
     ClaimShare,
     Followers,
     Placed,
-    end_of,
+    death_reason,
     offer,
     plan_endings,
     plan_fair,
@@ -94,7 +94,7 @@ def test_a_dead_letter_of_a_claim_says_how_it_ended(age_ms: int, end: DeadLetter
     limits = Limits(retention_ms=100, attempts_max=1, dead_letters=True, buries_expired=True)
     dead = delivery(attempts=1, enqueued_at=NOON - age_ms)
     assert offer(dead, limits, NOON) is Outcome.DEAD_LETTERED
-    assert end_of(dead, limits, NOON) is end
+    assert death_reason(dead, limits, NOON) is end
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_an_ordered_queue_gives_as_much_as_possible_of_its_first_groups() -> Non
     shares = [ClaimShare(ClaimTerms(limit=2)), ClaimShare(ClaimTerms(limit=2, token=8))]
     plan = plan_ordered(shares, turns("a", "b", "c"), behind(a=3, b=1), NOON)
     assert [bodies(share) for share in shares] == [["1", "100"], ["2", "100"]]
-    assert (plan.removed, plan.left, plan.handed_on) == ([], set(), set())
+    assert (plan.removed, plan.turns_lost, plan.turns_used) == ([], set(), set())
 
 
 def test_of_an_ordered_group_goes_nothing_behind_a_delivery_that_is_not_due() -> None:
@@ -118,7 +118,7 @@ def test_a_fair_queue_gives_of_each_group_in_turn() -> None:
     share = ClaimShare(ClaimTerms(limit=5))
     plan = plan_fair([share], turns("a", "b"), behind(a=3, b=3), NOON)
     assert bodies(share) == ["1", "2", "100", "100", "101"]
-    assert (plan.handed_on, plan.left) == ({"a", "b"}, set())
+    assert (plan.turns_used, plan.turns_lost) == ({"a", "b"}, set())
 
 
 def test_a_turn_leaves_with_the_delivery_that_had_it() -> None:
@@ -126,14 +126,14 @@ def test_a_turn_leaves_with_the_delivery_that_had_it() -> None:
     for give_out in (plan_ordered, plan_fair):
         share = ClaimShare(request)
         plan = give_out([share], turns("a"), {}, NOON)
-        assert (plan.left, plan.handed_on, share.claimed.expired) == ({"a"}, set(), 1)
+        assert (plan.turns_lost, plan.turns_used, share.claimed.expired) == ({"a"}, set(), 1)
 
 
 def test_a_plan_of_endings_alone_removes_exhausted_deliveries() -> None:
     share = ClaimShare(ClaimTerms(limits=Limits(attempts_max=2, drops_exhausted=True)))
     line = [(delivery(1, attempts=2), LinePosition.READY), (delivery(2, "g", attempts=2), LinePosition.HEAD)]
     plan = plan_endings(share, [*line, (delivery(3), LinePosition.READY)], NOON)
-    assert ([one.seq for one in plan.gone], plan.left, plan.claimed) == ([1, 2], {"g"}, [])
+    assert ([one.seq for one in plan.discarded], plan.turns_lost, plan.claimed) == ([1, 2], {"g"}, [])
     assert share.claimed.removed == share.claimed.dropped == 2
 
 

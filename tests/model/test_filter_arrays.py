@@ -101,7 +101,7 @@ def try_everything(tests: Sequence[KeyTest], fields: SubjectFields, chosen: dict
     if not tests:
         return True
     test, *others = tests
-    values, standing = fields.values.get(test.key, ()), fields.standing.get(test.key, ())
+    values, standing = fields.values.get(test.key, ()), fields.value_places.get(test.key, ())
     places = [(value, around(place, fields)) for value, place in zip(values, standing, strict=True)]
     reachable = [
         (value, place)

@@ -9,14 +9,14 @@ NOON = 1_000_000
 
 def test_the_first_may_be_taken_at_once() -> None:
     assert Pace(2, 0).wait_until(NOON) is None
-    assert Pace(2, 0).allowed(NOON) == 1
+    assert Pace(2, 0).allowance(NOON) == 1
 
 
 @pytest.mark.parametrize(("rate_max", "wait_ms"), [(1, 1000), (2, 500), (3, 333), (300, 3), (1000, 1)])
 def test_the_next_waits_its_part_of_a_second(rate_max: int, wait_ms: int) -> None:
     pace = Pace(rate_max, Pace(rate_max, 0).after(1, NOON))
     assert pace.wait_until(NOON) == NOON + wait_ms
-    assert pace.allowed(NOON) == 0
+    assert pace.allowance(NOON) == 0
 
 
 @given(st.integers(1, 5000), st.lists(st.integers(0, 50), min_size=1, max_size=200))
@@ -24,7 +24,7 @@ def test_never_more_than_the_rate_and_no_burst(rate_max: int, pauses: list[int])
     pace, now, taken = Pace(rate_max, 0), NOON, 0
     for pause in pauses:
         now += pause
-        allowed = pace.allowed(now)
+        allowed = pace.allowance(now)
         assert (allowed == 0) == (pace.wait_until(now) is not None)
         assert allowed <= rate_max // 1000 + 1  # one millisecond's worth
         if allowed:
@@ -37,7 +37,7 @@ def test_never_more_than_the_rate_and_no_burst(rate_max: int, pauses: list[int])
 def test_a_caller_that_waits_as_told_gets_the_whole_rate(rate_max: int) -> None:
     pace, now, taken = Pace(rate_max, 0), NOON, 0
     while now < NOON + 10_000:
-        allowed = pace.allowed(now)
+        allowed = pace.allowance(now)
         taken += allowed
         pace = Pace(rate_max, pace.after(allowed, now))
         now = pace.wait_until(now) or now + 1

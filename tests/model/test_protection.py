@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.protection import Cut, Detector, Either, Keywords, Text, spelled
+from redrive.model.protection import Cut, Detector, Either, Keywords, Text, keyword_expression
 from redrive.model.protection.detector import PROXIMITY
 
 
@@ -129,7 +129,7 @@ def _leaves(document: Any) -> Iterator[Any]:
 
 
 def detector(pattern: str, words: Sequence[str] = (), *, even: bool = False) -> Detector:
-    keywords = Keywords(re.compile(spelled(words).encode())) if words else None
+    keywords = Keywords(re.compile(keyword_expression(words).encode())) if words else None
     check = (lambda text: int(text) % 2 == 0) if even else None
     return Detector(re.compile(pattern.encode()), check, keywords)
 

@@ -22,7 +22,7 @@ from redrive.engine.configuration.kinds import (
     Due,
     QueueRecord,
     due_of,
-    grave_key,
+    tombstone_key,
 )
 from redrive.engine.ports import Change, DocumentKind, Put, Remove, Resource
 from redrive.model.names import number_key
@@ -134,7 +134,7 @@ class Configuration:
             if tombstone.id in standing:
                 yield f"{key} stands, and is deleted"
         for record in self.all_of(QUEUE_RECORD).values():
-            if record.deleted_at is not None and grave_key(record) not in self._tombstones:
+            if record.deleted_at is not None and tombstone_key(record) not in self._tombstones:
                 yield f"queue {record.name.key} was deleted, and nothing empties it"
 
     # ---- what falls due ------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def attempted(
     replayed: bool = False,
 ) -> Attempted:
     whose = subscription(protocol, confirmed=confirmed)
-    headers = deliveries.replayed(b"{}") if replayed else None
+    headers = deliveries.as_replayed(b"{}") if replayed else None
     return Attempted(TOPIC, whose, delivery(at, headers), attempt, Transition(outcome), at)
 
 

@@ -295,7 +295,7 @@ class _Plot:
 
     def _draw_attempts(self) -> None:
         """Number the attempts where phases begin, the last one, and others while there is room."""
-        for index in self._layout.numbered(_TICK_LABEL_GAP):
+        for index in self._layout.attempt_labels(_TICK_LABEL_GAP):
             x, number = self._layout.points[index][0], f"{self._columns[index].attempt:,}"
             _text(self._root, (x, _BOTTOM + 20), number, anchor="middle")
         _text(self._root, ((_LEFT + _RIGHT) / 2, _BOTTOM + 44), "attempt", anchor="middle")

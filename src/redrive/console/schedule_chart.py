@@ -77,7 +77,7 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
     """
     layout = ChartLayout(columns, _PLOT)
     points = [(round(x), round(y)) for x, y in layout.points]
-    numbered = layout.numbered(_NUMBER_GAP)
+    numbered = layout.attempt_labels(_NUMBER_GAP)
     marks = [
         Mark(
             x,

@@ -201,7 +201,7 @@ class Engine:
         while topics := await self.parts.topics.all_after("", limit=100):
             for topic in topics:
                 await self.parts.topics.delete(topic)
-        await self.parts.circuits.sweep(self.parts.subscriptions.is_there)
+        await self.parts.circuits.sweep(self.parts.subscriptions.exists)
         while queues := await self.parts.queues.all_after("", limit=100):
             for queue in queues:
                 await self.parts.queues.delete(queue)

@@ -70,7 +70,7 @@ class Sweeper:
             after = occupied[-1].queue_id
         self._never_old &= seen
         removed += await self._due()
-        await self._circuits.sweep(self._subscriptions.is_there)
+        await self._circuits.sweep(self._subscriptions.exists)
         await self._forget_the_gone()
         return removed
 
@@ -146,7 +146,7 @@ class Sweeper:
         if tombstone.emptied:
             await self._queues.forget(tombstone)
         else:
-            await self._queues.emptied(tombstone)
+            await self._queues.note_emptied(tombstone)
         return removed
 
     async def _sweep(self, queue_id: int, enqueued_before: int, now: int) -> int:

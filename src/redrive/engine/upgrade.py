@@ -21,8 +21,8 @@ from redrive.engine.configuration.kinds import (
     Due,
     QueueRecord,
     due_of,
-    end_of,
-    grave_key,
+    expiry_of,
+    tombstone_key,
 )
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.subscriptions import Subscriptions
@@ -85,7 +85,7 @@ class Upgrade:
 
     async def _pages(self, kind: DocumentKind[T], concerns: Callable[[T], bool]) -> AsyncIterator[list[str]]:
         after = ""
-        while page := await self._directory.stored(kind, "", after, _AT_ONCE):
+        while page := await self._directory.find_versioned(kind, "", after, _AT_ONCE):
             yield [key for key, _, value in page if concerns(value)]
             after = page[-1][0]
 
@@ -111,7 +111,7 @@ class Upgrade:
 
     async def _remove(self, draft: Draft, subscription: Subscription) -> None:
         for queue_id in subscription.backlogs:  # some may be buried already
-            await draft.get(TOMBSTONE, grave_key(QueueRecord(queue_id, subscription.backlog_name)))
+            await draft.get(TOMBSTONE, tombstone_key(QueueRecord(queue_id, subscription.backlog_name)))
         await self._subscriptions.remove_in(draft, subscription)
 
     async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:
@@ -120,7 +120,7 @@ class Upgrade:
         if topic is None:
             await self._remove(draft, subscription)
         elif subscription.expires_at is not None:
-            await _find_again(draft, end_of(subscription, subscription.expires_at))
+            await _find_again(draft, expiry_of(subscription, subscription.expires_at))
 
     async def _check_queue(self, draft: Draft, queue: Queue) -> None:
         """A queue that serves a subscription goes if that is gone, and else is to go with it."""

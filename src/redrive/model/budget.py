@@ -40,7 +40,7 @@ class Budget:
             raise OverBudgetError
 
     def spend_chars(self, count: int) -> None:
-        """Take the steps of putting a text of so many characters together, or of going through it.
+        """Take the steps of building a text of so many characters, or of reading it once.
 
         Raises:
             OverBudgetError: There are not so many left.
@@ -90,7 +90,7 @@ class MessageBudget(Budget):
         return MESSAGE_STEPS_MAX - self.left - self._others
 
     def share(self, filters: int) -> None:
-        """Begin with one filter of so many that are still to be asked."""
+        """Give the next filter its share of what is left, where so many have yet to be evaluated."""
         remaining = self.left + self._others
         self.left = max(remaining // filters, SHARE_MIN)
         self._others = remaining - self.left

@@ -34,10 +34,10 @@ class CircuitPolicy:
         """The time that this failure alone opens it for."""
         return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
 
-    def besides(
+    def with_times(
         self, by_status: Mapping[int, int] | None = None, by_reason: Mapping[Reason, int] | None = None
     ) -> Self:
-        """The same with further times (ms), or others in the place of its own."""
+        """This policy with further times (ms), which replace its own for the same status or reason."""
         return replace(
             self,
             by_status={**self.by_status, **(by_status or {})},
@@ -88,12 +88,12 @@ def after_failure(
 ) -> OpenCircuit | None:
     """The circuit breaker of an endpoint after a failed attempt; None: it stays closed.
 
-    Attempts that were under way when it was opened fail too: they count, and lengthen it only by their own time
-    that would end much later.
+    Attempts that were under way when it was opened fail too: they count, and keep it open for longer only if their
+    own time would end more than a second later.
 
     Args:
         policy: The rules.
-        circuit: Where it stands.
+        circuit: As it was before; None: closed.
         failures: How many attempts failed in a row, this one included.
         attempt: The failure.
         now: When it ended (ms).

@@ -52,22 +52,26 @@ _HEAD: Final = LinePosition.HEAD.value
 
 
 def offer(delivery: Delivery, limits: Limits, now: int) -> Outcome:
-    """Say what becomes of a delivery that is due: RETRY when it may be claimed (again).
+    """The outcome for a delivery that is due when a claim meets it: RETRY if it may be claimed (again).
 
-    Claims that ran out with nobody saying why are counted here, on the attempt that would exceed the limit: that
+    Claims that ran out without an answer are counted here, on the attempt that would exceed the limit: that
     is the moment SQS moves a message to its dead-letter queue. Without dead letters it is offered for ever,
-    since nobody ever said that it failed; or dropped, where the queue's owner has it so.
+    since nobody ever said that it failed; or dropped, where the queue's owner wants that.
     """
-    if limits.ended(delivery.enqueued_at, now):
+    if limits.is_expired(delivery.enqueued_at, now):
         return Outcome.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Outcome.EXPIRED
     if delivery.attempts >= limits.attempts_max and limits.ends_exhausted:
         return Outcome.DEAD_LETTERED if limits.dead_letters else Outcome.DROPPED
     return Outcome.RETRY
 
 
-def end_of(delivery: Delivery, limits: Limits, now: int) -> DeadLetterReason:
-    """The reason for a delivery that `offer` answers DEAD_LETTERED to."""
-    return DeadLetterReason.EXPIRED if limits.ended(delivery.enqueued_at, now) else DeadLetterReason.EXHAUSTED
+def death_reason(delivery: Delivery, limits: Limits, now: int) -> DeadLetterReason:
+    """The reason why a delivery becomes a dead letter, for which `offer` returned DEAD_LETTERED."""
+    return (
+        DeadLetterReason.EXPIRED
+        if limits.is_expired(delivery.enqueued_at, now)
+        else DeadLetterReason.EXHAUSTED
+    )
 
 
 def stamp(delivery: Delivery, request: ClaimTerms) -> None:
@@ -107,7 +111,7 @@ class ClaimShare(Generic[TermsT_co]):
 
 
 def order_of_due(delivery: Delivery) -> tuple[int, int]:
-    """Sort deliveries that are due as claims take them.
+    """The sort key of deliveries that are due: the order in which claims take them.
 
     One whose claim ran out, or was given back, is back at its place of arrival, before what arrived after it. In a group
     it comes at the moment it fell due, so that one group's failures do not keep the others waiting.
@@ -118,7 +122,7 @@ def order_of_due(delivery: Delivery) -> tuple[int, int]:
 
 
 def line_of_due(back: Sequence[Placed], waiting: Sequence[Placed]) -> Sequence[Placed]:
-    """The line in the order of `order_of_due`, of what claims gave back and of what waits, each in its own order."""
+    """Both lines, of what claims gave back and of what waits, merged in the order of `order_of_due`."""
     if not back:
         return waiting
     return sorted((*back, *waiting), key=lambda placed: order_of_due(placed[0]))
@@ -136,28 +140,28 @@ class ClaimPlan:
 
     Attributes:
         claimed: Stamped already; the token says by which request.
-        dead: Had all their claims, or are kept too long and yet not let go.
-        gone: Out of their retention period, or dropped after all their claims.
-        left: Groups whose turn left the queue with the delivery that had it.
-        handed_on: Groups of a fair queue whose turn was used, so that it is the next one's.
+        dead: Become dead letters: they had all their claims, or expired where that is a reason.
+        discarded: Out of their retention period, or dropped after all their claims.
+        turns_lost: Groups whose turn left the queue with the delivery that had it.
+        turns_used: Groups of a fair queue whose turn passes to their next delivery, since it was claimed for.
     """
 
-    __slots__ = ("claimed", "dead", "gone", "handed_on", "left")
+    __slots__ = ("claimed", "dead", "discarded", "turns_lost", "turns_used")
 
     def __init__(self) -> None:
         self.claimed: list[Delivery] = []
         self.dead: list[Delivery] = []
-        self.gone: list[Delivery] = []
-        self.left: set[str] = set()
-        self.handed_on: set[str] = set()
+        self.discarded: list[Delivery] = []
+        self.turns_lost: set[str] = set()
+        self.turns_used: set[str] = set()
 
     @property
     def removed(self) -> list[Delivery]:
         """The deliveries that leave the queue."""
-        return self.dead + self.gone
+        return self.dead + self.discarded
 
     def take(self, delivery: Delivery, share: ClaimShare[ClaimTerms], now: int) -> bool:
-        """Put one due delivery where its retention and its count of attempts say; whether it is claimed."""
+        """Claim one due delivery, or let it leave if its retention or its attempts are over; True if it is claimed."""
         outcome = offer(delivery, share.request.limits, now)
         if outcome is not _RETRY:
             self._let_go(delivery, share, outcome)
@@ -168,7 +172,7 @@ class ClaimPlan:
         return True
 
     def end(self, delivery: Delivery, share: ClaimShare[ClaimTerms], now: int) -> bool:
-        """Let a delivery leave that is not offered any more; whether it does."""
+        """Let a delivery leave if it may not be claimed any more; True if it leaves."""
         outcome = offer(delivery, share.request.limits, now)
         if outcome is _RETRY:
             return False
@@ -180,17 +184,17 @@ class ClaimPlan:
             self.dead.append(delivery)
             share.claimed.dead_lettered += 1
         elif outcome is Outcome.EXPIRED:
-            self.gone.append(delivery)
+            self.discarded.append(delivery)
             share.claimed.expired += 1
         else:
-            self.gone.append(delivery)
+            self.discarded.append(delivery)
             share.claimed.dropped += 1
 
 
 def plan_ordered(
     shares: Sequence[ClaimShare[ClaimTerms]], line: Sequence[Placed], followers: Followers, now: int
 ) -> ClaimPlan:
-    """Give out an ordered queue: as many of a group as possible, and never one group to two.
+    """Give out an ordered queue: as many of a group as possible, and never one group to two requests.
 
     Of a group go the oldest, up to the first that is not due.
     """
@@ -204,7 +208,7 @@ def plan_ordered(
             if not share.room or each.available_at > now:
                 break
             if not plan.take(each, share, now) and each is head and turn == _HEAD:
-                plan.left.add(head.group_id or "")
+                plan.turns_lost.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)
     return plan
@@ -224,22 +228,22 @@ def plan_fair(
         room = share.room
         while round_robin and room:
             delivery, turn = round_robin.popleft()
-            claimed = plan.take(delivery, share, now)
-            room -= claimed
+            is_claimed = plan.take(delivery, share, now)
+            room -= is_claimed
             if turn != _HEAD or delivery.group_id is None:
                 continue
-            (plan.handed_on if claimed else plan.left).add(delivery.group_id)
+            (plan.turns_used if is_claimed else plan.turns_lost).add(delivery.group_id)
             if (members := behind.get(delivery.group_id)) and members[0].available_at <= now:
                 round_robin.append((members.popleft(), _HEAD))
     return plan
 
 
 def plan_endings(share: ClaimShare[ClaimTerms], line: Sequence[Placed], now: int) -> ClaimPlan:
-    """Give out nothing: deliveries that are not offered any more leave."""
+    """Give out nothing: only deliveries that may not be claimed any more leave."""
     plan = ClaimPlan()
     for delivery, turn in line:
         if plan.end(delivery, share, now) and turn == _HEAD:
-            plan.left.add(delivery.group_id or "")
+            plan.turns_lost.add(delivery.group_id or "")
     return plan
 
 
@@ -248,7 +252,7 @@ def _with_room(shares: Sequence[ClaimShare[ClaimTerms]]) -> Iterator[ClaimShare[
 
 
 _SECOND_US = 1_000_000
-_KEPT_MS = 60_000  # by so much nodes' clocks may differ
+_CLOCK_SKEW_MAX_MS = 60_000  # by so much nodes' clocks may differ
 
 
 class Pace(NamedTuple):
@@ -263,25 +267,25 @@ class Pace(NamedTuple):
 
     @staticmethod
     def over_us(now: int) -> int:
-        """A pace whose next one might have been taken by then (µs) is, now (ms), as if there had never been one."""
-        return (now - _KEPT_MS) * 1000
+        """A pace whose `next_us` is no later than this has no effect any more, now (ms), and may be forgotten."""
+        return (now - _CLOCK_SKEW_MAX_MS) * 1000
 
     @staticmethod
     def ends_at(next_us: int) -> int:
-        """The moment (ms) from which a pace is as if there had never been one: the first whose `over_us` is `next_us`."""
-        return -(-next_us // 1000) + _KEPT_MS
+        """The moment (ms) from which a pace has no effect any more: the first whose `over_us` reaches `next_us`."""
+        return -(-next_us // 1000) + _CLOCK_SKEW_MAX_MS
 
     def wait_until(self, now: int) -> int | None:
         """The moment (ms) to come back at, or None when one may be taken now."""
         return -(-self.next_us // 1000) if self.next_us > now * 1000 else None
 
-    def allowed(self, now: int) -> int:
+    def allowance(self, now: int) -> int:
         """The number of deliveries that may be claimed now (ms)."""
         return max(0, (now * 1000 - self._due_us(now)) * self.rate_max // _SECOND_US + 1)
 
-    def after(self, taken: int, now: int) -> int:
-        """The next `next_us` after so many were claimed."""
-        return self._due_us(now) + taken * _SECOND_US // self.rate_max
+    def after(self, claims: int, now: int) -> int:
+        """The new `next_us` after so many claims."""
+        return self._due_us(now) + claims * _SECOND_US // self.rate_max
 
     def _due_us(self, now: int) -> int:
         return max(self.next_us, now * 1000 - 999)

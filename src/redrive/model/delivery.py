@@ -114,7 +114,7 @@ class Limits:
         """True if a delivery is offered no more once it had `attempts_max` claims."""
         return self.attempts_max > 0 and (self.dead_letters or self.drops_exhausted)
 
-    def ended(self, enqueued_at: int, now: int) -> bool:
+    def is_expired(self, enqueued_at: int, now: int) -> bool:
         """True if what was enqueued then (ms) is out of its retention period."""
         return self.retention_ms is not None and enqueued_at + self.retention_ms <= now
 
@@ -134,14 +134,14 @@ def decide(
     rng: random.Random,
     floor_ms: int = 0,
 ) -> Transition:
-    """Say what becomes of a delivery whose attempt ended like this.
+    """The transition of a delivery whose attempt had this result.
 
-    A message out of its retention period is gone whatever the schedule says, and never dead-lettered. What is
+    A message out of its retention period ends whatever the schedule says, and never dead-lettered. What is
     refused or spent goes to the dead letters, or is dropped where there are none. A retry waits `floor_ms` at least.
     """
     if result is AttemptResult.DELIVERED:
         return DELIVERED
-    if limits.ended(delivery.enqueued_at, now):
+    if limits.is_expired(delivery.enqueued_at, now):
         return EXPIRED
     delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, rng)
     if delay_ms is None:
@@ -163,11 +163,11 @@ def enter(
     as_new: bool = False,
     failure: str | None = None,
 ) -> Delivery:
-    """The delivery as it enters the queue `queue_id`, having ended like this in its own.
+    """The delivery as it enters the queue `queue_id` after this outcome in its own queue.
 
     Args:
         delivery: As it left its queue.
-        outcome: DEAD_LETTERED, or what it is that hands it over.
+        outcome: DEAD_LETTERED, or any other that hands it over to that queue.
         queue_id: Where it goes.
         seq: Its place of arrival there.
         now: ms.
@@ -297,8 +297,8 @@ def is_sealed(delivery: Delivery) -> bool:
 _REPLAYED: Final = b'{"replayed":true,'
 
 
-def replayed(headers: bytes) -> bytes:
-    """The headers of a delivery, made those of a replayed one."""
+def as_replayed(headers: bytes) -> bytes:
+    """The headers of a delivery, marked as those of a replayed one."""
     return _REPLAYED + headers[1:]
 
 

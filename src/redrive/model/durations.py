@@ -5,7 +5,7 @@ from typing import Final
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|min|s|m|h|d)\s*")
-_SHOWN: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_UNITS_SHOWN: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _MINUTE_MS: Final = 60_000
 
 
@@ -33,7 +33,7 @@ def show_duration(duration_ms: int) -> str:
         return f"{duration_ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
     seconds = round(duration_ms / 1000)
     parts = []
-    for unit, size in _SHOWN:
+    for unit, size in _UNITS_SHOWN:
         number, seconds = divmod(seconds, size)
         if number:
             parts.append(f"{number} {unit}")

@@ -30,7 +30,7 @@ class OutageAnswer:
 
 
 class Jitter(enum.StrEnum):
-    """The waits that are reckoned with."""
+    """The waits that a forecast assumes: as published, or the shortest or longest that jitter makes."""
 
     PUBLISHED = "published"
     SHORTEST = "shortest"
@@ -56,17 +56,17 @@ def outage(
         schedule: The schedule under which it is retried.
         attempt_ms: How long each attempt takes, failed or not.
         outage_ms: How long the endpoint is down.
-        jitter: Which waits are reckoned with.
+        jitter: Which waits it assumes.
     """
     lifetime_ms = schedule.expires_after_ms
     end_ms = outage_ms if lifetime_ms is None else min(outage_ms, lifetime_ms)
     due_at, attempt = 0, 1
-    for step, retries in schedule.alike():
+    for step, retries in schedule.equal_waits():
         if due_at >= end_ms:
             break
         period_ms = attempt_ms + jitter.wait_ms(step)
-        failed = min(retries, -(-(end_ms - due_at) // period_ms)) if period_ms else retries
-        due_at, attempt = due_at + failed * period_ms, attempt + failed
+        failures = min(retries, -(-(end_ms - due_at) // period_ms)) if period_ms else retries
+        due_at, attempt = due_at + failures * period_ms, attempt + failures
     if schedule.expired(0, due_at):
         return OutageAnswer(OutageEnd.EXPIRED, attempt - 1, due_at)
     end = OutageEnd.DELIVERED if due_at >= outage_ms else OutageEnd.SPENT
@@ -91,7 +91,7 @@ class BreakerOutage:
     failures: int  # Attempts that failed in all, however many messages waited
     # When the first delivery is taken, counted from the outage's beginning; the others follow it.
     served_at_ms: int
-    # At most so many deliveries were given up: each has taken all its attempts from those that failed.
+    # The most deliveries that can have been given up: each needs as many failures as it has attempts.
     given_up: int
     alone: OutageAnswer  # The fate of a message that waits alone, so that each attempt is one of its own
 
@@ -101,7 +101,7 @@ def outage_with_breaker(
 ) -> BreakerOutage:
     """Follow an endpoint that is down from the first attempt on, and whose circuit breaker is open meanwhile.
 
-    Reckoned with attempts made after one another. Those that are under way when it opens first fail besides.
+    It assumes one attempt at a time; those under way when the breaker first opens fail in addition.
 
     Args:
         schedule: The schedule under which its deliveries are retried.
@@ -150,9 +150,9 @@ def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterat
         attempt_ms: How long each attempt takes.
         outage_ms: How long the endpoint is down, from the publication on.
     """
-    published = outage(schedule, attempt_ms, outage_ms)
-    yield f"Down for {show_duration(outage_ms)}: {_sentence(published, schedule)}"
-    fates = {(published.end, published.attempts)}
+    nominal = outage(schedule, attempt_ms, outage_ms)
+    yield f"Down for {show_duration(outage_ms)}: {_sentence(nominal, schedule)}"
+    fates = {(nominal.end, nominal.attempts)}
     for jitter, adjective in ((Jitter.SHORTEST, "short"), (Jitter.LONGEST, "long")):
         answer = outage(schedule, attempt_ms, outage_ms, jitter)
         if (answer.end, answer.attempts) not in fates:

@@ -153,8 +153,8 @@ class RetrySchedule:
     @property
     def retries_max(self) -> int:
         """The number of retries in all."""
-        staged = sum(stage.retries for stage in self.stages)
-        return staged if self.attempts_max is None else min(staged, self.attempts_max - 1)
+        retries = sum(stage.retries for stage in self.stages)
+        return retries if self.attempts_max is None else min(retries, self.attempts_max - 1)
 
     def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
         """The wait after failed attempt number `attempt`, with jitter; None when no retry is left.
@@ -199,8 +199,8 @@ class RetrySchedule:
             yield step
             attempt += 1
 
-    def alike(self) -> Iterator[tuple[Step, int]]:
-        """The retries, those in a row of one phase and one wait together: the first of them, and how many they are."""
+    def equal_waits(self) -> Iterator[tuple[Step, int]]:
+        """The retries, grouped where one phase and one wait repeat: the first retry of each group, and their number."""
         waits = (wait for stage in self.stages for wait in stage.waits())
         attempt = 1
         for (phase, nominal_ms), equal in groupby(waits, key=itemgetter(0, 1)):

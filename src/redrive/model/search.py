@@ -75,7 +75,7 @@ def conjunction(text: str, read_term: Callable[[str], Callable[[T], bool]]) -> C
     terms = terms_of(text)
     if len(terms) > TERMS_MAX:
         raise SearchInvalidError(f"A search has at most {TERMS_MAX} terms.")
-    predicates = [_signed(term, read_term) for term in terms]
+    predicates = [_read_signed(term, read_term) for term in terms]
     return lambda value: all(holds(value) for holds in predicates)
 
 
@@ -85,7 +85,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def asks_attempts(text: str) -> bool:
-    """True if a search has a term about attempts, which its deliveries need to be given (`engine.tasks.searching`)."""
+    """True if a search has a term about attempts, which `engine.tasks.searching` has to look up."""
     return any(term.removeprefix("-").startswith("attempts:") for term in terms_of(text))
 
 
@@ -117,7 +117,7 @@ def published_id(delivery: Delivery) -> str:
     return str(_headers(delivery).get("id") or id_text(delivery.message_id))
 
 
-def _signed(term: str, read_term: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
+def _read_signed(term: str, read_term: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
     if term.startswith("-") and len(term) > 1:
         holds = read_term(term[1:])
         return lambda value: not holds(value)
@@ -129,10 +129,9 @@ def _read_term(term: str, now: int) -> Predicate:
     if not colon or term.startswith('"') or not _NAME.fullmatch(name) or value.startswith("//"):
         text = term.strip('"')
         return lambda delivery: text in delivery.body
-    path = name.partition(".")
-    if path[1] and path[0] in ("body", "attr") and path[2]:
-        read = _in_body if path[0] == "body" else _in_attributes
-        return read(path[2], value)
+    part, _, path = name.partition(".")
+    if part in ("body", "attr") and path:
+        return _in_body(path, value) if part == "body" else _in_attributes(path, value)
     if name not in TERMS:
         raise SearchInvalidError(_unknown(name, value))
     if not value.strip('"'):
@@ -141,7 +140,7 @@ def _read_term(term: str, now: int) -> Predicate:
 
 
 def _unknown(name: str, value: str) -> str:
-    """The refusal of a term that there is not, with the nearest that there is."""
+    """The refusal of an unknown term, with the nearest known one."""
     near = difflib.get_close_matches(name, [term for term in TERMS if "." not in term], 1, 0.7)
     suggestion = f"{near[0]}:{value}" if near else f"body.{name}:{value}"
     return f"There is no term “{name}”. Did you mean {suggestion[:80]}? Quotes search for the text itself."
@@ -151,7 +150,7 @@ def _unknown(name: str, value: str) -> str:
 
 
 def _any_of(value: str) -> Callable[[str], bool]:
-    """True for one of the alternatives of a value; an asterisk at the end stands for any ending."""
+    """A test for the alternatives of a value; an asterisk at the end of one stands for any ending."""
     if value.startswith('"'):
         exact = value.strip('"')
         return lambda text: text == exact
@@ -164,15 +163,15 @@ def _any_of(value: str) -> Callable[[str], bool]:
 def _value_test(value: str) -> Callable[[Any], bool]:
     """The test of a value in a body or an attribute: a range, a bound, or alternatives."""
     if (span := _RANGE.fullmatch(value)) is not None:
-        least, most = float(span[1]), float(span[2])
-        return lambda value_found: (number := _number(value_found)) is not None and least <= number <= most
+        least, greatest = float(span[1]), float(span[2])
+        return lambda candidate: (number := _number(candidate)) is not None and least <= number <= greatest
     if (bound := _NUMBER.fullmatch(value)) is not None:
         limit, above = float(bound[2]), bound[1] == ">"
-        return lambda value_found: (
-            (number := _number(value_found)) is not None and (number > limit if above else number < limit)
+        return lambda candidate: (
+            (number := _number(candidate)) is not None and (number > limit if above else number < limit)
         )
     fits = _any_of(value)
-    return lambda value_found: (text := _text(value_found)) is not None and fits(text)
+    return lambda candidate: (text := _text(candidate)) is not None and fits(text)
 
 
 def _number(value: object) -> float | None:
@@ -192,17 +191,17 @@ def _text(value: object) -> str | None:
     return str(value) if isinstance(value, str | int | float) else None
 
 
-def _amount(of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
+def _amount(number_of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
     def read(text: str) -> Predicate:
         match = _AMOUNT.fullmatch(text)
         if match is None:
             raise SearchInvalidError(f"“{text[:40]}” is not an amount like 3, >3 or <64k.")
         number = float(match[2]) * _FACTORS[(match[3] or "").lower()]
         if match[1] == ">":
-            return lambda delivery: of(delivery) > number
+            return lambda delivery: number_of(delivery) > number
         if match[1] == "<":
-            return lambda delivery: of(delivery) < number
-        return lambda delivery: of(delivery) == number
+            return lambda delivery: number_of(delivery) < number
+        return lambda delivery: number_of(delivery) == number
 
     return read
 

@@ -24,7 +24,7 @@ class Sampled(NamedTuple):
 
 
 class Fares(NamedTuple):
-    """The fate of a sample of messages: how many of it were looked at, and how they fare."""
+    """The outcomes in a sample of messages: how many were looked at, were taken by their consumers, and failed."""
 
     looked_at: int = 0
     taken: int = 0
@@ -32,7 +32,7 @@ class Fares(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The number that were neither attempted nor received so far."""
+        """The number that are neither taken nor failed yet."""
         return self.looked_at - self.taken - self.failed
 
 
@@ -49,8 +49,8 @@ class Progress(NamedTuple):
 PROGRESS_MAX = 60  # moments of a task that are kept: a chart's worth, in 1.3 KB
 
 
-def noted(progress: Sequence[Progress], now: int, moved: int) -> Sequence[Progress]:
-    """The progress with one more moment, thinned evenly where there would be too many: the last one is always kept."""
+def with_moment(progress: Sequence[Progress], now: int, moved: int) -> Sequence[Progress]:
+    """The progress with one more moment; with too many of them, every second one is dropped, but never the last."""
     step = (now - progress[0].at) * 2 // PROGRESS_MAX if progress else 0
     before = progress[:-1] if len(progress) > 1 and now - progress[-2].at < step else progress
     thinned = before[::2] if len(before) == PROGRESS_MAX else before
@@ -73,8 +73,8 @@ class CarefulPace(Document):
         doublings = min(passed_ms // self.doubles_each_ms, 16)
         return int(min(self.rate << doublings, self.rate_max))
 
-    def takes_ms(self, number: int) -> int:
-        """The time for so many messages from when the first were taken, if none fails."""
+    def duration_ms(self, number: int) -> int:
+        """The time (ms) that so many messages take from when the first were consumed, if none fails."""
         remaining, passed = max(0, number - self.first), 0
         while (
             rate := self.rate_after(passed)
@@ -103,18 +103,18 @@ def careful_step(
     Args:
         pace: Its pace.
         moved: How many it has moved since it began, or went on.
-        fares: How the last that it moved fare.
-        passed_ms: How long ago the first were found to be taken; None: not yet.
+        fares: What has become of the last that it moved.
+        passed_ms: How long ago the first were found consumed; None: not yet.
         batch_max: The most that move at once.
     """
     if moved < pace.first:
         return CarefulStep(move=min(pace.first - moved, batch_max))
-    tried = fares.taken + fares.failed
-    least = min(2, fares.looked_at)
-    if fares.failed >= least > 0 and fares.failed * _PERMILLE > tried * pace.fails_permille_max:
+    attempted = fares.taken + fares.failed
+    failures_min = min(2, fares.looked_at)
+    if fares.failed >= failures_min > 0 and fares.failed * _PERMILLE > attempted * pace.fails_permille_max:
         return CarefulStep(stop=True)
     enough = fares.looked_at if passed_ms is None else fares.looked_at // 2
-    if tried < enough:
+    if attempted < enough:
         return CarefulStep(wait_ms=LOOK_AGAIN_MS)
     rate = pace.rate_after(passed_ms or 0)
     move = min(batch_max, max(1, rate // 4))
@@ -209,8 +209,8 @@ class MoveTask(Document):
     looked_to: int = 0  # For a choice by search: sequence number of the last delivery examined
     progress: Sequence[Progress] = ()  # How it went on, at most `PROGRESS_MAX` moments
 
-    def resumed(self, now: int) -> "MoveTask":
-        """The task when it goes on after a pause: a careful one begins with a few again."""
+    def as_resumed(self, now: int) -> "MoveTask":
+        """The task as it goes on after a pause: a careful one begins with a few again."""
         return replace(
             self,
             state=TaskState.RUNNING,
@@ -222,16 +222,16 @@ class MoveTask(Document):
             stopped_why="",
         )
 
-    def counting(self, moved: int, now: int) -> "MoveTask":
-        """The task when so many more have gone."""
+    def with_moved(self, moved: int, now: int) -> "MoveTask":
+        """The task after so many more deliveries were moved."""
         total = self.moved + moved
-        counted = replace(self, moved=total, progress=noted(self._begun, now, total))
+        updated = replace(self, moved=total, progress=with_moment(self._progress_from_start, now, total))
         if now < (self.told_at or self.started_at) + TELL_EVERY_MS:
-            return counted
-        return replace(counted, told=counted.moved, told_at=now)
+            return updated
+        return replace(updated, told=updated.moved, told_at=now)
 
     @property
-    def _begun(self) -> Sequence[Progress]:
+    def _progress_from_start(self) -> Sequence[Progress]:
         return self.progress or (Progress(max(self.started_at, self.starts_at), 0),)
 
     @property

@@ -56,39 +56,39 @@ def parts_of(text: str) -> TextParts:
     narrow = [_SEPTETS.get(character) for character in text]
     if None in narrow:
         wide = [character.encode("utf-16-be") for character in text]
-        return TextParts(wide=True, parts=_cut(text, wide, _OCTETS_ALONE, _OCTETS_EACH))
+        return TextParts(wide=True, parts=_cut_between_words(text, wide, _OCTETS_ALONE, _OCTETS_EACH))
     septets = [each for each in narrow if each is not None]
-    return TextParts(wide=False, parts=_cut(text, septets, _SEPTETS_ALONE, _SEPTETS_EACH))
+    return TextParts(wide=False, parts=_cut_between_words(text, septets, _SEPTETS_ALONE, _SEPTETS_EACH))
 
 
-def _cut(text: str, written: Sequence[bytes], alone: int, each: int) -> list[bytes]:
+def _cut_between_words(text: str, encoded: Sequence[bytes], alone: int, each: int) -> list[bytes]:
     """Cut between words where there are some, and never within a character."""
-    if sum(map(len, written)) <= alone:
-        return [b"".join(written)]
-    return [b"".join(written[begin:end]) for begin, end in _stretches(text, written, each)]
+    if sum(map(len, encoded)) <= alone:
+        return [b"".join(encoded)]
+    return [b"".join(encoded[begin:end]) for begin, end in _part_ranges(text, encoded, each)]
 
 
-def _stretches(text: str, written: Sequence[bytes], room: int) -> Iterator[tuple[int, int]]:
-    begin, space, used = 0, 0, 0
-    for index, octets in enumerate(written):
-        used += len(octets)
-        if used > room:
-            end = space if space > begin and _has_room(text, written, space, room) else index
+def _part_ranges(text: str, encoded: Sequence[bytes], room: int) -> Iterator[tuple[int, int]]:
+    begin, space, size = 0, 0, 0
+    for index, octets in enumerate(encoded):
+        size += len(octets)
+        if size > room:
+            end = space if space > begin and _has_room(text, encoded, space, room) else index
             yield begin, end
-            begin, used = end, sum(map(len, written[end : index + 1]))
+            begin, size = end, sum(map(len, encoded[end : index + 1]))
         if text[index].isspace():
             space = index + 1
-    yield begin, len(written)
+    yield begin, len(encoded)
 
 
-def _has_room(text: str, written: Sequence[bytes], begin: int, room: int) -> bool:
+def _has_room(text: str, encoded: Sequence[bytes], begin: int, room: int) -> bool:
     """True if the word that begins there goes into one part; a long URL does not, and would cost a part for nothing."""
-    used = 0
+    size = 0
     for index in range(begin, len(text)):
         if text[index].isspace():
             break
-        used += len(written[index])
-        if used > room:
+        size += len(encoded[index])
+        if size > room:
             return False
     return True
 
@@ -97,9 +97,9 @@ def text_of(octets: bytes, *, wide: bool) -> str:
     """Read what a telephone wrote; what is in no alphabet becomes a question mark."""
     if wide:
         return octets.decode("utf-16-be", errors="replace")
-    read, index = "", 0
+    text, index = "", 0
     while index < len(octets):
         length = 2 if octets[index] == _ESCAPE else 1
-        read += _OF_SEPTETS.get(octets[index : index + length], "?")
+        text += _OF_SEPTETS.get(octets[index : index + length], "?")
         index += length
-    return read
+    return text

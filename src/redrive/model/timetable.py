@@ -68,7 +68,7 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
     """
     row = TimetableRow(1, None, 0, 0, 0)
     runs = [Run((row,), row)]
-    for step, retries in schedule.alike():
+    for step, retries in schedule.equal_waits():
         attempts = _retries_made(schedule, row, attempt_ms + step.earliest_ms, retries)
         if attempts:
             head = [
@@ -85,10 +85,10 @@ def _retries_made(schedule: RetrySchedule, before: TimetableRow, period_ms: int,
     """The number of those retries that fall due before the time to live is over."""
     if schedule.expires_after_ms is None:
         return retries
-    left_ms = schedule.expires_after_ms - 1 - before.earliest_ms
-    if left_ms < 0:
+    remaining_ms = schedule.expires_after_ms - 1 - before.earliest_ms
+    if remaining_ms < 0:
         return 0
-    return min(retries, left_ms // period_ms) if period_ms else retries
+    return min(retries, remaining_ms // period_ms) if period_ms else retries
 
 
 class Column(NamedTuple):
@@ -173,24 +173,24 @@ class ChartLayout:
     def _height(self, wait_ms: int) -> float:
         return self._plot.bottom - wait_ms / self._top_ms * (self._plot.bottom - self._plot.top)
 
-    def numbered(self, room: float) -> dict[int, float]:
-        """The columns whose attempts are numbered, and where: phases' first, the last, others while there is room."""
-        taken: dict[int, float] = {}
+    def attempt_labels(self, room: float) -> dict[int, float]:
+        """The x of each label, by its column: phases' first columns, the last, and others while there is room."""
+        labels: dict[int, float] = {}
         count = len(self._columns)
         for index in (*phase_starts(self._columns), count - 1, *range(count)):
             x = round(self.points[index][0])
-            if all(abs(x - other) >= room for other in taken.values()):
-                taken[index] = x
-        return taken
+            if all(abs(x - other) >= room for other in labels.values()):
+                labels[index] = x
+        return labels
 
     def end_of(self, answer: OutageAnswer) -> tuple[float, bool]:
         """The edge behind the last attempt that fails in an outage, and whether that is one of those left out."""
-        failed = answer.attempts - (answer.end is OutageEnd.DELIVERED)
+        last_failure = answer.attempts - (answer.end is OutageEnd.DELIVERED)
         before = 1
         for left, column in zip(self.lefts, self._columns, strict=True):
-            if column.attempt > failed:
-                hidden = column.cut and before < failed < column.attempt - 1
-                return left - (self._plot.gap / 2 if hidden else 0), hidden
+            if column.attempt > last_failure:
+                is_left_out = column.cut and before < last_failure < column.attempt - 1
+                return left - (self._plot.gap / 2 if is_left_out else 0), is_left_out
             before = column.attempt
         return self._plot.right, False
 

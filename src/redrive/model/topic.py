@@ -89,7 +89,7 @@ class Subscription(Document):
     carries_to: ResourceName | None = None
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """True if what is published waits behind a replay."""
         return self.held_by is not None
 

@@ -26,7 +26,7 @@ from redrive.engine.ports import (
     Settled,
     Settlement,
 )
-from redrive.model.claiming import end_of, offer
+from redrive.model.claiming import death_reason, offer
 from redrive.model.delivery import Delivery, Outcome, as_dead_letter, as_redriven
 
 Rows = dict[int, Delivery]
@@ -164,7 +164,7 @@ class Model:
         for row, outcome in zip(gone, endings, strict=True):
             del self.rows[row.seq]
             if outcome is Outcome.DEAD_LETTERED:
-                end = end_of(row, request.limits, request.now)
+                end = death_reason(row, request.limits, request.now)
                 self._dead_letter(row, request.dead_letters_to, request.now, buried, end)
         if request.ordered:
             dead = [

@@ -75,9 +75,9 @@ class BucketOperations:
         return {}
 
     async def _end_uploads(self, bucket: str) -> None:
-        while uploads := await self._documents.stored(UPLOAD, f"{bucket}/", limit=_PAGE):
+        while uploads := await self._documents.find_versioned(UPLOAD, f"{bucket}/", limit=_PAGE):
             for key, _, upload in uploads:
-                parts = await self._documents.stored(PART, f"{upload.id}/")
+                parts = await self._documents.find_versioned(PART, f"{upload.id}/")
                 for part_key, _, _ in parts:
                     await self._documents.remove(PART, part_key)
                 await self._documents.remove(UPLOAD, key)

@@ -56,7 +56,7 @@ def _profile(refused: frozenset[int], floors_ms: Mapping[int, int]) -> AnswerPro
 _WEB_HOOK_ANSWERS: Final = _profile(_NEVER_AGAIN | {401}, _FLOORS_MS)
 _RESOURCE_ANSWERS: Final = _profile(_NEVER_AGAIN, _FLOORS_MS | _RESOURCE_FLOORS_MS)
 
-_RESTS: Final = USUAL.besides(
+_RESTS: Final = USUAL.with_times(
     by_status={401: 5 * MINUTE_MS, 403: 5 * MINUTE_MS, 408: 10 * SECOND_MS},
     by_reason={
         Reason.THROTTLED: 10 * SECOND_MS,
@@ -66,7 +66,7 @@ _RESTS: Final = USUAL.besides(
         Reason.DENIED: 5 * MINUTE_MS,
     },
 )
-_FUNCTION_RESTS: Final = _RESTS.besides(by_status={405: 10 * MINUTE_MS})
+_FUNCTION_RESTS: Final = _RESTS.with_times(by_status={405: 10 * MINUTE_MS})
 
 _BY_STATUS: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: "BadRequest",

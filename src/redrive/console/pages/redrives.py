@@ -140,7 +140,7 @@ def _rate(visit: Visit) -> int:
 def _careful(number: int) -> tuple[int, Curve | None]:
     """The time (ms) that a careful pace takes for so many messages, and its rate meanwhile."""
     pace = CarefulPace()
-    takes = pace.takes_ms(number)
+    takes = pace.duration_ms(number)
     rates = [pace.rate_after(takes * step // _STEPS_DRAWN) for step in range(_STEPS_DRAWN + 1)]
     summary = f"{rates[0]} messages a second at first, {rates[-1]} at last"
     return takes, sparkline(rates, summary) if rates[-1] > rates[0] else None

@@ -35,8 +35,8 @@ class CountByKey(Generic[T]):
         Args:
             directory: Where they are.
             kind: What is counted.
-            key_of: What one of them is kept under.
-            categories_of: Of what categories it is.
+            key_of: The key of a document.
+            categories_of: The categories of a document.
         """
         self._directory = directory
         self._kind = kind
@@ -44,31 +44,31 @@ class CountByKey(Generic[T]):
         self._categories_of = categories_of
         self._counts: dict[str, _Count] = {}
 
-    def changed(self, key: str) -> None:
-        """A document changed, came or went; an empty key: any of them."""
+    def note_change(self, key: str) -> None:
+        """Read a document again that was created, changed or removed; an empty key: all of them."""
         if not key:
             self._counts.clear()
         for end, character in enumerate(key, start=1):
             if character == "/" and (count := self._counts.get(key[:end])) is not None:
-                count.changed.add(key)
-                if len(count.changed) > CHANGES_MAX:
+                count.changed_keys.add(key)
+                if len(count.changed_keys) > CHANGES_MAX:
                     del self._counts[key[:end]]
 
     def forget(self, prefix: str) -> None:
-        """Nobody will ask about keys that begin so: what they belonged to is gone."""
+        """Drop the tally of a prefix whose documents were all removed."""
         self._counts.pop(prefix, None)
 
     async def numbers(self, prefix: str) -> "Counter[str]":
-        """The number of each category, of those whose key begins so."""
+        """The number of documents of each category, of those whose key begins with the prefix."""
         return (await self._current(prefix)).numbers
 
     async def keys(self, prefix: str, category: str) -> list[str]:
-        """The keys of a category, of those that begin so."""
+        """The keys of a category that begin with the prefix."""
         count = await self._current(prefix)
         return [key for key, categories in count.categories.items() if category in categories]
 
     async def keys_by_category(self, prefix: str) -> dict[str, list[str]]:
-        """The keys that begin so, by their categories, each in order."""
+        """The keys that begin with the prefix, by their categories, each in order."""
         keys: dict[str, list[str]] = {}
         for key, categories in sorted((await self._current(prefix)).categories.items()):
             for category in categories:
@@ -77,14 +77,14 @@ class CountByKey(Generic[T]):
 
     async def _current(self, prefix: str) -> "_Count":
         count = self._counts.setdefault(prefix, _Count())
-        async with count.reading:
+        async with count.read_lock:
             if not count.is_read:
                 for value in await self._directory.find(self._kind, prefix):
                     count.put(self._key_of(value), self._categories_of(value))
                 count.is_read = True
-            while count.changed:
-                key = next(iter(count.changed))
-                count.changed.remove(key)  # before it is read: it may change again meanwhile
+            while count.changed_keys:
+                key = next(iter(count.changed_keys))
+                count.changed_keys.remove(key)  # before it is read: it may change again meanwhile
                 await self._read_again(count, key)
         return count
 
@@ -92,20 +92,20 @@ class CountByKey(Generic[T]):
         try:
             value = await self._directory.get(self._kind, key)
         except BaseException:
-            count.changed.add(key)
+            count.changed_keys.add(key)
             raise
         count.put(key, () if value is None else self._categories_of(value))
 
 
 class _Count:
-    """One tally, and what has changed since."""
+    """One tally, and the keys that have changed since it was read."""
 
     def __init__(self) -> None:
-        self.reading = asyncio.Lock()
+        self.read_lock = asyncio.Lock()
         self.is_read = False
         self.categories: dict[str, Sequence[str]] = {}
         self.numbers: Counter[str] = Counter()
-        self.changed: set[str] = set()
+        self.changed_keys: set[str] = set()
 
     def put(self, key: str, categories: Sequence[str]) -> None:
         self.numbers.subtract(self.categories.pop(key, ()))
@@ -159,11 +159,11 @@ class ResourceCounts:
         self._topic_tally = topic_tally
         self._subscription_tally = tally
 
-    def changed(self, kind: str, key: str) -> None:
-        """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
+    def note_change(self, kind: str, key: str) -> None:
+        """Note a change of a document on any node; an empty key: any of the kind, or of all where both are empty."""
         for name, tally in self._tallies.items():
             if kind in ("", name):
-                tally.changed(key)
+                tally.note_change(key)
 
     def forget_topic(self, key: str) -> None:
         """The topic of that key is gone, or changed on another node."""
@@ -179,23 +179,23 @@ class ResourceCounts:
         numbers = await self._subscription_tally.numbers(f"{topic.key}/")
         return SubscriptionCounts(numbers[_CONFIRMED], numbers[_UNCONFIRMED], numbers[_FILTERED])
 
-    async def filtered(self, account: str, region: str) -> int:
+    async def count_filtered(self, account: str, region: str) -> int:
         """The number of subscriptions with a filter, of the topics of an account's region."""
         return (await self._subscription_tally.numbers(f"{account}/{region}/"))[_FILTERED]
 
-    async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
+    async def unconfirmed_subscriptions(self, topic: ResourceName) -> list[Subscription]:
         """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
-        unconfirmed = []
+        subscriptions = []
         for key in await self._subscription_tally.keys(f"{topic.key}/", _UNCONFIRMED):
             subscription: Subscription | None = await self._directory.get(self._subscriptions, key)
             if subscription is not None:
-                unconfirmed.append(subscription)
-        return unconfirmed
+                subscriptions.append(subscription)
+        return subscriptions
 
 
 def _categories(subscription: Subscription) -> Sequence[str]:
-    standing = _CONFIRMED if subscription.confirmed else _UNCONFIRMED
-    return (standing,) if subscription.filter_text is None else (standing, _FILTERED)
+    confirmation = _CONFIRMED if subscription.confirmed else _UNCONFIRMED
+    return (confirmation,) if subscription.filter_text is None else (confirmation, _FILTERED)
 
 
 def _categories_of_topic(topic: Topic) -> Sequence[str]:

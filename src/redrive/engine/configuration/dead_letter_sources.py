@@ -18,8 +18,8 @@ from redrive.engine.configuration.kinds import (
     TOMBSTONE,
     TOPIC,
     QueueRecord,
-    grave_key,
     of_account,
+    tombstone_key,
 )
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.model.names import ResourceName, number_key
@@ -72,22 +72,22 @@ class DeadLetterSources:
         self._of_topics = CountByKey(
             directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
         )
-        self._of_deleted = CountByKey(directory, TOMBSTONE, grave_key, _target_of_deleted)
+        self._of_deleted = CountByKey(directory, TOMBSTONE, tombstone_key, _target_of_deleted)
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
         self._scopes: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
-        directory.on_forget(self._changed)
-        directory.on_write(lambda kind, key, _: self._changed(kind, key))
+        directory.on_forget(self._note_change)
+        directory.on_write(lambda kind, key, _: self._note_change(kind, key))
 
-    def _changed(self, kind: str, key: str) -> None:
-        """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
+    def _note_change(self, kind: str, key: str) -> None:
+        """Note a change of a document on any node; an empty key: any of the kind, or of all where both are empty."""
         if kind in ("", QUEUE.name, TOPIC.name):
             self._scopes.clear()
         if kind in ("", QUEUE.name):
-            self._queues.changed(key)
+            self._queues.note_change(key)
         if kind in ("", SUBSCRIPTION.name):
-            self._of_topics.changed(key)
+            self._of_topics.note_change(key)
         if kind in ("", TOMBSTONE.name):
-            self._of_deleted.changed(key)
+            self._of_deleted.note_change(key)
         if kind in ("", SUBSCRIPTION.name, ELSEWHERE.name):
             self._elsewhere.clear()
 
@@ -96,7 +96,7 @@ class DeadLetterSources:
         prefix = of_account(target.account, target.region)
         queues = await self._queues.keys(prefix, target.key)
         subscriptions = await self._of_topics.keys(prefix, target.key)
-        elsewhere = await self._at_others(target.account, target.region)
+        elsewhere = await self._subscriptions_elsewhere(target.account, target.region)
         return [
             *await self._values(QUEUE, sorted(queues)),
             *await self._values(SUBSCRIPTION, sorted(subscriptions)),
@@ -112,12 +112,12 @@ class DeadLetterSources:
 
         for target, keys in (await self._queues.keys_by_category(of_account(account, region))).items():
             of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
-        for subscription in await self._subscribed(account, region):
+        for subscription in await self._dead_lettering_subscriptions(account, region):
             if subscription.dead_letter is not None:
                 of(subscription.dead_letter).subscriptions.append(subscription)
             if subscription.carries_to is not None:
                 of(subscription.carries_to).carriers.append(subscription)
-        for tombstone in await self._deleted(account, region):
+        for tombstone in await self._tombstones(account, region):
             if tombstone.dead_letters_to is not None:
                 sources = of(tombstone.dead_letters_to)
                 latest = max(sources.deleted_at or 0, tombstone.deleted_at or 0)
@@ -126,23 +126,29 @@ class DeadLetterSources:
 
     def _prefixes(self, account: str, region: str) -> list[str]:
         """The beginnings of the keys of an account's topics in a region, its own and private ones."""
-        own = of_account(account, region)
-        return [own, *(of_account(account, f"{region}:{dialect}") for dialect in self._dialects if region)]
+        own_prefix = of_account(account, region)
+        return [
+            own_prefix,
+            *(of_account(account, f"{region}:{dialect}") for dialect in self._dialects if region),
+        ]
 
-    async def _subscribed(self, account: str, region: str) -> list[Subscription]:
+    async def _dead_lettering_subscriptions(self, account: str, region: str) -> list[Subscription]:
         """The subscriptions of an account's region whose own dead letters, or whose deliveries, go to a queue."""
         keys: list[str] = []
         for prefix in self._prefixes(account, region):
             by_target = await self._of_topics.keys_by_category(prefix)
-            keys += [key for of_target in by_target.values() for key in of_target]
-        return [*await self._values(SUBSCRIPTION, keys), *await self._at_others(account, region)]
+            keys += [key for target_keys in by_target.values() for key in target_keys]
+        return [
+            *await self._values(SUBSCRIPTION, keys),
+            *await self._subscriptions_elsewhere(account, region),
+        ]
 
-    async def _deleted(self, account: str, region: str) -> list[QueueRecord]:
-        """Sources of dead letters that were deleted, no longer ago than a message can be kept."""
+    async def _tombstones(self, account: str, region: str) -> list[QueueRecord]:
+        """The tombstones of sources of dead letters, which are kept for as long as a message can be."""
         keys: list[str] = []
         for prefix in self._prefixes(account, region):
             by_target = await self._of_deleted.keys_by_category(prefix)
-            keys += [key for of_target in by_target.values() for key in of_target]
+            keys += [key for target_keys in by_target.values() for key in target_keys]
         return await self._values(TOMBSTONE, keys)
 
     async def origins(self, numbers: Collection[int]) -> dict[int, DeadLetterOrigin]:
@@ -150,8 +156,8 @@ class DeadLetterSources:
         lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
             kinds: tuple[DocumentKind[Any], ...] = (OF_QUEUE, QUEUE_RECORD)
-            known = [kind for kind in kinds if self._directory.known(kind, key) is not None]
-            lookups += [(kind, key) for kind in known or kinds]
+            kinds_in_memory = [kind for kind in kinds if self._directory.known(kind, key) is not None]
+            lookups += [(kind, key) for kind in kinds_in_memory or kinds]
         values = await self._directory.get_each(lookups)
         keys = {number: values.get((OF_QUEUE.name, number_key(number))) for number in numbers}
         subscriptions = await self._directory.get_each([(SUBSCRIPTION, key) for key in keys.values() if key])
@@ -196,11 +202,11 @@ class DeadLetterSources:
             after = f"{names[-1].key}{_AFTER_ALL}"
         return names
 
-    async def _at_others(self, account: str, region: str) -> Sequence[Subscription]:
+    async def _subscriptions_elsewhere(self, account: str, region: str) -> Sequence[Subscription]:
         """The subscriptions that an account has at topics of others."""
-        known = self._elsewhere.get((account, region))
-        if known is not None:
-            return known
+        remembered_subscriptions = self._elsewhere.get((account, region))
+        if remembered_subscriptions is not None:
+            return remembered_subscriptions
         before = self._directory.changes
         subscriptions = await self._subscriptions.elsewhere(account, region)
         if self._directory.changes == before:

@@ -33,7 +33,7 @@ from redrive.model.log import LogEvent
 T = TypeVar("T")
 __all__ = ["Directory", "DocumentKind", "Draft"]
 
-_CLEARED_AT_ONCE = 100  # documents removed in one transaction when a whole kind goes
+_REMOVED_AT_ONCE = 100  # documents removed in one transaction when a whole kind goes
 
 
 class Directory:
@@ -43,38 +43,38 @@ class Directory:
         """Read from and write to this store; new documents begin at these versions (`Runtime.first_version`)."""
         self._store = store
         self.first_version = first_version
-        self._known: dict[Key, tuple[int, Any]] = {}
+        self._memory: dict[Key, tuple[int, Any]] = {}
         self._changes = 0
-        self._followers: list[Callable[[str, str], None]] = []
-        self._writing: list[Callable[[str, str, object | None], None]] = []
+        self._forget_followers: list[Callable[[str, str], None]] = []
+        self._write_followers: list[Callable[[str, str, object | None], None]] = []
 
     def on_forget(self, follower: Callable[[str, str], None]) -> None:
         """Tell a follower, who remembers more than documents, of every change of another node's."""
-        self._followers.append(follower)
+        self._forget_followers.append(follower)
 
     def on_write(self, follower: Callable[[str, str, object | None], None]) -> None:
         """Tell a follower of every document that this node changed, with its value; None: it was removed."""
-        self._writing.append(follower)
+        self._write_followers.append(follower)
 
     def forget(self, kind: str, key: str) -> None:
         """Another node changed this document (an empty key: any of the kind, or all where both are empty)."""
         self._drop(kind, key)
-        for follower in self._followers:
+        for follower in self._forget_followers:
             follower(kind, key)
 
     def _drop(self, kind: str, key: str) -> None:
         self._changes += 1
         if key:
-            self._known.pop((kind, key), None)
+            self._memory.pop((kind, key), None)
         else:
-            self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
+            self._memory = {at: versioned for at, versioned in self._memory.items() if kind and at[0] != kind}
 
     def _remember(self, key: Key, versioned: tuple[int, Any]) -> None:
         """Remember a value, unless only the sweep will look at it again, in up to 14 days, or its kind has too many."""
         if not isinstance(versioned[1], Due | Unremembered) and not (
             isinstance(versioned[1], QueueRecord) and versioned[1].deleted_at
         ):
-            self._known[key] = versioned
+            self._memory[key] = versioned
 
     @property
     def changes(self) -> int:
@@ -85,22 +85,22 @@ class Directory:
 
     def known(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value if this node remembers it: the hot path's way, without waiting."""
-        versioned = self._known.get((kind.name, key))
+        versioned = self._memory.get((kind.name, key))
         return None if versioned is None else versioned[1]
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value, or None if there is none."""
-        return (await self.versioned(kind, key))[1]
+        return (await self.get_versioned(kind, key))[1]
 
     async def get_stored(self, kind: DocumentKind[T], key: str) -> T | None:
-        """As `get`, of the store: for who acknowledges something by it, and writes nothing or not this."""
+        """As `get`, but from the store: for an answer that must not rest on this node's memory."""
         return await self.transact(lambda draft: draft.get(kind, key))
 
-    async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
+    async def get_versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None if there is none."""
-        known = self._known.get((kind.name, key))
-        if known is not None:
-            return known
+        remembered_value = self._memory.get((kind.name, key))
+        if remembered_value is not None:
+            return remembered_value
         before = self._changes
         resource = await self._store.get(kind.name, key)
         if resource is None:
@@ -111,9 +111,9 @@ class Directory:
         return versioned
 
     async def get_each(self, keys_of_kinds: Sequence[tuple[DocumentKind[Any], str]]) -> dict[Key, Any]:
-        """Those values that are there of several, by their kinds' names and keys: one read for what is not remembered."""
+        """The values that exist of several, by their kinds' names and keys: one read for those not remembered."""
         keys = {(kind.name, key): kind for kind, key in keys_of_kinds}
-        values = {key: known[1] for key in keys if (known := self._known.get(key)) is not None}
+        values = {key: versioned[1] for key in keys if (versioned := self._memory.get(key)) is not None}
         missing = [key for key in keys if key not in values]
         before = self._changes
         for resource in await self._store.get_each(missing) if missing else ():
@@ -127,13 +127,13 @@ class Directory:
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
     ) -> list[T]:
         """Values whose key begins with `prefix`, in order of the key, beginning after `after`."""
-        return [value for _, _, value in await self.stored(kind, prefix, after, limit)]
+        return [value for _, _, value in await self.find_versioned(kind, prefix, after, limit)]
 
     async def entries(self, kind: DocumentKind[T]) -> list[tuple[str, T]]:
         """Every value of a kind, with its key: for kinds of which there are few."""
-        return [(key, value) for key, _, value in await self.stored(kind, "")]
+        return [(key, value) for key, _, value in await self.find_versioned(kind, "")]
 
-    async def stored(
+    async def find_versioned(
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
     ) -> list[tuple[str, int, T]]:
         """As `find`, with keys and versions."""
@@ -186,11 +186,11 @@ class Directory:
             except StoreUnavailable:
                 raise
             except Exception:
-                if await self._still_stand(draft.remembered):
+                if await self._still_stand(draft.remembered_versions):
                     raise
                 continue
             if draft.changes_nothing:
-                if await self._still_stand(draft.remembered):
+                if await self._still_stand(draft.remembered_versions):
                     return answer
                 continue
             try:
@@ -199,26 +199,26 @@ class Directory:
                 if not draft.is_outdated_by(conflict):
                     raise
             else:
-                draft.tell()
+                draft.run_afterwards()
                 return answer
 
     async def _still_stand(self, versions: Mapping[Key, int]) -> bool:
-        """Ask the store whether documents are at these versions; what is not is remembered no more."""
+        """True if the store has all documents at these versions; those it has not are forgotten here."""
         stored = await self._store.get_each(list(versions)) if versions else ()
         current = {(resource.kind, resource.key): resource.version for resource in stored}
         outdated = [key for key, version in versions.items() if current.get(key) != version]
         for key in outdated:
-            self._find_out(key, versions[key])
+            self._note_outdated(key, versions[key])
         return not outdated
 
-    def _find_out(self, key: Key, version: int) -> None:
-        """A document is no longer at the version that it was read at.
+    def _note_outdated(self, key: Key, version: int) -> None:
+        """Forget a document that is no longer at the version that it was read at.
 
-        Where this node still remembers that version, it has missed another's change, and so have its followers: they
-        would go on by it until it hears again. Where it does not, it was told, or has made the change itself.
+        Where this node still remembers that version, it has missed another node's change, and so have its followers:
+        they are told too. Where it does not, it has heard of the change, or has made it itself.
         """
-        known = self._known.get(key)
-        if known is not None and known[0] == version:
+        versioned = self._memory.get(key)
+        if versioned is not None and versioned[0] == version:
             self.forget(*key)
         else:
             self._drop(*key)
@@ -261,13 +261,13 @@ class Directory:
         return await self.transact(decide)
 
     async def remove(self, kind: DocumentKind[Any], key: str) -> bool:
-        """Forget a value for good; whether it was there."""
+        """Remove a value from the store; True if it was there."""
         (was_there,) = await self.write([Removal(kind, key)])
         return was_there
 
     async def clear(self, kind: DocumentKind[Any]) -> None:
         """Remove every value of a kind."""
-        while resources := await self._store.find(kind.name, "", limit=_CLEARED_AT_ONCE):
+        while resources := await self._store.find(kind.name, "", limit=_REMOVED_AT_ONCE):
             await self.write([Removal(kind, resource.key) for resource in resources])
 
     async def _write(
@@ -277,9 +277,9 @@ class Directory:
         new_deliveries: Sequence[NewDelivery],
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
-        """Write, and remember it, unless anything changed meanwhile: that may have been one of these, and later.
+        """Write, and remember the values, unless anything changed meanwhile: that may have been a later change of one.
 
-        A write that failed may have been carried out all the same: what was known before it is known no more.
+        A write that failed may have been carried out all the same: its documents are forgotten.
         """
         for change in changes:
             if isinstance(change, Remove):
@@ -290,37 +290,37 @@ class Directory:
         try:
             versions = await self._store.write(changes, new_deliveries, log_events)
         except Conflict as conflict:
-            self._find_out((conflict.kind, conflict.key), _version_of(conflict, changes))
+            self._note_outdated((conflict.kind, conflict.key), _version_of(conflict, changes))
             raise
         except BaseException:
-            self._lose(changes)
+            self._forget_all(changes)
             raise
-        undisturbed = self._changes == before
+        is_undisturbed = self._changes == before
         for change in changes:  # also for who began to read before, and has yet to hear the answer
             if isinstance(change, Put | Remove):
                 self._drop(change.kind, change.key)
-        if undisturbed:
+        if is_undisturbed:
             for change, version in zip(changes, versions, strict=True):
                 if isinstance(change, Put):
                     self._remember((change.kind, change.key), (version, values[change.kind, change.key]))
-        self._tell(changes, values)
+        self._tell_write_followers(changes, values)
         return versions
 
-    def _lose(self, changes: Sequence[Change]) -> None:
+    def _forget_all(self, changes: Sequence[Change]) -> None:
         """Forget documents of changes that may or may not have been made."""
         for change in changes:
             if isinstance(change, Put | Remove):
                 self.forget(change.kind, change.key)
 
-    def _tell(self, changes: Sequence[Change], values: Mapping[Key, Any]) -> None:
+    def _tell_write_followers(self, changes: Sequence[Change], values: Mapping[Key, Any]) -> None:
         for change in changes:
             if isinstance(change, Put | Remove):
-                for follower in self._writing:
+                for follower in self._write_followers:
                     follower(change.kind, change.key, values.get((change.kind, change.key)))
 
 
 def _version_of(conflict: Conflict, changes: Sequence[Change]) -> int:
-    """The version that changes which conflicted asked a document to be at; 0: they asked it not to be there."""
+    """The version that the changes required of the document in conflict; 0: that it does not exist."""
     for change in changes:
         if not isinstance(change, RequireNone) and (change.kind, change.key) == (conflict.kind, conflict.key):
             return change.version or 0

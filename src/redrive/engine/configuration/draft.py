@@ -22,11 +22,11 @@ class Reader(Protocol):
         """The version that a new document begins at."""
         ...
 
-    async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
+    async def get_versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None if there is none."""
         ...
 
-    async def stored(
+    async def find_versioned(
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
     ) -> list[tuple[str, int, T]]:
         """Keys, versions and values, for keys that begin so."""
@@ -39,7 +39,7 @@ class Draft:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._versions: dict[Key, int] = {}
-        self._read: dict[Key, Any] = {}
+        self._values_read: dict[Key, Any] = {}
         self._required: set[Key] = set()
         self._remembered: set[Key] = set()
         self._changes: dict[Key, Put | Remove] = {}
@@ -50,32 +50,32 @@ class Draft:
         self._afterwards: list[Callable[[], None]] = []
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
-        """The value, as the draft leaves it; it is only written if what is stored stands still, or is still absent."""
+        """The value, as the draft leaves it; the draft is only written if the stored one is still the same, or absent."""
         at = kind.name, key
         if at in self._changes:
-            changed: T | None = self.values.get(at)
-            return changed
+            draft_value: T | None = self.values.get(at)
+            return draft_value
         if at not in self._versions:  # the node may remember an older one than `find` has shown
             if self._reader.known(kind, key) is not None:
                 self._remembered.add(at)
-            versioned = await self._reader.versioned(kind, key)
-            self._versions[at], self._read[at] = versioned
+            versioned = await self._reader.get_versioned(kind, key)
+            self._versions[at], self._values_read[at] = versioned
         self._required.add(at)
-        value: T | None = self._read[at]
+        value: T | None = self._values_read[at]
         return value
 
     async def find(self, kind: DocumentKind[T], prefix: str, limit: int | None = None) -> list[tuple[str, T]]:
         """Keys and values as the draft leaves them, in order of the keys, for keys that begin so.
 
-        With a limit so many are read of what is stored.
+        A limit bounds what is read from the store.
 
         It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
         """
-        stored = await self._reader.stored(kind, prefix, limit=limit)
+        stored = await self._reader.find_versioned(kind, prefix, limit=limit)
         for key, version, value in stored:
             at = kind.name, key
             if at not in self._changes and at not in self._versions:
-                self._versions[at], self._read[at] = version, value
+                self._versions[at], self._values_read[at] = version, value
         values = {key: value for key, _, value in stored}
         for name, key in self._changes:
             if name == kind.name and key.startswith(prefix):
@@ -101,14 +101,14 @@ class Draft:
         self.put(kind, key, value)
 
     def change(self, kind: DocumentKind[T], key: str, value: T, change: Callable[[T], T]) -> T:
-        """Put what `change` makes of a value that was read, if that is another; the value as it is then."""
-        changed = change(value)
-        if changed != value:
-            self.put(kind, key, changed)
-        return changed
+        """Put what `change` makes of a value that was read, if that differs; returns what it makes."""
+        new_value = change(value)
+        if new_value != value:
+            self.put(kind, key, new_value)
+        return new_value
 
     def remove(self, kind: DocumentKind[Any], key: str) -> None:
-        """Forget the value that was read, or whatever is there if none was."""
+        """Remove the value that was read, or whatever is stored if it was not read."""
         at = kind.name, key
         self.values.pop(at, None)
         version = self._versions.get(at)
@@ -133,8 +133,8 @@ class Draft:
         """Make a call when the draft has been written."""
         self._afterwards.append(call)
 
-    def tell(self) -> None:
-        """The draft has been written."""
+    def run_afterwards(self) -> None:
+        """Make the calls of `afterwards`: the draft has been written."""
         for call in self._afterwards:
             call()
 
@@ -144,7 +144,7 @@ class Draft:
         return not (self._changes or self.new_deliveries or self.log_events)
 
     @property
-    def remembered(self) -> dict[Key, int]:
+    def remembered_versions(self) -> dict[Key, int]:
         """The versions of what was read from this node's memory: another node may have changed it unheard."""
         return {at: self._versions[at] for at in sorted(self._remembered)}
 

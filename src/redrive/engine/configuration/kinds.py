@@ -75,20 +75,20 @@ DUE: Final[DocumentKind[Due]] = DocumentKind("due", asdict, lambda document: Due
 
 
 def due_of(tombstone: QueueRecord) -> Due:
-    """The moment of the sweep's next look at a deleted queue: at once, and once more before it is forgotten.
+    """The entry for the sweep's next look at a deleted queue: at once, and once more before it is forgotten.
 
     A node that had not heard of the deletion may have sent there meanwhile.
     """
     at = (tombstone.deleted_at or 0) + (TOMBSTONE_MS if tombstone.emptied else 0)
-    return Due(at, TOMBSTONE.name, grave_key(tombstone))
+    return Due(at, TOMBSTONE.name, tombstone_key(tombstone))
 
 
-def end_of(subscription: Subscription, at: int) -> Due:
-    """The moment of the sweep's look at a subscription that ends then (ms)."""
+def expiry_of(subscription: Subscription, at: int) -> Due:
+    """The entry that has the sweep delete a subscription at its end (ms)."""
     return Due(at, SUBSCRIPTION.name, subscription.key)
 
 
-def grave_key(tombstone: QueueRecord) -> str:
+def tombstone_key(tombstone: QueueRecord) -> str:
     """The key of a deleted queue's tombstone: its name and its id."""
     return f"{tombstone.name.key}/{number_key(tombstone.id)}"
 

@@ -52,7 +52,7 @@ class SubscriptionMatcher:
     _everything: list[Subscription] | None = None  # of those without a filter; handed out, so never changed
 
     def add(self, subscription: Subscription) -> None:
-        """Ask this one too, from now on as it is now."""
+        """Match this subscription from now on, in place of an earlier state of it."""
         self.remove(subscription.id)
         if subscription.expires_at is not None:
             self.expires_at = min(subscription.expires_at, self.expires_at or subscription.expires_at)
@@ -61,15 +61,15 @@ class SubscriptionMatcher:
             self._everything = None
             return
         if subscription.filter_language == EVENTS:
-            wants = read_event_filter(subscription.filter_text)
-            self.event_filtered[subscription.id] = (wants, subscription)
+            event_filter = read_event_filter(subscription.filter_text)
+            self.event_filtered[subscription.id] = (event_filter, subscription)
             return
         scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
         self.filtered[subscription.id] = subscription
         self.filters.add(subscription.id, read_policy(subscription.filter_text, scope, stored=True))
 
     def remove(self, subscription_id: str) -> None:
-        """Ask this one no more."""
+        """Stop matching this subscription."""
         if self.filtered.pop(subscription_id, None) is not None:
             self.filters.remove(subscription_id)
         elif self.unfiltered.pop(subscription_id, None) is not None:
@@ -90,13 +90,13 @@ class SubscriptionMatcher:
 
     @property
     def everything(self) -> list[Subscription]:
-        """Those without a filter."""
+        """The subscriptions without a filter."""
         if self._everything is None:
             self._everything = list(self.unfiltered.values())
         return self._everything
 
     def _event_matches(self, subject: Subject, budget: MessageBudget) -> Matches:
-        """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
+        """Evaluates the event filters in turn: a topic has 500 subscriptions at most, each with another filter."""
         document = subject.document
         remaining = len(self.event_filtered)
         if document is None:
@@ -105,11 +105,11 @@ class SubscriptionMatcher:
         subscriptions: list[Subscription] = []
         counts: list[tuple[Subscription, int]] = []
         costly = 0
-        for wants, subscription in self.event_filtered.values():
+        for event_filter, subscription in self.event_filtered.values():
             budget.share(remaining)
             remaining -= 1
             try:
-                passed, evaluated = wants.evaluate(event, budget)
+                passed, evaluated = event_filter.evaluate(event, budget)
             except OverBudgetError:
                 costly += 1
                 continue
@@ -119,7 +119,7 @@ class SubscriptionMatcher:
                 counts.append((subscription, evaluated))
         others = len(self.event_filtered) - len(subscriptions) - costly
         refused = {FilterVerdict.EVENT: others, FilterVerdict.TOO_COSTLY: costly}
-        return Matches(subscriptions, {why: many for why, many in refused.items() if many}, counts)
+        return Matches(subscriptions, {verdict: count for verdict, count in refused.items() if count}, counts)
 
 
 class SubscriptionMatchers:
@@ -162,14 +162,14 @@ class SubscriptionMatchers:
         return Matches(unexpired, matches.refused, matches.evaluated)
 
     def forget(self, key: str) -> None:
-        """Something happened to the subscription of that key, or to any where it is empty: read again."""
+        """Read a topic again after an unknown change of that subscription; an empty key: every topic."""
         self._changes += 1
         if key:
             self._matchers.pop(_topic_of(key), None)
         else:
             self._matchers.clear()
 
-    def changed(self, key: str) -> None:
+    def note_change(self, key: str) -> None:
         """A subscription changed on this node: take its filter from the directory's memory."""
         current: Subscription | None = self._directory.known(self._kind, key)
         matcher = self._matchers.get(_topic_of(key))
@@ -181,15 +181,15 @@ class SubscriptionMatchers:
         if current.confirmed:
             matcher.add(current)
 
-    def removed(self, key: str) -> None:
-        """This node removed a subscription."""
+    def note_removal(self, key: str) -> None:
+        """Drop the filter of a subscription that this node removed."""
         self._changes += 1
         matcher = self._matchers.get(_topic_of(key))
         if matcher is not None:
             matcher.remove(key.rpartition("/")[2])
 
     def forget_topic(self, key: str) -> None:
-        """The topic of that key changed, or is gone; all of them where it is empty."""
+        """Read a topic again that was changed or removed; an empty key: every topic."""
         self._changes += 1
         if key:
             self._matchers.pop(key, None)
@@ -254,8 +254,8 @@ class Turns:
                 return
 
 
-def wanting(subscription: Subscription) -> Callable[[Subject, MessageBudget], bool]:
-    """True if one subscription wants messages, confirmed or not."""
+def filter_of(subscription: Subscription) -> Callable[[Subject, MessageBudget], bool]:
+    """The filter of one subscription, confirmed or not, as a function: True if it matches a message."""
     matcher = SubscriptionMatcher()
     matcher.add(subscription)
     return lambda subject, budget: bool(matcher.matches(subject, budget).subscriptions)

@@ -14,7 +14,7 @@ from redrive.engine.configuration.kinds import (
     TOMBSTONE,
     QueueRecord,
     due_of,
-    grave_key,
+    tombstone_key,
 )
 from redrive.engine.ports import Clock, DocumentStore, MoveTarget, Removal
 from redrive.model.errors import AlreadyExists, Refused
@@ -59,7 +59,7 @@ class Queues:
         return await self._directory.find(QUEUE, beginning.key, after, limit)
 
     async def get_each(self, names: Sequence[ResourceName]) -> list[Queue]:
-        """Those queues of these names that stand, in the order of the names: one read for what is not remembered."""
+        """The queues of these names that exist, in the order of the names: one read for those not remembered."""
         values = await self._directory.get_each([(QUEUE, name.key) for name in names])
         queues = (values.get((QUEUE.name, name.key)) for name in names)
         return [queue for queue in queues if queue is not None]
@@ -106,7 +106,7 @@ class Queues:
     # ---- writing ----------------------------------------------------------------------------------------
 
     async def create(self, new_queue: Queue) -> Queue:
-        """Make a queue; `wanted.id` and its times are given here.
+        """Make a queue; its id and its times are assigned here.
 
         Raises:
             AlreadyExists: There is one of that name.
@@ -134,7 +134,7 @@ class Queues:
         current = await self.get_in(draft, new_queue.name)
         if current is None:
             return await self.create_in(draft, new_queue)
-        changed = replace(
+        replacement = replace(
             new_queue,
             id=current.id,
             created_at=current.created_at,
@@ -147,7 +147,7 @@ class Queues:
             QUEUE,
             new_queue.name.key,
             current,
-            lambda queue: queue if queue == changed else replace(changed, modified_at=now),
+            lambda queue: queue if queue == replacement else replace(replacement, modified_at=now),
         )
 
     async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:
@@ -158,11 +158,11 @@ class Queues:
         """
         now = self._clock.now()
 
-        def changed(queue: Queue) -> Queue:
-            other = change(queue)
-            return queue if other == queue else replace(other, modified_at=now)
+        def change_and_stamp(queue: Queue) -> Queue:
+            new_queue = change(queue)
+            return queue if new_queue == queue else replace(new_queue, modified_at=now)
 
-        return await self._directory.update(QUEUE, name.key, changed)
+        return await self._directory.update(QUEUE, name.key, change_and_stamp)
 
     async def label(
         self, name: ResourceName, change: Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -180,12 +180,12 @@ class Queues:
         """
         now = self._clock.now()
 
-        def purged(current: Queue) -> Queue:
+        def stamp_purge(current: Queue) -> Queue:
             if rest_ms and now < current.purged_at + rest_ms:
                 raise Refused(f"{queue.name.key} was purged at {current.purged_at}")
             return replace(current, purged_at=now)
 
-        await self._directory.update(QUEUE, queue.name.key, purged)
+        await self._directory.update(QUEUE, queue.name.key, stamp_purge)
 
     # ---- the end of a queue -----------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Queues:
         tombstone = QueueRecord(
             queue_id, name, deleted_at=now, dead_letters_to=dead_letters_to, is_name_free=frees_name
         )
-        draft.put(TOMBSTONE, grave_key(tombstone), tombstone)
+        draft.put(TOMBSTONE, tombstone_key(tombstone), tombstone)
         draft.put(DUE, due_of(tombstone).due_key, due_of(tombstone))
         return tombstone
 
@@ -244,17 +244,17 @@ class Queues:
         """Deleted queues that are remembered."""
         return await self._directory.find(TOMBSTONE, "")
 
-    async def emptied(self, tombstone: QueueRecord) -> None:
-        """Nothing of a deleted queue is left: remember that, and have its number forgotten when its time has come."""
+    async def note_emptied(self, tombstone: QueueRecord) -> None:
+        """Note that a deleted queue is empty now; its number is forgotten after `TOMBSTONE_MS`."""
 
         async def decide(draft: Draft) -> None:
-            stored = await draft.get(TOMBSTONE, grave_key(tombstone))
+            stored = await draft.get(TOMBSTONE, tombstone_key(tombstone))
             if stored is None or stored.emptied:
                 return
-            later = replace(stored, emptied=True)
-            draft.put(TOMBSTONE, grave_key(tombstone), later)
+            emptied_tombstone = replace(stored, emptied=True)
+            draft.put(TOMBSTONE, tombstone_key(tombstone), emptied_tombstone)
             draft.remove(DUE, due_of(stored).due_key)
-            draft.put(DUE, due_of(later).due_key, due_of(later))
+            draft.put(DUE, due_of(emptied_tombstone).due_key, due_of(emptied_tombstone))
 
         await self._directory.transact(decide)
 
@@ -263,7 +263,7 @@ class Queues:
         await self._directory.write(
             [
                 Removal(QUEUE_RECORD, number_key(tombstone.id)),
-                Removal(TOMBSTONE, grave_key(tombstone)),
+                Removal(TOMBSTONE, tombstone_key(tombstone)),
                 Removal(DUE, due_of(tombstone).due_key),
             ]
         )

@@ -16,7 +16,7 @@ from redrive.engine.configuration.kinds import (
     SUBSCRIPTION,
     TOPIC,
     Due,
-    end_of,
+    expiry_of,
     of_account,
 )
 from redrive.engine.configuration.matching import Matches, SubscriptionMatchers
@@ -49,22 +49,22 @@ class Subscriptions:
         self.on_backlog: Callable[[Subscription], None] = lambda _: None
         self.on_no_backlog: Callable[[int], None] = lambda _: None
         directory.on_forget(self._forget)
-        directory.on_write(self._written)
+        directory.on_write(self._note_write)
 
     def _forget(self, kind: str, key: str) -> None:
         if kind in ("", SUBSCRIPTION.name):
             self._matchers.forget(key)
         elif kind == TOPIC.name:
             self._forget_topic(key)
-        self.numbers.changed(kind, key)
+        self.numbers.note_change(kind, key)
 
-    def _written(self, kind: str, key: str, value: object | None) -> None:
-        """A document changed on this node."""
+    def _note_write(self, kind: str, key: str, value: object | None) -> None:
+        """Follow a document that this node wrote (`value`) or removed (None)."""
         if kind == SUBSCRIPTION.name:
-            self._matchers.changed(key) if value is not None else self._matchers.removed(key)
+            self._matchers.note_change(key) if value is not None else self._matchers.note_removal(key)
         elif kind == TOPIC.name and value is None:
             self._forget_topic(key)
-        self.numbers.changed(kind, key)
+        self.numbers.note_change(kind, key)
         if isinstance(value, Subscription):
             self.on_backlog(value)
         elif kind == OF_QUEUE.name and value is None:
@@ -84,7 +84,7 @@ class Subscriptions:
         """As `get`, of the store: for who ends or changes what another node may have made again."""
         return await self._directory.get_stored(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
 
-    async def is_there(self, key: str) -> bool:
+    async def exists(self, key: str) -> bool:
         """True if there is a subscription with that key."""
         return await self._directory.get(SUBSCRIPTION, key) is not None
 
@@ -140,11 +140,11 @@ class Subscriptions:
 
     async def count_filtered(self, account: str, region: str) -> int:
         """The number of subscriptions with a filter, of the topics of an account's region."""
-        return await self.numbers.filtered(account, region)
+        return await self.numbers.count_filtered(account, region)
 
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
         """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
-        return await self.numbers.unconfirmed(topic)
+        return await self.numbers.unconfirmed_subscriptions(topic)
 
     def wanting_all(self, topic: Topic) -> Sequence[Subscription] | None:
         """The subscriptions of a topic if all of them want every message now; the same object until one changes."""
@@ -184,7 +184,7 @@ class Subscriptions:
         return subscription
 
     async def get_in(self, draft: Draft, topic: ResourceName, subscription_id: str) -> Subscription | None:
-        """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
+        """The subscription of that id; the draft is only written if it is still the same, or still absent, then."""
         return await draft.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
 
     async def of_in(self, draft: Draft, topic: ResourceName) -> list[Subscription]:
@@ -194,7 +194,7 @@ class Subscriptions:
     async def of_subscriber_in(
         self, draft: Draft, topic: ResourceName, subscriber: str
     ) -> Subscription | None:
-        """The subscription of a subscriber, which is to stand still when the draft is written."""
+        """The subscription of a subscriber; the draft is only written if it is still the same then."""
         key = await draft.get(SUBSCRIBER, f"{topic.key}/{subscriber}")
         if key is None:
             return None
@@ -237,7 +237,7 @@ class Subscriptions:
         return draft.change(SUBSCRIPTION, current.key, current, lambda _: changed)
 
     async def end(self, due: Due) -> None:
-        """Take away the subscription whose time is over by what falls due, unless it has more time by now."""
+        """Delete the subscription that expires at `due.at`, unless it has another end by now."""
 
         async def decide(draft: Draft) -> None:
             current = await draft.get(SUBSCRIPTION, due.key)
@@ -256,16 +256,16 @@ class Subscriptions:
         current = await draft.get(SUBSCRIPTION, subscription.key)
         if current is None or current.queue_id != subscription.queue_id:
             return False
-        serving = await draft.get(SERVING, current.key)
-        if serving is not None:
-            queue: Queue | None = await draft.get(QUEUE, serving)
+        queue_key = await draft.get(SERVING, current.key)
+        if queue_key is not None:
+            queue: Queue | None = await draft.get(QUEUE, queue_key)
             if queue is not None:
                 await self._queues.delete_in(draft, queue)
         await self.remove_in(draft, current)
         return True
 
     async def remove_in(self, draft: Draft, current: Subscription) -> None:
-        """Take away a subscription that the draft has read, and that no queue serves."""
+        """Delete a subscription that the draft has read and that no queue serves, with its backlogs."""
         draft.remove(SUBSCRIPTION, current.key)
         draft.remove(OF_QUEUE, number_key(current.queue_id))
         if current.owner != current.topic.account:
@@ -274,7 +274,7 @@ class Subscriptions:
         if current.subscriber is not None:
             draft.remove(SUBSCRIBER, _subscriber_key(current))
         if current.expires_at is not None:
-            draft.remove(DUE, end_of(current, current.expires_at).due_key)
+            draft.remove(DUE, expiry_of(current, current.expires_at).due_key)
         for queue_id in current.backlogs:
             target = current.dead_letter or current.carries_to
             self._queues.mark_deleted(draft, queue_id, current.backlog_name, target)
@@ -286,9 +286,9 @@ async def _put_end(draft: Draft, current: Subscription | None, changed: Subscrip
     if before == changed.expires_at:
         return
     if before is not None:
-        draft.remove(DUE, end_of(changed, before).due_key)
+        draft.remove(DUE, expiry_of(changed, before).due_key)
     if changed.expires_at is not None:
-        due = end_of(changed, changed.expires_at)
+        due = expiry_of(changed, changed.expires_at)
         await draft.overwrite(DUE, due.due_key, due)
 
 

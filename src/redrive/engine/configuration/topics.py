@@ -81,7 +81,7 @@ class Topics:
         return await self._directory.find(TOPIC, "", key, limit)
 
     async def create(self, new_topic: Topic) -> Topic:
-        """Make a topic; `wanted.id` and `created_at` are given here.
+        """Make a topic; its `id` and `created_at` are assigned here.
 
         Raises:
             AlreadyExists: There is one of that name.
@@ -89,7 +89,7 @@ class Topics:
         return await self._directory.transact(lambda draft: self.create_in(draft, new_topic))
 
     async def get_in(self, draft: Draft, name: ResourceName) -> Topic | None:
-        """The topic of that name, which is to stand still, or still not to be there, when the draft is written."""
+        """The topic of that name; the draft is only written if it is still the same, or still absent, then."""
         return await draft.get(TOPIC, name.key)
 
     async def create_in(self, draft: Draft, new_topic: Topic) -> Topic:
@@ -122,7 +122,7 @@ class Topics:
         return draft.change(TOPIC, name.key, current, change)
 
     async def delete(self, topic: Topic) -> None:
-        """Take a topic away with its subscriptions; what they are owed still is dropped.
+        """Delete a topic with its subscriptions; deliveries that are still to be made to them are dropped.
 
         Of more subscriptions than `REMOVED_AT_ONCE` some go before, so many in a transaction. The topic goes with the
         last of them: a deletion that was cut short can be repeated, and no subscription ever stands without its topic.
@@ -137,9 +137,9 @@ class Topics:
             return True
         prefix = f"{topic.name.key}/"
         subscriptions = await draft.find(SUBSCRIPTION, prefix, REMOVED_AT_ONCE)
-        served = {key for key, _ in await draft.find(SERVING, prefix)}
+        served_keys = {key for key, _ in await draft.find(SERVING, prefix)}
         for key, subscription in subscriptions:
-            if key in served:
+            if key in served_keys:
                 await self.subscriptions.delete_in(draft, subscription)
             else:
                 await self.subscriptions.remove_in(draft, subscription)

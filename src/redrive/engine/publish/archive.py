@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from redrive.engine.ports import Clock, NewDelivery, QueueStore
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import Delivery, replayed
+from redrive.model.delivery import Delivery, as_replayed
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Attribute, Publication, Topic, deduplication_id
 
@@ -90,7 +90,7 @@ def mark(new_delivery: NewDelivery, archived: Archived, replay: str) -> None:
     It is told the publication's place, as at first. Its key is none that a sender can give.
     """
     headers = new_delivery.headers or b"{}"
-    new_delivery.headers = replayed(b'{"sequence":%d,%b' % (archived.sequence, headers[1:]))
+    new_delivery.headers = as_replayed(b'{"sequence":%d,%b' % (archived.sequence, headers[1:]))
     new_delivery.deduplication_key = f"\n{replay}\n{archived.seq}"
     new_delivery.deduplicate_until = new_delivery.enqueued_at + REPEATED_MS
 

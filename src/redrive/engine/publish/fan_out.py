@@ -29,7 +29,7 @@ from redrive.engine.publish.plan import FanOutPlan
 from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import Delivery, replayed
+from redrive.model.delivery import Delivery, as_replayed
 from redrive.model.names import bytes_of, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
 from redrive.model.topic import Publication, Subscription, Topic, deduplication_id
@@ -332,7 +332,7 @@ def _accepted(route: DeliveryRoute) -> Attempt:
 
 def _as_delivery(routed: Routed, route: DeliveryRoute, now: int) -> Delivery:
     publication = routed.publication
-    unsent = replayed(publication.envelope) if routed.replayed else publication.envelope
+    unsent = as_replayed(publication.envelope) if routed.replayed else publication.envelope
     return Delivery(
         queue_id=route.subscription.queue_id,
         seq=0,

@@ -256,7 +256,7 @@ class PublicationRouter:
 
         Those that wait move into the backlog, which is looked into after this: nothing overtakes.
         """
-        return subscription.held or bool(await self._store.peek(waiting_id, 1))
+        return subscription.is_held or bool(await self._store.peek(waiting_id, 1))
 
     async def _refused(
         self, publishing: _PublishContext, context: SubscriptionContext, refusal: Attempt

@@ -182,7 +182,7 @@ class Redriver:
         def resumed(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.PAUSED:
                 raise Refused(f"task {task_id} is {current.state}")
-            again = self._tasks.leased(current.resumed(self._runtime.clock.now()))
+            again = self._tasks.leased(current.as_resumed(self._runtime.clock.now()))
             if pace is None:
                 return again
             if isinstance(pace, CarefulPace):
@@ -373,7 +373,7 @@ class Redriver:
 
         def counted(current: MoveTask) -> MoveTask:
             current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
-            current = current.counting(moved.total, now)
+            current = current.with_moved(moved.total, now)
             if current.careful is None:
                 return current
             first_taken = fares.looked_at and fares.taken == fares.looked_at and not current.taken_at

@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
-from redrive.engine.configuration.matching import Turns, wanting
+from redrive.engine.configuration.matching import Turns, filter_of
 from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
 from redrive.engine.publish import archive
@@ -118,7 +118,7 @@ class Replayer:
     async def end_in(self, draft: Draft, subscription: Subscription) -> None:
         """Take the subscription's replay away, if it has one; when the draft is written, what waits is let go."""
         replay = await self.of_in(draft, subscription)
-        if replay is None and subscription.held:  # an older version was cut short before it began
+        if replay is None and subscription.is_held:  # an older version was cut short before it began
             replay = self._tasks.leased(self._fresh(subscription, self._runtime.clock.now(), None))
             draft.put(REPLAY, replay.key, replay)
             await self._waiting.hold_in(draft, replay)
@@ -258,12 +258,14 @@ class Replayer:
 
     async def _again(self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]) -> None:
         topic, subscription = terms
-        wants = wanting(subscription)
+        matches_filter = filter_of(subscription)
         matches = []
         for archived in publications:
             await self._turns.begin()
             publication, budget = archived.publication, MessageBudget()
-            if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
+            if matches_filter(
+                Subject(publication.attributes, publication.body_for(subscription.protocol)), budget
+            ):
                 matches.append(archived)
             self._turns.end(budget)
         if matches:

@@ -58,7 +58,7 @@ class ReplayBuffer:
     async def let_earlier_go(self, replay: Replay) -> bool:
         """Let go what still waits behind a replay before this, which has ended; whether there was something."""
         terms = await self.terms(replay)
-        if terms is None or terms.subscription.held or terms.subscription.waiting_id is None:
+        if terms is None or terms.subscription.is_held or terms.subscription.waiting_id is None:
             return False
         waiting_id = terms.subscription.waiting_id
         self._notifier.unwatch(waiting_id)
@@ -80,7 +80,7 @@ class ReplayBuffer:
 
     async def let_go(self, replay: Replay) -> None:
         """Move what waits into the backlog, in its order, unless it waits for another replay."""
-        while (terms := await self.terms(replay)) is not None and not terms.subscription.held:
+        while (terms := await self.terms(replay)) is not None and not terms.subscription.is_held:
             topic, subscription = terms
             if subscription.waiting_id is None or not await self._store.peek(subscription.waiting_id, 1):
                 return

@@ -12,8 +12,8 @@ from redrive.model.budget import Budget
 from redrive.model.filtering.condition import KeyTest
 from redrive.model.filtering.subject import ArrayPlaces, SubjectFields
 
-# What was chosen so far: of each array, the element.
-_Chosen = dict[int, int]
+# The element of each array that a search has chosen so far.
+_Choice = dict[int, int]
 
 
 class Elements:
@@ -23,7 +23,7 @@ class Elements:
         self._fields = fields
         self._places = places
         self._trees: dict[tuple[int, bool], _Tree] = {}
-        self._kept: list[KeyTest] = []  # so that none of their ids is given away
+        self._tests: list[KeyTest] = []  # kept alive: the trees are found by their ids
 
     @classmethod
     def of(cls, fields: SubjectFields) -> "Elements | None":
@@ -40,28 +40,30 @@ class Elements:
         Raises:
             OverBudgetError: That was not enough.
         """
-        accepted = [self._tree(test, budget, accepted=True) for test in tests]
-        if not all(tree.standing or test.absent for test, tree in zip(tests, accepted, strict=True)):
+        accepted_trees = [self._tree(test, budget, accepted=True) for test in tests]
+        if not all(
+            tree.value_places or test.absent for test, tree in zip(tests, accepted_trees, strict=True)
+        ):
             return False
         absent_trees = [self._tree(test, budget, accepted=False) if test.absent else None for test in tests]
-        return _Search(accepted, absent_trees, self._places, budget).succeeds(0, {})
+        return _Search(accepted_trees, absent_trees, self._places, budget).succeeds(0, {})
 
     def _tree(self, test: KeyTest, budget: Budget, *, accepted: bool) -> "_Tree":
         """The places of the values that a test accepts, or of any at all."""
-        known = self._trees.get((id(test), accepted))
-        if known is not None:
-            return known
-        standing = self._fields.standing.get(test.key, [])
+        tree = self._trees.get((id(test), accepted))
+        if tree is not None:
+            return tree
+        value_places = self._fields.value_places.get(test.key, [])
         if accepted:
             budget.spend(test.steps * self._fields.weight(test.key))
             values = self._fields.values.get(test.key, [])
-            standing = [
-                element for element, value in zip(standing, values, strict=True) if test.accepts(value)
+            value_places = [
+                element for element, value in zip(value_places, values, strict=True) if test.accepts(value)
             ]
         else:
-            budget.spend(len(standing))
-        tree = self._trees[id(test), accepted] = _Tree.of(standing, self._places)
-        self._kept.append(test)
+            budget.spend(len(value_places))
+        tree = self._trees[id(test), accepted] = _Tree.of(value_places, self._places)
+        self._tests.append(test)
         return tree
 
 
@@ -69,15 +71,15 @@ class Elements:
 class _Tree:
     """Places of values, to be walked from the outside in."""
 
-    standing: set[int]  # The places that have a value
+    value_places: set[int]  # The places that have a value
     reached: set[int] = field(default_factory=lambda: {0})  # Those, and all around them
     # Of each place reached, the elements reached in each array directly within it.
     below: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, standing: Iterable[int], places: ArrayPlaces) -> "_Tree":
-        tree = cls(set(standing))
-        for element in tree.standing:
+    def of(cls, value_places: Iterable[int], places: ArrayPlaces) -> "_Tree":
+        tree = cls(set(value_places))
+        for element in tree.value_places:
             inner = element
             while inner not in tree.reached:
                 tree.reached.add(inner)
@@ -86,20 +88,20 @@ class _Tree:
                 inner = around
         return tree
 
-    def agreeing(self, chosen: _Chosen, budget: Budget) -> Iterator[int]:
-        """The places with a value that are in the chosen elements, as far as their arrays were chosen from."""
-        waiting = [0]
-        while waiting:
-            number = waiting.pop()
+    def compatible_places(self, choice: _Choice, budget: Budget) -> Iterator[int]:
+        """The places with a value that lie in the chosen element of each array around them that has one chosen."""
+        pending = [0]
+        while pending:
+            number = pending.pop()
             budget.spend(1)
-            if number in self.standing:
+            if number in self.value_places:
                 yield number
             for array, elements in self.below.get(number, {}).items():
-                element = chosen.get(array)
+                element = choice.get(array)
                 if element is None:
-                    waiting += elements
+                    pending += elements
                 elif element in self.reached:
-                    waiting.append(element)
+                    pending.append(element)
                 budget.spend(1)
 
 
@@ -111,42 +113,46 @@ class _Search:
     """
 
     def __init__(
-        self, accepted: Sequence[_Tree], trees: Sequence[_Tree | None], places: ArrayPlaces, budget: Budget
+        self,
+        accepted_trees: Sequence[_Tree],
+        presence_trees: Sequence[_Tree | None],
+        places: ArrayPlaces,
+        budget: Budget,
     ) -> None:
-        self._accepted = accepted
-        self._there = trees
+        self._accepted_trees = accepted_trees
+        self._presence_trees = presence_trees
         self._places = places
         self._budget = budget
         self._shared = self._arrays_from()
         self._failed: set[tuple[int, frozenset[int]]] = set()
 
-    def succeeds(self, number: int, chosen: _Chosen) -> bool:
+    def succeeds(self, number: int, choice: _Choice) -> bool:
         """True if the tests from `number` on hold together with the elements chosen before."""
-        if number == len(self._accepted):
+        if number == len(self._accepted_trees):
             return True
-        self._budget.spend(1 + len(chosen))
+        self._budget.spend(1 + len(choice))
         shared = self._shared[number]
-        state = number, frozenset(element for array, element in chosen.items() if array in shared)
+        state = number, frozenset(element for array, element in choice.items() if array in shared)
         if state in self._failed:
             return False
-        if self._extends(number, chosen):
+        if self._extends(number, choice):
             return True
         self._failed.add(state)
         return False
 
-    def _extends(self, number: int, chosen: _Chosen) -> bool:
-        for element in self._accepted[number].agreeing(chosen, self._budget):
-            if self.succeeds(number + 1, self._with(chosen, element)):
+    def _extends(self, number: int, choice: _Choice) -> bool:
+        for element in self._accepted_trees[number].compatible_places(choice, self._budget):
+            if self.succeeds(number + 1, self._with(choice, element)):
                 return True
-        tree = self._there[number]
-        if tree is None or any(True for _ in tree.agreeing(chosen, self._budget)):
+        tree = self._presence_trees[number]
+        if tree is None or any(True for _ in tree.compatible_places(choice, self._budget)):
             return False
-        return self.succeeds(number + 1, chosen)
+        return self.succeeds(number + 1, choice)
 
-    def _with(self, chosen: _Chosen, element: int) -> _Chosen:
+    def _with(self, choice: _Choice, element: int) -> _Choice:
         around, arrays = self._places.around, self._places.arrays
-        more = dict(chosen)
-        while element and arrays[element] not in chosen:
+        more = dict(choice)
+        while element and arrays[element] not in choice:
             more[arrays[element]] = element
             element = around[element]
         self._budget.spend(len(more))
@@ -157,7 +163,9 @@ class _Search:
         arrays = self._places.arrays
         shared: list[set[int]] = []
         later: set[int] = set()
-        for accepted, tree_of in zip(reversed(self._accepted), reversed(self._there), strict=True):
+        for accepted, tree_of in zip(
+            reversed(self._accepted_trees), reversed(self._presence_trees), strict=True
+        ):
             tree = tree_of or accepted
             later = later | {arrays[element] for element in tree.reached if element}
             self._budget.spend(len(later))

@@ -37,17 +37,17 @@ class Comparison:
     comparable: Callable[[object], Scalar | None]
     holds: Holds  # Whether such a value matches the operand
     negated: bool = False  # No value may match, where otherwise one has to
-    without: bool = False  # Result for an event without the key
+    passes_without: bool = False  # Result for an event without the key
 
     def accepts(self, value: object) -> bool:
         """True if a single value passes."""
-        operand = self.comparable(value)
-        return operand is not None and self.holds(operand) != self.negated
+        comparable = self.comparable(value)
+        return comparable is not None and self.holds(comparable) != self.negated
 
     def accepts_any(self, values: Sequence[object]) -> bool:
         """True if an array passes; elements of another kind are passed over."""
-        operands = (self.comparable(value) for value in values)
-        return any(self.holds(value) for value in operands if value is not None) != self.negated
+        comparables = (self.comparable(value) for value in values)
+        return any(self.holds(value) for value in comparables if value is not None) != self.negated
 
 
 def read_comparison(operator: str, members: Mapping[str, Any]) -> Comparison:
@@ -58,12 +58,12 @@ def read_comparison(operator: str, members: Mapping[str, Any]) -> Comparison:
         members: The filter as written, with its `value` or `values`.
 
     Raises:
-        EventFilterInvalid: The operator is none, or the operand is not one of its.
+        EventFilterInvalid: There is no such operator, or it does not compare with such operands.
     """
-    read = _OPERATORS.get(operator.lower())
-    if read is None:
+    reader = _OPERATORS.get(operator.lower())
+    if reader is None:
         raise EventFilterInvalid(f"'{operator}' is not an operator of advanced filters")
-    return read(operator, members)
+    return reader(operator, members)
 
 
 # ---- values ------------------------------------------------------------------------------------------------------
@@ -84,31 +84,33 @@ def _text(value: object) -> Scalar | None:
 # ---- operands ----------------------------------------------------------------------------------------------------
 
 
-def _operands(operator: str, members: Mapping[str, Any]) -> list[Any]:
+def _values_of(operator: str, members: Mapping[str, Any]) -> list[Any]:
     values = members.get("values")
     if not isinstance(values, list) or not values:
         raise EventFilterInvalid(f"{operator} needs a list of values")
     return values
 
 
-def _all(operator: str, values: Sequence[object], read: Callable[[object], Scalar | None]) -> list[Scalar]:
-    operands = [read(value) for value in values]
+def _read_operands(
+    operator: str, values: Sequence[object], comparable: Callable[[object], Scalar | None]
+) -> list[Scalar]:
+    operands = [comparable(value) for value in values]
     if None in operands:
         raise EventFilterInvalid(f"{operator} does not compare with {values[operands.index(None)]!r}")
     return [value for value in operands if value is not None]
 
 
-def _set(read: Callable[[object], Scalar | None], *, negated: bool) -> Callable[..., Comparison]:
+def _membership(comparable: Callable[[object], Scalar | None], *, negated: bool) -> Callable[..., Comparison]:
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
-        values = frozenset(_all(operator, _operands(operator, members), read))
-        return Comparison(read, values.__contains__, negated, without=negated)
+        values = frozenset(_read_operands(operator, _values_of(operator, members), comparable))
+        return Comparison(comparable, values.__contains__, negated, passes_without=negated)
 
     return reader
 
 
 def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
-        (bound,) = _all(operator, [members.get("value")], _number)
+        (bound,) = _read_operands(operator, [members.get("value")], _number)
         return Comparison(_number, lambda value: compare(value, bound))
 
     return reader
@@ -116,9 +118,12 @@ def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
 
 def _ranges(*, negated: bool) -> Callable[..., Comparison]:
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
-        ranges = [_range(operator, pair) for pair in _operands(operator, members)]
+        ranges = [_range(operator, pair) for pair in _values_of(operator, members)]
         return Comparison(
-            _number, lambda value: any(low <= value <= high for low, high in ranges), negated, without=negated
+            _number,
+            lambda value: any(low <= value <= high for low, high in ranges),
+            negated,
+            passes_without=negated,
         )
 
     return reader
@@ -127,26 +132,26 @@ def _ranges(*, negated: bool) -> Callable[..., Comparison]:
 def _range(operator: str, pair: object) -> tuple[Any, Any]:
     if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - from and to
         raise EventFilterInvalid(f"{operator} needs pairs of numbers")
-    low, high = _all(operator, pair, _number)
+    low, high = _read_operands(operator, pair, _number)
     return low, high
 
 
 def _flag_equals(operator: str, members: Mapping[str, Any]) -> Comparison:
-    (flags,) = _all(operator, [members.get("value")], _flag)
-    return Comparison(_flag, lambda value: value is flags)
+    (flag,) = _read_operands(operator, [members.get("value")], _flag)
+    return Comparison(_flag, lambda value: value is flag)
 
 
-def _part(holds: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
+def _text_parts(holds: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
-        parts = [str(part) for part in _all(operator, _operands(operator, members), _text)]
+        parts = [str(part) for part in _read_operands(operator, _values_of(operator, members), _text)]
         return Comparison(_text, lambda value: any(holds(value, part) for part in parts), negated)
 
     return reader
 
 
 _OPERATORS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Comparison]]] = {
-    "numberin": _set(_number, negated=False),
-    "numbernotin": _set(_number, negated=True),
+    "numberin": _membership(_number, negated=False),
+    "numbernotin": _membership(_number, negated=True),
     "numberlessthan": _bound(lambda value, bound: value < bound),
     "numberlessthanorequals": _bound(lambda value, bound: value <= bound),
     "numbergreaterthan": _bound(lambda value, bound: value > bound),
@@ -154,12 +159,12 @@ _OPERATORS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Comparison]]] 
     "numberinrange": _ranges(negated=False),
     "numbernotinrange": _ranges(negated=True),
     "boolequals": _flag_equals,
-    "stringin": _set(_text, negated=False),
-    "stringnotin": _set(_text, negated=True),
-    "stringcontains": _part(lambda value, part: part in value, negated=False),
-    "stringnotcontains": _part(lambda value, part: part in value, negated=True),
-    "stringbeginswith": _part(str.startswith, negated=False),
-    "stringnotbeginswith": _part(str.startswith, negated=True),
-    "stringendswith": _part(str.endswith, negated=False),
-    "stringnotendswith": _part(str.endswith, negated=True),
+    "stringin": _membership(_text, negated=False),
+    "stringnotin": _membership(_text, negated=True),
+    "stringcontains": _text_parts(lambda value, part: part in value, negated=False),
+    "stringnotcontains": _text_parts(lambda value, part: part in value, negated=True),
+    "stringbeginswith": _text_parts(str.startswith, negated=False),
+    "stringnotbeginswith": _text_parts(str.startswith, negated=True),
+    "stringendswith": _text_parts(str.endswith, negated=False),
+    "stringnotendswith": _text_parts(str.endswith, negated=True),
 }

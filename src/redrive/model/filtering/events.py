@@ -41,7 +41,7 @@ class _Advanced:
         if isinstance(self.comparison, bool):
             return (value is not None) is self.comparison
         if value is None:
-            return self.comparison.without
+            return self.comparison.passes_without
         budget.spend(self.operands * event.weight(self.path))
         if isinstance(value, list):
             return arrays and self.comparison.accepts_any(value)
@@ -89,8 +89,8 @@ class EventFilter:
     def _matches_subject(self, subject: object) -> bool:
         if not isinstance(subject, str):
             return False
-        compared = subject if self.case_sensitive else subject.lower()
-        return compared.startswith(self.begins) and compared.endswith(self.ends)
+        text = subject if self.case_sensitive else subject.lower()
+        return text.startswith(self.begins) and text.endswith(self.ends)
 
 
 @remembered(entries_max=4096, chars_max=4096)
@@ -152,19 +152,19 @@ class Event:
         document: The event. What has a schema of its own brings `eventType` and `subject` besides.
     """
 
-    __slots__ = ("_found", "_lower", "_weights", "document")
+    __slots__ = ("_lower", "_values", "_weights", "document")
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._found: dict[tuple[str, ...], object] = {}
+        self._values: dict[tuple[str, ...], object] = {}
         self._lower: dict[int, dict[str, object]] = {}
         self._weights: dict[tuple[str, ...], int] = {}
 
     def value_at(self, path: tuple[str, ...]) -> object:
         """The value at the end of a path; None if there is none, as where it is null."""
-        if path not in self._found:
-            self._found[path] = self._look_for(path)
-        return self._found[path]
+        if path not in self._values:
+            self._values[path] = self._look_for(path)
+        return self._values[path]
 
     def weight(self, path: tuple[str, ...]) -> int:
         """The steps of looking once at what is at the end of a path."""

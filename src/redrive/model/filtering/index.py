@@ -125,18 +125,18 @@ class _ScopeIndex(Generic[K]):
             else:
                 undecided.setdefault(entry.key, []).append(entry.clause)
         costly = _decide(undecided, fields, passed, budget) if undecided else set()
-        unread = self._naming(fields.invalid)
-        passed -= unread
-        costly -= unread
+        unreadable = self._policies_with(fields.invalid)
+        passed -= unreadable
+        costly -= unreadable
         refused = {
-            FilterVerdict.INVALID_ATTRIBUTES: len(unread),
+            FilterVerdict.INVALID_ATTRIBUTES: len(unreadable),
             FilterVerdict.TOO_COSTLY: len(costly),
-            refusal(self._scope, subject): len(self.policies) - len(passed) - len(unread) - len(costly),
+            refusal(self._scope, subject): len(self.policies) - len(passed) - len(unreadable) - len(costly),
         }
         return Filtered(passed, {verdict: count for verdict, count in refused.items() if count})
 
-    def _naming(self, keys: frozenset[str]) -> set[K]:
-        """The filters that name one of these keys: all are looked at, but only for a message with a bad attribute."""
+    def _policies_with(self, keys: frozenset[str]) -> set[K]:
+        """The filters with one of these keys; looks at all, but only for a message with an attribute that is invalid."""
         if not keys:
             return set()
         return {key for key, policy in self.policies.items() if not policy.keys.isdisjoint(keys)}
@@ -149,7 +149,7 @@ def _is_indexed(clause: Clause) -> bool:
 def _decide(
     undecided: dict[K, list[Clause]], fields: SubjectFields, passed: set[K], budget: MessageBudget
 ) -> set[K]:
-    """Run the tests of what the buckets leave open, and add to `passed`; the filters that took too many steps."""
+    """Run the tests of the undecided filters and add those that hold to `passed`; returns those with too many steps."""
     elements = Elements.of(fields)
     costly: set[K] = set()
     remaining = len(undecided)
@@ -204,10 +204,10 @@ class Groups:
 
     def candidates(self, fields: SubjectFields) -> Iterator[int]:
         """The clauses that the buckets do not rule out for a message with these fields."""
-        seen: dict[str, Values] = {}
+        values_by_key: dict[str, Values] = {}
         for anchor in (None, *fields.values):
             for group in self._anchored.get(anchor, ()):
-                yield from group.candidates(fields, seen)
+                yield from group.candidates(fields, values_by_key)
 
 
 class _Group:
@@ -229,24 +229,24 @@ class _Group:
         for test in clause.tests:
             self._postings(test.key).discard(number, test)
 
-    def candidates(self, fields: SubjectFields, seen: dict[str, Values]) -> set[int]:
+    def candidates(self, fields: SubjectFields, values_by_key: dict[str, Values]) -> set[int]:
         values = fields.values
         if any(key not in values for key in self._required):
             return set()
         hits = []
-        for key, postings in self._restricting(fields).items():
-            if key not in seen:
-                seen[key] = Values(values[key])
-            hits.append(postings.hits(seen[key]))
+        for key, postings in self._restrictions(fields).items():
+            if key not in values_by_key:
+                values_by_key[key] = Values(values[key])
+            hits.append(postings.hits(values_by_key[key]))
         if not hits:
             return self.clauses
         hits.sort(key=lambda hit: hit.size)  # a value that many clauses want is met last
         numbers = hits[0].all()
         for hit in hits[1:]:
-            numbers = hit.among(numbers)
+            numbers = hit.intersection(numbers)
         return numbers
 
-    def _restricting(self, fields: SubjectFields) -> Mapping[str, Postings]:
+    def _restrictions(self, fields: SubjectFields) -> Mapping[str, Postings]:
         """The keys that restrict a message with these fields; all those required are there."""
         if fields.places is not None:
             # A key may be there and still be absent from the array elements that the other keys were found in.

@@ -46,37 +46,37 @@ def _text(tokens: Tokens, operator: str) -> str:
     return tokens.text()
 
 
-def _closed(tokens: Tokens, otherwise: str = _ONE_KEY) -> None:
+def _expect_end(tokens: Tokens, otherwise: str = _ONE_KEY) -> None:
     tokens.expect(Kind.OBJECT_END, otherwise)
 
 
 def _prefix(tokens: Tokens) -> Condition:
     condition = Prefix(_text(tokens, "prefix"))
-    _closed(tokens)
+    _expect_end(tokens)
     return condition
 
 
 def _suffix(tokens: Tokens) -> Condition:
     condition = Suffix(_text(tokens, "suffix"))
-    _closed(tokens)
+    _expect_end(tokens)
     return condition
 
 
 def _equals_ignore_case(tokens: Tokens) -> Condition:
     condition = EqualsIgnoringCase(_text(tokens, "equals-ignore-case"))
-    _closed(tokens)
+    _expect_end(tokens)
     return condition
 
 
 def _wildcard(tokens: Tokens) -> Condition:
     condition = _read_wildcard(tokens)
-    _closed(tokens)
+    _expect_end(tokens)
     return condition
 
 
 def _cidr(tokens: Tokens) -> Condition:
     condition = _network(_text(tokens, "prefix"))
-    _closed(tokens)
+    _expect_end(tokens)
     return condition
 
 
@@ -84,7 +84,7 @@ def _exists(tokens: Tokens) -> Condition | None:
     token = tokens.advance()
     if token.value is not True and token.value is not False:
         tokens.refuse("exists match pattern must be either true or false.")
-    _closed(tokens)
+    _expect_end(tokens)
     return Present() if token.value else None
 
 
@@ -95,11 +95,11 @@ def _network(text: str) -> InNetwork:
     if not bits.isascii() or not bits.isdigit():
         raise FilterPolicyInvalid("Malformed CIDR, mask bits must be an integer")
     try:
-        every = ip_network(address)
+        host = ip_network(address)
     except ValueError as error:
         raise FilterPolicyInvalid(f"Nonstandard IP address: {address}") from error
-    if int(bits) > every.max_prefixlen:
-        raise FilterPolicyInvalid(f"IPv{every.version} mask bits must be < {every.max_prefixlen + 1}")
+    if int(bits) > host.max_prefixlen:
+        raise FilterPolicyInvalid(f"IPv{host.version} mask bits must be < {host.max_prefixlen + 1}")
     return InNetwork(ip_network(f"{address}/{int(bits)}", strict=False))
 
 
@@ -127,7 +127,7 @@ def _anything_but(tokens: Tokens) -> Condition:
     token = tokens.advance()
     if token.kind is Kind.OBJECT:
         condition = _anything_but_expression(tokens)
-        _closed(tokens)
+        _expect_end(tokens)
         return condition
     if token.kind is Kind.ARRAY:
         condition = AnythingBut(_anything_but_list(tokens))
@@ -135,7 +135,7 @@ def _anything_but(tokens: Tokens) -> Condition:
         condition = AnythingBut((Exactly(token.value),))
     else:
         tokens.refuse("Value of anything-but must be an array or single string/number value.")
-    _closed(tokens, _TOO_MANY)
+    _expect_end(tokens, _TOO_MANY)
     return condition
 
 
@@ -155,7 +155,7 @@ def _anything_but_list(tokens: Tokens) -> tuple[Condition, ...]:
 def _anything_but_expression(tokens: Tokens) -> AnythingBut:
     """The expression within an anything-but: a prefix, as recorded, or a wildcard, which later documentation has.
 
-    A suffix is refused, as recorded, but in a policy that was taken by an earlier release.
+    A suffix is refused, as recorded, except in a stored policy: an earlier release accepted it.
     """
     name = tokens.expect(Kind.NAME, "Anything-But expression name not found").text
     if name == "wildcard":
@@ -167,14 +167,14 @@ def _anything_but_expression(tokens: Tokens) -> AnythingBut:
         condition = Prefix(text) if name == "prefix" else Suffix(text)
     else:
         tokens.refuse(f"Unsupported anything-but pattern: {name}")
-    _closed(tokens)
+    _expect_end(tokens)
     return AnythingBut((condition,))
 
 
 def _numeric(tokens: Tokens) -> Condition:
     tokens.expect(Kind.ARRAY, "Value of numeric must be an array.")
     condition = _comparison(tokens)
-    _closed(tokens, _TOO_MANY)
+    _expect_end(tokens, _TOO_MANY)
     return condition
 
 
@@ -189,12 +189,12 @@ def _comparison(tokens: Tokens) -> Condition:
         tokens.refuse(f"Unrecognized numeric range operator: {operator}")
     if operand.kind is not Kind.NUMBER:
         tokens.refuse(f"Value of {'equals' if operator == '=' else operator} must be numeric")
-    behind = tokens.advance()
-    if behind.kind is Kind.ARRAY_END:
+    next_token = tokens.advance()
+    if next_token.kind is Kind.ARRAY_END:
         return _one_sided(operator, operand.value)
     if operator in ("=", "<", "<="):
         tokens.refuse(_TOO_MANY)
-    if behind.kind is not Kind.STRING:
+    if next_token.kind is not Kind.STRING:
         tokens.refuse(f"Bad value in numeric range: {tokens.text()}")
     return _two_sided(tokens, operand.value, above=operator == ">")
 

@@ -37,7 +37,7 @@ class Clause:
 
         Args:
             fields: The message's.
-            elements: What they are looked up by where the message has arrays of objects.
+            elements: Its elements, if it has arrays of objects; they decide then.
             budget: What it may take.
 
         Raises:
@@ -75,7 +75,7 @@ class FilterPolicy:
         self._wanted: Wanted | None = None
 
     def match(self, subject: Subject) -> FilterVerdict:
-        """True if the message passes, or why not. An index over many filters answers the same."""
+        """The verdict on one message; an index over many filters comes to the same."""
         if self._wanted is None:
             self._wanted = Wanted(self.keys)
         fields = read_fields(subject, self.scope, self._wanted)

@@ -62,11 +62,11 @@ class _Node:
         node: _Node | None = self
         while node is not None:
             below = point < node.middle
-            yield from node.crossing(point, below=below)
+            yield from node.reaching(point, below=below)
             node = node.below if below else node.above
 
-    def crossing(self, point: _Bound, *, below: bool) -> Iterator[int]:
-        """Those around the middle that reach to a point on one side of it."""
+    def reaching(self, point: _Bound, *, below: bool) -> Iterator[int]:
+        """The clauses of the intervals around the middle that reach to a point, which lies below or above it."""
         for interval in self.by_low if below else self.by_high:
             if not interval.low <= point <= interval.high:
                 return
@@ -87,7 +87,7 @@ class RangeTable:
     def __init__(self) -> None:
         self._live: dict[int, list[_Interval]] = {}
         self._unsorted: list[_Interval] = []
-        self._gone = 0
+        self._removed_count = 0
         self._tree: _Node | None = None
 
     def __len__(self) -> int:
@@ -106,13 +106,13 @@ class RangeTable:
 
     def discard(self, clause: int) -> None:
         """Forget every range of a clause."""
-        self._gone += len(self._live.pop(clause, ()))
+        self._removed_count += len(self._live.pop(clause, ()))
 
     def around(self, numbers: Sequence[float]) -> set[int]:
         """The clauses with a range that one of the numbers lies in; the numbers are in order."""
         if len(numbers) > _NUMBERS_MAX:
             return {clause for clause in self._live if self.holds(clause, numbers)}
-        if len(self._unsorted) + self._gone > _UNSORTED_MAX:
+        if len(self._unsorted) + self._removed_count > _UNSORTED_MAX:
             self._sort()
         return set[int]().union(*[self._around((number, 0)) for number in numbers])
 
@@ -120,7 +120,7 @@ class RangeTable:
         hits = {interval.clause for interval in self._unsorted if interval.low <= point <= interval.high}
         if self._tree is not None:
             hits.update(self._tree.around(point))
-        if self._gone:
+        if self._removed_count:
             hits.intersection_update(self._live)
         return hits
 
@@ -130,7 +130,7 @@ class RangeTable:
 
     def _sort(self) -> None:
         self._tree = _tree([interval for intervals in self._live.values() for interval in intervals])
-        self._unsorted, self._gone = [], 0
+        self._unsorted, self._removed_count = [], 0
 
 
 # Whether it is a boolean, and the value: to Python, True and 1 are the same key.
@@ -186,18 +186,18 @@ class Values:
         return self._folded
 
     def beginnings(self, length: int) -> set[str]:
-        """The beginnings of that length; of texts that are as long."""
+        """The first `length` characters of each text that has so many."""
         if length not in self._beginnings:
-            self._beginnings[length] = {text[:length] for text in self._as_long_as(length)}
+            self._beginnings[length] = {text[:length] for text in self._at_least(length)}
         return self._beginnings[length]
 
     def ends(self, length: int) -> set[str]:
-        """The ends of that length."""
+        """The last `length` characters of each text that has so many."""
         if length not in self._ends:
-            self._ends[length] = {text[len(text) - length :] for text in self._as_long_as(length)}
+            self._ends[length] = {text[len(text) - length :] for text in self._at_least(length)}
         return self._ends[length]
 
-    def _as_long_as(self, length: int) -> Sequence[str]:
+    def _at_least(self, length: int) -> Sequence[str]:
         texts = self.texts
         return texts[bisect_left(texts, length, key=len) :]
 
@@ -301,8 +301,8 @@ class Hits:
         numbers = set[int]().union(*self._buckets)
         return numbers | self._ranges.around(self._numbers) if self._numbers else numbers
 
-    def among(self, clauses: set[int]) -> set[int]:
-        """Those of them that are among `clauses`; costs what `clauses` has, however many there are."""
+    def intersection(self, clauses: set[int]) -> set[int]:
+        """Those of them that are in `clauses`; the cost grows with `clauses`, not with their own number."""
         numbers = set[int]().union(*(clauses & bucket for bucket in self._buckets))
         if self._numbers:
             rest = clauses - numbers

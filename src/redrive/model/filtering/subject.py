@@ -12,7 +12,7 @@ from redrive.model.topic import Attribute
 
 
 class FilterVerdict(enum.StrEnum):
-    """True if a message matches, and if not, the reason: those that the filtering metrics distinguish."""
+    """The answer of a filter to a message: that it matches, or the reason, as the filtering metrics tell them apart."""
 
     MATCHED = "matched"
     NO_ATTRIBUTES = "no attributes"  # the message has none at all
@@ -107,8 +107,8 @@ class SubjectFields:
     """Keys and their values. A key whose arrays are empty is not there."""
 
     values: Mapping[str, list[Scalar]]  # For each key, every value it has
-    standing: Mapping[str, list[int]]  # For each key, the place of each of its values, in the same order
-    # What places are; None for a message without arrays of objects, of which all values go together.
+    value_places: Mapping[str, list[int]]  # For each key, the place of each of its values, in the same order
+    # What the places stand for; None for a message without arrays of objects: all its values go together.
     places: ArrayPlaces | None = None
     invalid: frozenset[str] = frozenset()  # Keys that are there and could not be read; they have no values
     _weights: dict[str, int] | None = None
@@ -151,12 +151,12 @@ class Subject:
             if name not in keys:
                 continue
             try:
-                read = _attribute_values(attribute)
+                attribute_values = _attribute_values(attribute)
             except ValueError:
                 invalid.add(name)
                 continue
-            if read:
-                values[name] = read
+            if attribute_values:
+                values[name] = attribute_values
         return SubjectFields(values, {}, None, frozenset(invalid))
 
     def body_fields(self, paths: Wanted) -> SubjectFields | None:
@@ -218,26 +218,26 @@ def _refuse_constant(name: str) -> float:
 
 def _flatten(document: Mapping[str, Any], paths: Wanted) -> SubjectFields:
     values: dict[str, list[Scalar]] = {}
-    standing: dict[str, list[int]] = {}
+    value_places: dict[str, list[int]] = {}
     places = ArrayPlaces()
     arrays = 0
     is_scattered = False
     # A stack of its own: a body may be nested deeper than Python calls itself.
-    waiting: list[tuple[_PathStep, Any, int]] = [(paths.root, document, 0)]
-    while waiting:
-        step, node, array_place = waiting.pop()
+    pending: list[tuple[_PathStep, Any, int]] = [(paths.root, document, 0)]
+    while pending:
+        step, node, array_place = pending.pop()
         if isinstance(node, dict):
             for name, child in node.items():
                 if (below := step.to(name)) is not None:
-                    waiting.append((below, child, array_place))
+                    pending.append((below, child, array_place))
         elif isinstance(node, list):
             # Scalars side by side belong together; objects and arrays stand each in its own element.
             arrays += 1
             for element in node:
                 is_nested = isinstance(element, dict | list)
-                waiting.append((step, element, places.add(array_place, arrays) if is_nested else array_place))
+                pending.append((step, element, places.add(array_place, arrays) if is_nested else array_place))
         elif step.key is not None:
             values.setdefault(step.key, []).append(node)
-            standing.setdefault(step.key, []).append(array_place)
+            value_places.setdefault(step.key, []).append(array_place)
             is_scattered = is_scattered or array_place > 0
-    return SubjectFields(values, standing, places if is_scattered else None)
+    return SubjectFields(values, value_places, places if is_scattered else None)

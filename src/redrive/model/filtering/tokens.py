@@ -85,7 +85,7 @@ class Tokens:
         return self.current.text
 
     def expect(self, kind: Kind, otherwise: str) -> Token:
-        """The next token, which must be of this kind, or `otherwise` is the refusal."""
+        """The next token, which must be of this kind; else the policy is refused with the text `otherwise`."""
         token = self.advance()
         if token.kind is not kind:
             self.refuse(otherwise)
@@ -106,25 +106,25 @@ def parse(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_number, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise _unparsed(error.msg, error.lineno, error.colno) from error
+        raise _parse_error(error.msg, error.lineno, error.colno) from error
     except (ValueError, RecursionError) as error:
-        raise _unparsed(str(error), 1, 1) from error
+        raise _parse_error(str(error), 1, 1) from error
 
 
-def _unparsed(message: str, line: int, column: int) -> FilterPolicyInvalid:
+def _parse_error(message: str, line: int, column: int) -> FilterPolicyInvalid:
     source = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
     return FilterPolicyInvalid(
         f"failed to parse JSON. {message}", f"\n at [Source: {source}; line: {line}, column: {column}]"
     )
 
 
-def _finite(spelled: str) -> float:
-    number = float(spelled)
-    return _refuse_number(spelled) if isinf(number) else number
+def _finite(text: str) -> float:
+    number = float(text)
+    return _refuse_number(text) if isinf(number) else number
 
 
-def _refuse_number(spelled: str) -> float:
-    raise ValueError(f"{spelled} is out of range")
+def _refuse_number(text: str) -> float:
+    raise ValueError(f"{text} is out of range")
 
 
 _LEXEME: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|[^\s,:"{}\[\]]++')

@@ -10,7 +10,7 @@ from redrive.model.protection.detector import (
     Match,
     Pattern,
     Span,
-    spelled,
+    keyword_expression,
 )
 from redrive.model.protection.text import Cut, Text
 
@@ -26,5 +26,5 @@ __all__ = [
     "Pattern",
     "Span",
     "Text",
-    "spelled",
+    "keyword_expression",
 ]

@@ -41,18 +41,18 @@ _BEFORE: Final = "(?:^|[^A-Za-z]|(?-i:[a-z]))"
 _AFTER: Final = "(?:[^A-Za-z]|(?-i:[A-Z])|$)"
 
 
-def spelled(words: Iterable[str]) -> str:
+def keyword_expression(words: Iterable[str]) -> str:
     """An expression for any of these words, whatever its case; a blank may be missing, a hyphen or an underscore.
 
     Group 1 is a word that ends in a letter, group 2 one that does not (`dl#`), which may stand before anything.
     """
     longest_first = sorted(set(words), key=lambda word: (-len(word), word))
-    plain = "|".join(_spelled(word) for word in longest_first if word[-1].isalpha())
-    other = "|".join(_spelled(word) for word in longest_first if not word[-1].isalpha())
+    plain = "|".join(_word_expression(word) for word in longest_first if word[-1].isalpha())
+    other = "|".join(_word_expression(word) for word in longest_first if not word[-1].isalpha())
     return f"(?i){_BEFORE}(?:({plain or _NEVER}){_AFTER}|({other or _NEVER}))"
 
 
-def _spelled(word: str) -> str:
+def _word_expression(word: str) -> str:
     return re.sub("\\\\? ", _GAP, re.sub(r"([.+#()])", r"\\\1", word))
 
 
@@ -60,7 +60,7 @@ class Keywords:
     """Keywords that are searched for together."""
 
     def __init__(self, pattern: Pattern) -> None:
-        """Look for what this matches, which is compiled from what `spelled` says."""
+        """Look for what this matches, which is compiled from what `keyword_expression` says."""
         self._pattern = pattern
 
     def places(self, text: bytes) -> "KeywordSpans":
@@ -165,7 +165,7 @@ class Either:
     finders: Sequence[Finder]
 
     def find(self, text: bytes) -> list[Span]:
-        """See `Finder.find`; what several found stands once, as far as any of them saw it."""
+        """See `Finder.find`; overlapping finds become one, from the first start to the last end."""
         finds: list[Span] = []
         for start, end in sorted(span for finder in self.finders for span in finder.find(text)):
             if finds and start < finds[-1][1]:

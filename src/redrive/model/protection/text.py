@@ -35,24 +35,24 @@ class Text:
         source: As it was given.
     """
 
-    __slots__ = ("_is_json", "_places", "_seen", "source")
+    __slots__ = ("_is_json", "_places", "_visible", "source")
 
     def __init__(self, source: str) -> None:
         self.source = source
         self._is_json = _is_json(source)
         self._places: Sequence[int] = range(len(source) + 1)
-        seen = source
+        visible = source
         if self._is_json and "\\" in source:
-            seen, self._places = _resolved(source)
-        self._seen = seen if seen.isascii() else _SURROGATE.sub("\ufffd", seen)
+            visible, self._places = _without_escapes(source)
+        self._visible = visible if visible.isascii() else _SURROGATE.sub("\ufffd", visible)
 
     def search(self, finders: Mapping[str, Finder]) -> Found:
-        """All that these find, where it is seen."""
-        encoded = self._seen.encode()
+        """The finds of each of these, with their places in the text that detectors see."""
+        encoded = self._visible.encode()
         spans_by_name = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
-        if not spans_by_name or len(encoded) == len(self._seen):
+        if not spans_by_name or len(encoded) == len(self._visible):
             return spans_by_name
-        lengths = [0, *accumulate(len(each.encode()) for each in self._seen)]
+        lengths = [0, *accumulate(len(each.encode()) for each in self._visible)]
         return {
             name: [(bisect_left(lengths, start), bisect_left(lengths, end)) for start, end in spans]
             for name, spans in spans_by_name.items()
@@ -63,11 +63,11 @@ class Text:
         return self._places[index]
 
     def without(self, cuts: Iterable[Cut]) -> str:
-        """The source without these; where they overlap, they are one, of the first one's character."""
-        joined = [
-            Cut(self._places[each.start], self._places[each.end], each.character) for each in _joined(cuts)
+        """The source without these; cuts that overlap become one, with the character of the first in `cuts`."""
+        merged = [
+            Cut(self._places[each.start], self._places[each.end], each.character) for each in _merge(cuts)
         ]
-        return "".join(self._as_json(joined) if self._is_json else self._as_text(joined))
+        return "".join(self._as_json(merged) if self._is_json else self._as_text(merged))
 
     def _as_text(self, cuts: Sequence[Cut]) -> Iterator[str]:
         at = 0
@@ -92,15 +92,15 @@ class Text:
             last = first
             while last < len(cuts) and cuts[last].start < end:
                 last += 1
-            concerned = cuts[first:last]
+            overlapping = cuts[first:last]
             if match[0].startswith('"'):
-                yield from self._string(start, end, concerned)
+                yield from self._cut_string(start, end, overlapping)
             else:
-                yield _no_number(end - start, concerned[0].character)
+                yield _scalar_replacement(end - start, overlapping[0].character)
             at = end
         yield self.source[at:]
 
-    def _string(self, start: int, end: int, cuts: Sequence[Cut]) -> Iterator[str]:
+    def _cut_string(self, start: int, end: int, cuts: Sequence[Cut]) -> Iterator[str]:
         at, stop = start, end - 1
         for cut in cuts:
             begin, over = max(cut.start, start + 1), min(cut.end, stop)
@@ -111,28 +111,28 @@ class Text:
         yield self.source[at:end]
 
     def _width(self, start: int, end: int) -> int:
-        """The number of characters that are seen."""
+        """The number of characters that detectors see there."""
         return bisect_left(self._places, end) - bisect_left(self._places, start)
 
 
-def _joined(cuts: Iterable[Cut]) -> list[Cut]:
-    joined: list[tuple[int, Cut]] = []
+def _merge(cuts: Iterable[Cut]) -> list[Cut]:
+    merged: list[tuple[int, Cut]] = []
     for rank, cut in sorted(enumerate(cuts), key=lambda pair: (pair[1].start, pair[0])):
-        if joined and cut.start < joined[-1][1].end:
-            before, other = joined[-1]
+        if merged and cut.start < merged[-1][1].end:
+            before, other = merged[-1]
             first = other if before < rank else cut
             end = max(cut.end, other.end)
-            joined[-1] = (min(before, rank), Cut(other.start, end, first.character))
+            merged[-1] = (min(before, rank), Cut(other.start, end, first.character))
         else:
-            joined.append((rank, cut))
-    return [cut for _, cut in joined]
+            merged.append((rank, cut))
+    return [cut for _, cut in merged]
 
 
 def _in_string(character: str) -> str:
     return character if character not in ('"', "\\") else f"\\{character}"
 
 
-def _no_number(width: int, character: str) -> str:
+def _scalar_replacement(width: int, character: str) -> str:
     return f'"{_in_string(character) * width}"' if character else "null"
 
 
@@ -151,7 +151,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _resolved(source: str) -> tuple[str, list[int]]:
+def _without_escapes(source: str) -> tuple[str, list[int]]:
     """The text without escapes, and for each of its characters, and its end, the place in the source."""
     pieces: list[str] = []
     places: list[int] = []

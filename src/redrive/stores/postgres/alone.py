@@ -58,7 +58,7 @@ async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: ro
         return await _fill(connection, request, locks)
     await ClaimPasses(connection, [request], locks).lock_front()
     pace = Pace(request.rate_max, await _locked_pace(connection, request.queue_id))
-    request.limit = min(request.limit, pace.allowed(request.now))
+    request.limit = min(request.limit, pace.allowance(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)

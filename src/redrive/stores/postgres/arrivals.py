@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import ClaimRequest, Enqueued, MoveTarget, NewDelivery, OrderedPublication
-from redrive.model.claiming import end_of
+from redrive.model.claiming import death_reason
 from redrive.model.delivery import DeadLetterReason, Delivery, as_copy, as_dead_letter
 from redrive.stores.postgres import inserting, notes, rows
 from redrive.stores.postgres.access_paths import key_of
@@ -221,7 +221,7 @@ async def bury(
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
         return
-    ended = [(each, end_of(each, request.limits, now)) for each in dead]
+    ended = [(each, death_reason(each, request.limits, now)) for each in dead]
     seqs = await rows.next_seqs(connection, len(dead))
     buried = [
         as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered, failure=end)

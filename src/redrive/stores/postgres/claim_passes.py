@@ -167,8 +167,8 @@ class ClaimPasses:
             await self._remove(plan)
         if plan.claimed:
             await self._claim(plan.claimed)
-        await rows.pass_turns(self._connection, request.queue_id, plan.handed_on, self._now)
-        await rows.pass_turns(self._connection, request.queue_id, plan.left - plan.handed_on)
+        await rows.pass_turns(self._connection, request.queue_id, plan.turns_used, self._now)
+        await rows.pass_turns(self._connection, request.queue_id, plan.turns_lost - plan.turns_used)
 
     async def _remove(self, plan: ClaimPlan) -> None:
         request = self._order

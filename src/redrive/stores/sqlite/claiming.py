@@ -15,7 +15,7 @@ from redrive.model.claiming import (
     Followers,
     Pace,
     Placed,
-    end_of,
+    death_reason,
     line_of_due,
     plan_endings,
     plan_fair,
@@ -95,7 +95,7 @@ def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int
     """Claim no faster than the queue's pace; it is kept with the claim, so it holds for every claimer."""
     row = rows.one(transaction.cursor, _PACE, (request.queue_id,))
     pace = Pace(rate_max, row[0] if row else 0)
-    request.limit = min(request.limit, pace.allowed(request.now))
+    request.limit = min(request.limit, pace.allowance(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)
@@ -145,7 +145,7 @@ def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) 
         followers, all_followers = _followers(transaction.cursor, request, line, room)
         plan = give_out(shares, line, followers, request.now)
         _apply(transaction, request, plan)
-        if all_followers and not (plan.dead or plan.gone):
+        if all_followers and not (plan.dead or plan.discarded):
             break
         ended = sum([share.claimed.removed for share in shares])
         room = sum([share.room for share in shares]) if ended < REMOVALS_MAX else 0
@@ -220,16 +220,16 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
             cursor.execute(update, _STAMPED(plan.claimed[0]))
         else:
             cursor.executemany(update, map(_STAMPED, plan.claimed))
-    if plan.dead or plan.gone:
+    if plan.dead or plan.discarded:
         cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])
-    if plan.handed_on or plan.left:
-        for name in sorted(plan.handed_on):
+    if plan.turns_used or plan.turns_lost:
+        for name in sorted(plan.turns_used):
             rows.hand_on_turn(cursor, queue_id, name, request.now)
-        for name in sorted(plan.left - plan.handed_on):
+        for name in sorted(plan.turns_lost - plan.turns_used):
             rows.pass_group_turn(cursor, queue_id, name)
     if plan.dead and request.dead_letters_to is not None:
         for each in plan.dead:
-            target, end = request.dead_letters_to, end_of(each, request.limits, request.now)
+            target, end = request.dead_letters_to, death_reason(each, request.limits, request.now)
             arrivals.send_on(transaction, each, Outcome.DEAD_LETTERED, target, request.now, failure=end)
             arrivals.copy(transaction, each, target, request.now, end)
 

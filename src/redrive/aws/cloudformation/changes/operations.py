@@ -253,7 +253,7 @@ async def forget_deleted(engine: Engine, now: int) -> int:
 
 async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> None:
     documents = engine.resources.documents
-    while stored_documents := await documents.stored(kind, f"{stack.key}/", limit=_PAGE):
+    while stored_documents := await documents.find_versioned(kind, f"{stack.key}/", limit=_PAGE):
         for key, _, _ in stored_documents:
             await documents.remove(kind, key)
 

@@ -181,7 +181,7 @@ class History:
         prefix = (
             f"{call.account}/{call.region}/" if name is None else history_prefix(resource_name(call, name))
         )
-        stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
+        stored = await self._documents.find_versioned(HISTORY, prefix, limit=LOOKED_AT_MAX)
         entries = [(_document_key(key), item) for key, _, item in stored if _item_matches(item, params)]
         ascending = params.get("ScanBy") == "TimestampAscending"
         entries.sort(key=lambda pair: pair[0], reverse=not ascending)
@@ -193,7 +193,7 @@ class History:
     async def sweep(self, now: int) -> None:
         """Remove items that are too old."""
         after = ""
-        while page := await self._documents.stored(HISTORY, "", after, _SWEPT_AT_ONCE):
+        while page := await self._documents.find_versioned(HISTORY, "", after, _SWEPT_AT_ONCE):
             after = page[-1][0]
             if old := [key for key, _, item in page if item.at < now - HISTORY_KEPT_MS]:
                 await self._documents.write([Removal(HISTORY, key) for key in old])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from redrive.aws.kit.regexes import compiled
-from redrive.model.protection import Check, Detector, Finder, Keywords, spelled
+from redrive.model.protection import Check, Detector, Finder, Keywords, keyword_expression
 
 #: Around what stands alone: no letter or digit on either side, nor the rest of a decimal number.
 BEFORE: Final = "(?:^|[^A-Za-z0-9.]|(?:^|[^0-9])[.])"
@@ -33,7 +33,7 @@ class IdentifierRow:
         return Detector(
             compiled(f"{self.before}({self.pattern}){self.after}", case_sensitive=not self.any_case),
             self.check,
-            Keywords(compiled(spelled(words))) if words else None,
+            Keywords(compiled(keyword_expression(words))) if words else None,
         )
 
 
