@@ -202,6 +202,8 @@ async def test_a_body_is_edited_to_the_digit() -> None:
         body = '{\n  "order": 12345678901234567890,\n  "currency": "EUR",\n  "rate": 1e400\n}'
         checked = text(await visitor.post(edit, {"body": body, "do": "check"}))
         assert checked.count('class="gone"') == checked.count('class="new"') == 1
+        assert re.search(r'class="gone">   3 - .*class="new">   3 \+ ', checked, re.DOTALL)
+        assert "<mark>2</mark>" in broken
         assert (await visitor.post(edit, {"body": body, "do": "replace"})).status == 303
         (delivery,) = await world.engine.messages.peek(world.orders, 10)
         assert delivery.body == body

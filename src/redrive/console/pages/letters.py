@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -21,6 +21,9 @@ from redrive.model.topic import Attribute
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 _DIFFED_LINES_MAX: Final = 2000
+_NUMBERED_LINES_MAX: Final = 400  # a longer body scrolls within its field
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
+_LINE: Final = re.compile(r"line (\d+)")
 _CONFLICT: Final = 409
 _TYPED: Final = 2  # an attribute's type and its text
 
@@ -101,12 +104,17 @@ def _edit_page(
     status: int = 200,
 ) -> Page:
     was = dead.delivery.body
+    problem, lines = _problem(dead, body), body.count("\n") + 1
+    line = _LINE.search(problem)
     values = {
         "queue": queue,
         "delivery": dead.delivery,
         "origin": origin_text(dead.from_queue, dead.from_subscription),
         "body": body,
-        "problem": _problem(dead, body),
+        "lines": lines if lines <= _NUMBERED_LINES_MAX else 0,
+        "problem": problem,
+        "problem_line": int(line[1]) if line else 0,
+        "attributes": attributes_of(dead.delivery.headers),
         "notice": notice,
         "checked": checked,
         "diff": _diff(json_text.pretty(was) or was, json_text.pretty(body) or body) if checked else [],
@@ -126,36 +134,47 @@ def _problem(dead: DeadLetter, body: str) -> str:
     return ""
 
 
-#: A line of a comparison: `-`, `+` or a blank, and its pieces, each with whether it differs.
-DiffLine = tuple[str, Sequence[tuple[str, bool]]]
+#: Pieces of a line of a comparison, each with whether it differs.
+Pieces = Sequence[tuple[str, bool]]
+
+
+class DiffLine(NamedTuple):
+    """A line of a comparison."""
+
+    sign: str  # `-`, `+` or a blank
+    number: int  # Of the line, in the old text where it stands there alone
+    pieces: Pieces
 
 
 def _diff(was: str, now: str) -> list[DiffLine]:
     """The lines that differ with those around them; where one line takes the place of one other, their characters."""
     lines = (was.splitlines()[:_DIFFED_LINES_MAX], now.splitlines()[:_DIFFED_LINES_MAX])
-    differences = [
-        (line[:1], line[1:])
-        for line in difflib.unified_diff(*lines, n=2, lineterm="")
-        if not line.startswith(("---", "+++", "@@"))
-    ]
-    signs = "".join(sign for sign, _ in differences)
-    rows: list[DiffLine] = [(sign, [(line, False)]) for sign, line in differences]
+    rows: list[DiffLine] = []
+    old = new = 0
+    for line in difflib.unified_diff(*lines, n=2, lineterm=""):
+        if (hunk := _HUNK.match(line)) is not None:
+            old, new = int(hunk[1]), int(hunk[2])
+        elif not line.startswith(("---", "+++")):
+            sign = line[:1]
+            rows.append(DiffLine(sign, old if sign == "-" else new, [(line[1:], False)]))
+            old, new = old + (sign != "+"), new + (sign != "-")
+    signs = "".join(row.sign for row in rows)
     for match in re.finditer(r"(?<!-)-\+(?!\+)", signs):
-        old, new = match.start(), match.start() + 1
-        rows[old : new + 1] = _pieces(differences[old][1], differences[new][1])
+        first, second = rows[match.start() : match.end()]
+        pieces = _pieces(first.pieces[0][0], second.pieces[0][0])
+        rows[match.start() : match.end()] = [
+            row._replace(pieces=each) for row, each in zip((first, second), pieces, strict=True)
+        ]
     return rows
 
 
-def _pieces(was: str, now: str) -> list[DiffLine]:
+def _pieces(was: str, now: str) -> list[Pieces]:
     """A line and the one in its place, cut where they differ first and last."""
     same = _alike(was, now)
     tail = _alike(was[same:][::-1], now[same:][::-1])
     return [
-        (
-            sign,
-            [(line[:same], False), (line[same : len(line) - tail], True), (line[len(line) - tail :], False)],
-        )
-        for sign, line in (("-", was), ("+", now))
+        [(line[:same], False), (line[same : len(line) - tail], True), (line[len(line) - tail :], False)]
+        for line in (was, now)
     ]
 
 
