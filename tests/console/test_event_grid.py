@@ -10,6 +10,7 @@ from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.subscription_documents import engine_subscription
 from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.wire.arm_id import ArmId
+from redrive.console.charts import NOTHING
 from redrive.engine.ports import NewDelivery
 from redrive.model.circuit import USUAL as PROBATION
 from redrive.model.outage import FAILURES
@@ -53,8 +54,8 @@ async def test_event_subscriptions_are_listed_with_their_states_and_topics() -> 
         event = NewDelivery(made.queue_id, bytes(16), "{}", b"", now + 60_000, now)
         await engine.parts.store.enqueue([event])
         page = text(await visitor.get(f"{ROOM}/event-grid"))
-        assert "Billing Healthy orders topic WebHook https://hook.example/in?… 1 0" in page
-        assert "orders topic EventGridSchema" in page
+        assert "Billing Idle orders topic WebHook https://hook.example/in?… 1 0" in page
+        assert f"orders topic 1 0 0 0 {NOTHING} EventGridSchema" in page
         assert "secret" not in page
         assert "No event subscriptions" in text(
             await visitor.get(f"{ROOT}/000000000000/us-east-1/event-grid")

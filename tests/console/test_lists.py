@@ -5,10 +5,12 @@ import re
 from typing import Final
 
 from redrive.console.health import answer_of
+from redrive.console.words import moment
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Message
 from redrive.telemetry.accumulators import WEB, topic_series
+from tests.console.test_safety_checks import fail
 from tests.console.world import ROOM, SCOPE, Visitor, make_world, visiting
 
 _TAG: Final = re.compile(r"<[^>]+>")
@@ -104,3 +106,19 @@ async def test_a_long_list_of_dead_letter_queues_is_cut_into_pages() -> None:
         assert "The next of 51 queues" in page
         rest = (await visitor.get(f"{ROOM}/dead-letters?from=50")).body.decode()
         assert rest.count("<tr data-row>") == 1
+
+
+async def test_a_failing_receiver_says_since_when_and_draws_no_line_of_zeros() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        await fail(world, 1)
+        await time.advance(60_000)
+        await fail(world, 2)
+        listed = (await visitor.get(f"{ROOM}/endpoints")).body.decode()
+        one = (await visitor.get(f"{ROOM}/topics/Rentals/6f1c")).body.decode()
+        since = f'since <time datetime="{moment(world.engine.clock.now() - 60_000)}"'
+        assert since in listed
+        assert f"3 attempts in a row failed {since}" in one
+        assert "Attempts a minute" not in one
+        assert "nothing to draw" in one

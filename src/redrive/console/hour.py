@@ -83,14 +83,12 @@ class Hour(NamedTuple):
         return sparkline(periods, words) if any(periods) else None
 
     def counted(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
-        """Lines with the samples of some series each, minute by minute; None: all of them are empty.
+        """Lines with the samples of some series each, minute by minute; None: there is nothing but zeros.
 
         Args:
             lines: The series that each adds up, by its label.
             sums: Whether the values are added up, and not how many there are.
         """
-        if not any(self.points(each) for series in lines.values() for each in series):
-            return None
         whole = self.until - MINUTE_MS  # the minute that has not ended says too little
         points = {}
         for label, series in lines.items():
@@ -99,6 +97,8 @@ class Hour(NamedTuple):
                 value = bucket.statistics.total if sums else bucket.statistics.samples
                 minutes[bucket.at] = minutes.get(bucket.at, 0.0) + value
             points[label] = [(at, minutes.get(at, 0.0)) for at in range(self.since, whole, MINUTE_MS)]
+        if not any(value for line in points.values() for _, value in line):
+            return None
         return time_chart(points, self.since, whole, MINUTE_MS, unit="/min")
 
 

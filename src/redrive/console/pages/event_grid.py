@@ -8,8 +8,8 @@ import orjson
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery_settings, topic_settings
-from redrive.console.health import answer_series, health
-from redrive.console.hour import LISTED_MS, last_hour
+from redrive.console.health import answer_series, health, topic_hour_series, topic_traffic
+from redrive.console.hour import LISTED_MS, Hour, last_hour
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
 from redrive.console.letter_blobs import BLOBS_MAX, folder_of, newest_in
@@ -22,6 +22,7 @@ from redrive.model.retry import RetrySchedule
 from redrive.model.topic import Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
+TOPICS_SHOWN: Final = 50
 TOPICS_MAX: Final = 200  # of all dialects: Event Grid's among them are listed
 _KINDS: Final = {
     "topics": "topic",
@@ -58,9 +59,12 @@ async def listed(visit: Visit) -> Page:
     last = subscriptions[2 * PAGE_ROWS - 1] if len(subscriptions) > 2 * PAGE_ROWS else None
     if len(theirs) > PAGE_ROWS:
         last = page[-1]
+    shown = topics[:TOPICS_SHOWN]
+    hour = await _hour(visit, page, shown)
     values = {
-        "topics": [_topic_row(topic) for topic in topics],
-        "rows": await _rows(visit, page),
+        "topics": [_topic_row(topic, theirs, hour) for topic in shown],
+        "topics_left": len(topics) - len(shown),
+        "rows": await _rows(visit, page, hour),
         "kind": kind,
         "segments": [(each, label, visit.link("event-grid", kind=each)) for each, label in _SEGMENTS.items()],
         "at_most": COUNTED_MAX,
@@ -72,7 +76,17 @@ async def listed(visit: Visit) -> Page:
     return Page("event_grid.html", values, live_seconds=5)
 
 
-async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
+async def _hour(visit: Visit, subscriptions: Sequence[Subscription], topics: Sequence[Topic]) -> Hour:
+    """The last hour of event subscriptions and topics: one read."""
+    await visit.installation.settle()
+    series = [
+        *answer_series(subscriptions),
+        *(each for topic in topics for each in topic_hour_series(topic.name)),
+    ]
+    return await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
+
+
+async def _rows(visit: Visit, subscriptions: Sequence[Subscription], hour: Hour) -> list[dict[str, Any]]:
     """Event subscriptions with their numbers, those that fail or have dead letters first."""
     conditions = await visit.engine.operations.conditions.of_each(subscriptions)
     pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
@@ -82,8 +96,6 @@ async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dic
     )
     queues = {queue.id: queue for queue in (*pulled.values(), *dead.values())}
     counts = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
-    await visit.installation.settle()
-    hour = await last_hour(visit.installation.telemetry, answer_series(subscriptions), visit.now, LISTED_MS)
     rows = [
         {
             **_row(visit, each),
@@ -91,6 +103,7 @@ async def _rows(visit: Visit, subscriptions: Sequence[Subscription]) -> list[dic
             "owed": sum(counts[pulled[each.key].id] if each.key in pulled else pushed[each.queue_id]),
             "letters": sum(counts[dead[each.key].id]) if each.key in dead else None,
             "health": health(hour, each),
+            "is_pulled": each.key in pulled,
         }
         for each, condition in zip(subscriptions, conditions, strict=True)
     ]
@@ -128,7 +141,7 @@ def _kind_of(name: ResourceName) -> str:
 async def one(visit: Visit) -> Page:
     """An event subscription: its destination, its schedule, its dead letters."""
     topic, subscription = await _topic_and_subscription(visit)
-    (row,) = await _rows(visit, [subscription])
+    (row,) = await _rows(visit, [subscription], await _hour(visit, [subscription], []))
     values = {
         **row,
         "topic": topic,
@@ -183,11 +196,18 @@ def _is_event_subscription(subscription: Subscription) -> bool:
     return names.is_event_topic(subscription.topic) and not names.is_dead_letter_store(subscription.id)
 
 
-def _topic_row(topic: Topic) -> dict[str, Any]:
+def _topic_row(topic: Topic, subscriptions: Sequence[Subscription], hour: Hour) -> dict[str, Any]:
     kind, *parts = topic.name.name.split(":")
     settings = topic_settings(topic)
     known = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)
-    return {"kind": known, "name": _short(topic.name), "schema": settings.input_schema, "id": settings.id}
+    return {
+        "kind": known,
+        "name": _short(topic.name),
+        "schema": settings.input_schema,
+        "id": settings.id,
+        "subscriptions": sum(each.topic == topic.name for each in subscriptions),
+        "traffic": topic_traffic(hour, topic.name),
+    }
 
 
 def _short(name: ResourceName) -> str:

@@ -32,6 +32,7 @@ class Failing:
     failures: int  # Number of consecutive failures
     reason: Reason  # Reason of the last failure
     status: int  # Its status code, or 0
+    since: int = 0  # When the first of them ended (ms); 0: not known
 
 
 class CircuitBreakers:
@@ -133,11 +134,11 @@ class CircuitBreakers:
             if key in self._states:
                 await self.close(subscription)
             if not attempt.delivered:
-                self._count(key, 0, attempt)
+                self._count(key, 0, attempt, now)
             return
         before = await self.of(subscription)
         counted = 0 if before is None else before.failures  # by another node, or before this node was started
-        failures = self._count(key, counted, attempt)
+        failures = self._count(key, counted, attempt, now if before is None else before.since)
         after = after_failure(policy, before, failures, attempt, now)
         if after is not None and after != before:
             await self._write(key, replace(after, endpoint=subscription.endpoint))
@@ -150,11 +151,13 @@ class CircuitBreakers:
                 (after.until - now) // 1000,
             )
 
-    def _count(self, key: str, counted: int, attempt: Attempt) -> int:
-        """Count a failure after those that others counted; how many there are in a row."""
+    def _count(self, key: str, counted: int, attempt: Attempt, since: int) -> int:
+        """Count a failure after those that others counted since a moment; how many there are in a row."""
         known = self._failing.get(key)
         failures = max(0 if known is None else known.failures, counted) + 1
-        self._failing[key] = Failing(failures, attempt.reason, attempt.status)
+        self._failing[key] = Failing(
+            failures, attempt.reason, attempt.status, since if known is None else known.since
+        )
         return failures
 
     @property

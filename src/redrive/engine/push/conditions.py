@@ -129,6 +129,6 @@ class EndpointConditions:
         keys = [(queue_id, delivery.message_id) for queue_id, delivery in first.items()]
         noted = await self._store.notes_of_each(keys) if keys else {}
         return {
-            queue_id: Failing(len(notes), Reason(notes[-1].reason), notes[-1].status)
+            queue_id: Failing(len(notes), Reason(notes[-1].reason), notes[-1].status, notes[0].at)
             for (queue_id, _), notes in noted.items()
         }
