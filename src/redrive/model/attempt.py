@@ -83,14 +83,16 @@ class AnswerProfile:
 
     def judge(self, attempt: Attempt) -> Attempt:
         """The attempt with its outcome as this profile has it; a status that it does not name keeps its own."""
-        for result, statuses in (
-            (AttemptResult.DELIVERED, self.delivered),
-            (AttemptResult.REFUSED, self.refused),
-            (AttemptResult.FAILED, self.failed),
-        ):
-            if attempt.status in statuses:
-                return attempt if attempt.result is result else replace(attempt, result=result)
-        return attempt
+        status = attempt.status
+        if status in self.delivered:
+            result = AttemptResult.DELIVERED
+        elif status in self.refused:
+            result = AttemptResult.REFUSED
+        elif status in self.failed:
+            result = AttemptResult.FAILED
+        else:
+            return attempt
+        return attempt if attempt.result is result else replace(attempt, result=result)
 
     def floor_ms(self, attempt: Attempt) -> int:
         """The shortest wait before the next attempt (ms)."""

@@ -184,7 +184,7 @@ class DirectPushes:
             )
             for position, delivery in enumerate(push.deliveries)
         ]
-        until = min(delivery.available_at for delivery in push.deliveries)
+        until = min([delivery.available_at for delivery in push.deliveries])
         self._settlements.add(context, push.deliveries, items, until, push.settled)
 
     def _settle(self, push: _Push, error: Exception | None) -> None:

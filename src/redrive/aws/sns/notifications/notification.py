@@ -34,6 +34,7 @@ from redrive.aws.kit.messages import sequence_number
 
 ENVELOPE: Final = "sns"
 CONFIRMATION_ENVELOPE: Final = "sns-confirmation"
+_CONFIRMATION: Final = b'{"envelope":"%b"' % CONFIRMATION_ENVELOPE.encode()
 
 
 def envelope(
@@ -92,14 +93,16 @@ class PublishedMessage:
     def unpack(cls, headers: bytes) -> Self:
         """Read the headers of a delivery, or an envelope."""
         header_document = orjson.loads(headers)
-        attributes = header_document.get("attributes", {})
+        attributes = header_document.get("attributes")
         return cls(
             id=header_document["id"],
             topic=header_document["topic"],
             sent_at=header_document["sent_at"],
             version=header_document["version"],
             subject=header_document.get("subject"),
-            attributes={name: (declared, value) for name, (declared, value) in attributes.items()},
+            attributes={name: (declared, value) for name, (declared, value) in attributes.items()}
+            if attributes
+            else {},
             trace=header_document.get("trace"),
             sequence=header_document.get("sequence"),
             subscription=header_document.get("subscription", ""),
@@ -143,7 +146,7 @@ class Confirmation:
 
 def is_confirmation(headers: bytes) -> bool:
     """Returns whether headers are a confirmation's; else they are a message's."""
-    return headers.startswith(b'{"envelope":"%b"' % CONFIRMATION_ENVELOPE.encode())
+    return headers.startswith(_CONFIRMATION)
 
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
