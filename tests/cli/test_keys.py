@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from redrive.access.identities import USER, User
+from redrive.access.keys import KEY_USE, KeyUse
 from redrive.cli.main import main
 from redrive.composition.store import open_store
 from redrive.engine.ports import Put
@@ -62,15 +63,34 @@ def test_keys_that_cannot_sign_are_refused(
     assert why in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_key_that_was_used_says_when_and_by_which_service(
+    store: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create(store, "--id", "ci-runner", "--secret", "sixteen-or-more/+") == 0
+    use = KeyUse(1_700_000_000_000, "sqs", "eu-west-1")
+    write(store, Put(KEY_USE.name, "ci-runner", use.to_document()))
+    capsys.readouterr()
+    assert main(["keys", "list", *store]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("active  last used 2023-11-14 22:13:20Z by sqs")
+    assert main(["keys", "list", "--json", *store]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["keys"]
+    assert listed["last_used"] == {"at": use.at, "service": "sqs", "region": "eu-west-1"}
+
+
 def make_user(place: tuple[str, str], name: str) -> None:
     """Put a user into the store, as IAM does."""
     user = User("123456789012", "/", name, "AIDAEXAMPLE", 0)
+    write(place, Put(USER.name, user.key, user.to_document()))
+
+
+def write(place: tuple[str, str], put: Put) -> None:
+    """Put a document into the store."""
 
     async def make() -> None:
         runtime = real_runtime(SystemClock())
         opened = open_store(Settings(store=place[1]), runtime)
         await opened.open()
-        await opened.write([Put(USER.name, user.key, user.to_document())])
+        await opened.write([put])
         await opened.close()
 
     asyncio.run(make())
