@@ -144,6 +144,18 @@ async def test_claims_made_together_share_no_group(fifo: Bench) -> None:
     assert len({answer[0].token for answer in answers if answer}) == 3
 
 
+async def test_claims_of_several_sizes_made_together_get_groups_from_their_first_on(fifo: Bench) -> None:
+    sent = [f"{group}{number}" for group in "abcdef" for number in range(4)]
+    for body in sent:
+        await fifo.send(body, group=body[0])
+    answers = await asyncio.gather(*(fifo.claim(limit=limit) for limit in (1, 6, 2, 1)))
+    groups = [group for answer in answers for group in sorted({body[0] for body in bodies(answer)})]
+    assert len(groups) == len(set(groups))
+    for group in groups:
+        came = [body for answer in answers for body in bodies(answer) if body[0] == group]
+        assert came == [body for body in sent if body[0] == group][: len(came)]
+
+
 @pytest.mark.parametrize("limit", [1, 3, 7])
 async def test_a_long_group_comes_out_in_order(fifo: Bench, limit: int) -> None:
     sent = [str(number) for number in range(40)]

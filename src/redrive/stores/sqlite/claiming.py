@@ -75,7 +75,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
         repeated = _repeat(transaction, request)
         if repeated:
             return Claimed(repeated)
-    elif not request.ordered and request.rate_max is None and request.lease_ms:
+    elif request.rate_max is None and request.lease_ms:
         share = _joint_order(transaction, request)
         if share is not None:
             return share.claimed
@@ -142,7 +142,8 @@ def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) 
     give_out = plan_ordered if request.ordered else plan_fair
     room = sum([share.room for share in shares])
     while room and (line := _line(transaction, request, room)[:room]):
-        followers, all_followers = _followers(transaction.cursor, request, line, room)
+        share_room = max([share.room for share in shares])
+        followers, all_followers = _followers(transaction.cursor, request, line, room, share_room)
         plan = give_out(shares, line, followers, request.now)
         _apply(transaction, request, plan)
         if all_followers and not (plan.dead or plan.discarded):
@@ -184,21 +185,22 @@ def _back(transaction: Transaction, request: ClaimRequest, limit: int) -> list[P
 
 
 def _followers(
-    cursor: apsw.Cursor, request: ClaimRequest, line: Sequence[Placed], room: int
+    cursor: apsw.Cursor, request: ClaimRequest, line: Sequence[Placed], room: int, share_room: int
 ) -> tuple[Followers, bool]:
     """The deliveries behind the turns at the front that may be claimed too; whether there are no others.
 
-    An ordered queue gives as much as possible of its first groups; a fair one a little of each.
+    An ordered queue gives as much as possible of its first groups, and each of them to one share, which has room for
+    `share_room` at most; a fair one a little of each.
     """
     followers: Followers = {}
     if not request.ordered and len(line) >= room:
         return followers, True  # the line alone is enough
-    if room == 1:
-        return followers, False  # the head of the first group is all that there is room for
+    if (share_room if request.ordered else room) == 1:
+        return followers, False  # there is room for heads alone
     names = [head.group_id for head, turn in line if turn == _HEAD and head.group_id is not None]
     if not names:
         return followers, True
-    most = room if request.ordered else room // len(names) + 1
+    most = share_room if request.ordered else room // len(names) + 1
     left, all_followers = room, True
     for name in names:
         limit = min(left, most)
