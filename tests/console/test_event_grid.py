@@ -41,7 +41,7 @@ async def subscribed(visitor: Visitor, **given: Any) -> Subscription:
         "retryPolicy": {"maxDeliveryAttempts": 5, "eventTimeToLiveInMinutes": 60},
         **given,
     }
-    accepted = SubscriptionForm().accepted(document, {}, topic, lambda _: None, 0)
+    accepted = SubscriptionForm().accept(document, {}, topic, lambda _: None, 0)
     name = f"{TOPIC.text}/providers/Microsoft.EventGrid/eventSubscriptions/Billing"
     return await Subscribers(engine).write(topic, engine_subscription(topic, name, accepted))
 
