@@ -160,7 +160,7 @@ async def test_a_redrive_tells_its_rate_and_what_was_delivered_and_died_again() 
         task = (await visitor.post(f"{dead}/plan", form)).headers["Location"]
         await time.advance(9_000)
         page = words(await visitor.get(task))
-        assert re.search(r"Moved [3-6] of 8 .* Delivered 0 [3-6] wait at the receiver Dead again 0", page)
+        assert re.search(r"Moved [3-6] of 8 .* Delivered 0 [3-6] still waiting Dead again 0", page)
         assert "Messages a second Moved 1/s Allowed 1/s" in page
         await time.advance(60_000)
         assert "8 messages moved in 8 s; 0 delivered, 0 dead again, 8 still waiting." in words(
