@@ -178,7 +178,7 @@ async def test_the_busiest_and_those_that_fail_most_are_ranked_and_needs_have_th
         queue = await engine.resources.queues.create(Queue(0, SCOPE._replace(name="orders")))
         messages = [Message(engine.runtime.message_id(), "m") for _ in range(3)]
         await engine.messages.send(queue, messages)
-        await advance(visitor, MINUTE_MS)
+        await advance(visitor, 2 * MINUTE_MS)
         page = await overview(visitor)
         busiest, failing = (
             [re.findall(r">([^<>]+)</(?:a|td)>", row) for row in part.split("<tr data-row>")[1:]]

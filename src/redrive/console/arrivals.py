@@ -15,6 +15,7 @@ GAP_MS: Final = 15 * MINUTE_MS
 #: Less than a day, so that a time of day says when a burst began.
 BURST_MS_MAX: Final = 23 * 60 * MINUTE_MS
 _LISTED_MS: Final = 30 * MINUTE_MS
+_DRAWN: Final = 40  # points of a burst's curve
 #: As long as SQS keeps a message; later nothing is left of what came.
 REMEMBERED_MS: Final = 14 * DAY_MS
 
@@ -24,7 +25,7 @@ class Burst(NamedTuple):
 
     since: int  # The minute in which the first came (ms)
     letters: int  # Number of arrivals since then, redriven ones included
-    curve: Curve | None = None  # Those of each half hour of the last day
+    curve: Curve | None = None  # Those from the first to the last
 
 
 def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
@@ -63,16 +64,18 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
         ]  # else it was another of the name
         burst = latest_burst(minutes)
         if burst is not None:
-            latest[queue.id] = burst._replace(curve=_day_curve(minutes, minute))
+            latest[queue.id] = burst._replace(curve=_burst_curve(burst, minutes))
     return latest
 
 
-def _day_curve(minutes: Sequence[PeriodStatistics], now: int) -> Curve:
-    """The arrivals of each half hour of the last day, and their number in words."""
-    periods = [0.0] * (DAY_MS // _LISTED_MS)
-    for each in minutes:
-        periods[-1 - (now - each.at) // _LISTED_MS] += each.statistics.total
-    return sparkline(periods, f"{int(sum(periods)):,} dead letters came in the last 23 hours")
+def _burst_curve(burst: Burst, minutes: Sequence[PeriodStatistics]) -> Curve:
+    """The arrivals of a burst from its first minute to its last: it stays as it is until another comes."""
+    of_burst = [each for each in minutes if each.at >= burst.since]
+    period_ms = max(MINUTE_MS, (of_burst[-1].at - burst.since) // _DRAWN + 1)
+    periods = [0.0] * (2 + (of_burst[-1].at - burst.since) // period_ms)  # it begins at nothing
+    for each in of_burst:
+        periods[1 + (each.at - burst.since) // period_ms] += each.statistics.total
+    return sparkline(periods, f"{burst.letters:,} dead letters came in the latest burst")
 
 
 class Day(NamedTuple):

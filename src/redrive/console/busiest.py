@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve
 from redrive.console.health import share_text, topic_hour_series, topic_traffic
-from redrive.console.hour import Hour
+from redrive.console.hour import SETTLED_MS, Hour
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import queue_series
@@ -97,9 +97,18 @@ class Rankings:
             return known[1]
         if len(self._known) >= _PLACES_MAX:
             self._known.clear()
-        ranking = _ranking(candidates, hour)
+        ranking = _ranking(candidates, _settled(hour, candidates, now))
         self._known[tuple(scopes)] = minute, ranking
         return ranking
+
+
+def _settled(hour: Hour, candidates: Candidates, now: int) -> Hour:
+    """The whole minutes that all nodes have written down, as in the rates of the page."""
+    until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
+    points = {
+        each.id: [bucket for bucket in hour.points(each) if bucket.at < until] for each in candidates.series
+    }
+    return Hour(hour.since, until, points)
 
 
 def _most(numbers: Iterable[tuple[ResourceName, int]], scopes: Scopes) -> list[ResourceName]:

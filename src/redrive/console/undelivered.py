@@ -48,9 +48,7 @@ class Need:
     since: int = 0  # When it began (ms); 0: not known
     # Of the form that does it at once, sent to `acts`; empty: the button is a link.
     fields: Mapping[str, str] = field(default_factory=dict)
-    trend: Curve | None = (
-        None  # How it went in the last hour or day; None: that is not counted, or there is none
-    )
+    trend: Curve | None = None  # Of the last hour, or of the latest burst; None: there is none
 
 
 def is_in(name: ResourceName, scopes: Collection[ResourceName]) -> bool:
