@@ -59,11 +59,11 @@ async def listed(visit: Visit) -> Page:
     last = subscriptions[2 * PAGE_ROWS - 1] if len(subscriptions) > 2 * PAGE_ROWS else None
     if len(theirs) > PAGE_ROWS:
         last = page[-1]
-    shown = topics[:TOPICS_SHOWN]
-    hour = await _hour(visit, page, shown)
+    first_topics = topics[:TOPICS_SHOWN]
+    hour = await _hour(visit, page, first_topics)
     values = {
-        "topics": [_topic_row(topic, theirs, hour) for topic in shown],
-        "topics_left": len(topics) - len(shown),
+        "topics": [_topic_row(topic, theirs, hour) for topic in first_topics],
+        "topics_left": len(topics) - len(first_topics),
         "rows": await _rows(visit, page, hour),
         "kind": kind,
         "segments": [(each, label, visit.link("event-grid", kind=each)) for each, label in _SEGMENTS.items()],

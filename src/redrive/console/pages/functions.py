@@ -232,12 +232,9 @@ async def _recent(visit: Visit, group: str) -> list[EventRow]:
     query = LogQuery(log_group.id, limit=_LOOKED_AT, backwards=True)
     events, _ = await read_events(visit.installation.telemetry, query, lambda _: True, _LOOKED_AT)
     recent = invocations(events, INVOCATIONS_MAX)
-    shown = (
-        recent
-        if visit.bodies_shown
-        else [each._replace(trouble=each.trouble and "hidden") for each in recent]
-    )
-    return event_rows(shown)
+    if not visit.bodies_shown:
+        recent = [each._replace(trouble=each.trouble and "hidden") for each in recent]
+    return event_rows(recent)
 
 
 def _mapping(visit: Visit, mapping: Mapping[str, Any]) -> dict[str, Any]:
