@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, read_expression
-from redrive.aws.cloudwatch.metrics.metric_math import Computation, Value, computed
+from redrive.aws.cloudwatch.metrics.metric_math import Computation, Value, compute_values
 from redrive.model.budget import Budget, OverBudgetError
 
 A, B, C = 0, 60_000, 120_000
@@ -92,13 +92,15 @@ def test_expressions_are_computed_in_the_order_that_they_need() -> None:
         "e2": read_expression("m1 + e3"),
         "e3": read_expression("1 + 1"),
     }
-    assert computed(expressions, {"m1": M1}, [A, B], 60, Budget())["e1"] == {A: 6.0, B: 10.0}
+    assert compute_values(expressions, {"m1": M1}, [A, B], 60, Budget())["e1"] == {A: 6.0, B: 10.0}
 
 
 @pytest.mark.parametrize(("one", "other"), [("e2", "e1"), ("e1", "m1"), ("m9", "m1")])
 def test_expressions_that_depend_on_themselves_or_on_nothing_are_refused(one: str, other: str) -> None:
     with pytest.raises(ExpressionError, match="Error in expression 'e1'"):
-        computed({"e1": read_expression(one), "e2": read_expression(other)}, {"m1": M1}, [A], 60, Budget())
+        compute_values(
+            {"e1": read_expression(one), "e2": read_expression(other)}, {"m1": M1}, [A], 60, Budget()
+        )
 
 
 @given(st.text("m12 +-*/^()[],.<>=!&|ABSUMFIL\"'", max_size=40))

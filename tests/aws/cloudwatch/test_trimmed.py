@@ -2,16 +2,16 @@
 
 import pytest
 
-from redrive.aws.cloudwatch.metrics.statistic import Measured, statistic
+from redrive.aws.cloudwatch.metrics.statistic import Measurement, statistic
 from redrive.model.metric import Statistics, ValueCount
 
 HUNDRED = [ValueCount(0, "", float(value), 1) for value in range(1, 101)]
 
 
-def measured(values: list[ValueCount]) -> Measured:
+def measured(values: list[ValueCount]) -> Measurement:
     total = sum(value.value * value.samples for value in values)
     samples = sum(value.samples for value in values)
-    return Measured(0, "", Statistics(samples, total, values[0].value, values[-1].value), values)
+    return Measurement(0, "", Statistics(samples, total, values[0].value, values[-1].value), values)
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_other_names_are_no_statistics(name: str) -> None:
 def test_a_period_with_unknown_values_has_no_trimmed_statistic() -> None:
     found = statistic("tm90")
     assert found is not None
-    whole = Measured(0, "", Statistics(10, 100.0, 1.0, 20.0), HUNDRED[:2])
+    whole = Measurement(0, "", Statistics(10, 100.0, 1.0, 20.0), HUNDRED[:2])
     assert found.of(whole) is None

@@ -132,19 +132,22 @@ def _about(path: str, widget: object) -> Iterator[_Complaint]:
     if not isinstance(widget, dict):
         yield path, "Should be object"
         return
-    for name, kind, called in (("type", str, "string"), ("properties", dict, "object")):
+    for name, kind, kind_name in (("type", str, "string"), ("properties", dict, "object")):
         if name not in widget:
             yield path, f"Should have required property '{name}'"
         elif not isinstance(widget[name], kind):
-            yield f"{path}/{name}", f"Should be {called}"
-    for name, least, most in (
+            yield f"{path}/{name}", f"Should be {kind_name}"
+    for name, low, high in (
         ("x", 0, _WIDTH_MAX),
         ("y", 0, None),
         ("width", 1, _WIDTH_MAX),
         ("height", 1, _HEIGHT_MAX),
     ):
-        value = widget.get(name, least)
+        value = widget.get(name, low)
         if not isinstance(value, int) or isinstance(value, bool):
             yield f"{path}/{name}", "Should be integer"
-        elif value < least or (most is not None and value > most):
-            yield f"{path}/{name}", f"Should be >= {least}" + (f" and <= {most}" if most is not None else "")
+        elif value < low or (high is not None and value > high):
+            yield (
+                f"{path}/{name}",
+                f"Should be >= {low}" + (f" and <= {high}" if high is not None else ""),
+            )

@@ -152,12 +152,12 @@ class Composites:
         if target[0] != alarm.state.value:
             await self._transitions.change_in(draft, changed_alarm, target, now, acts=next_state.acts)
             return
-        changed = changed_alarm.changed()
-        draft.put(ALARMS, alarm.name.key, changed)
+        quiet_alarm = changed_alarm.with_change()
+        draft.put(ALARMS, alarm.name.key, quiet_alarm)
         before = suppression_of(alarm)
-        if next_state.acts and changed.acts and before is not None:
+        if next_state.acts and quiet_alarm.acts and before is not None:
             await owe_actions_in(
-                draft, self._engine, StateChange(changed, alarm.state._replace(value=before.announced))
+                draft, self._engine, StateChange(quiet_alarm, alarm.state._replace(value=before.announced))
             )
 
     # ---- the state that a rule has -------------------------------------------------------------------------
@@ -171,10 +171,10 @@ class Composites:
         value = ALARM if holds(rule, states) else OK
         latest = max(children, key=_transitioned_at, default=None)
         if alarm.state.reason == INITIAL:
-            return value, _defined(alarm, "created", value), _data(children)
+            return value, _definition_text(alarm, "created", value), _data(children)
         if latest is None or _transitioned_at(latest) < alarm.defined_at:
-            return value, _defined(alarm, "updated", value), _data(_referenced(rule, children))
-        return value, _transitioned(latest), _data([latest])
+            return value, _definition_text(alarm, "updated", value), _data(_children_in_rule(rule, children))
+        return value, _transition_text(latest), _data([latest])
 
     def _sibling(self, alarm: Alarm, name: str) -> Alarm | None:
         """The alarm of that name in the same account and region."""
@@ -215,16 +215,16 @@ def _transitioned_at(alarm: Alarm) -> int:
     return alarm.state.transitioned_at
 
 
-def _transitioned(child: Alarm) -> str:
+def _transition_text(child: Alarm) -> str:
     at = people_moment(child.state.transitioned_at)
     return f"{child.arn} transitioned to {child.state.value} at {at}"
 
 
-def _defined(alarm: Alarm, how: str, value: str) -> str:
+def _definition_text(alarm: Alarm, how: str, value: str) -> str:
     return f"{alarm.arn} was {how} and its alarm rule evaluates to {value}"
 
 
-def _referenced(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
+def _children_in_rule(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
     """The alarms that are in a state that the rule asks for."""
     pairs = {(leaf.alarm, leaf.state) for leaf in leaves(rule)}
     return [child for child in children if (child.name.name, child.state.value) in pairs]
@@ -255,14 +255,14 @@ async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> N
     """Refuse a rule with alarms that are not there, or that leads back to its own alarm."""
     unknown: list[str] = []
     to_visit = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while to_visit:
         child, chain = to_visit.pop(0)
         if child == name.name:
             raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
-        if child in seen:
+        if child in visited:
             continue
-        seen.add(child)
+        visited.add(child)
         child_alarm = await draft.get(ALARMS, name._replace(name=child).key)
         if child_alarm is None:
             unknown += [chain] if chain else []

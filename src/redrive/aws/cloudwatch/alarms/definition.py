@@ -72,7 +72,7 @@ def _check_action(call: Call, text: str) -> None:
 
 
 def read_arn(text: str) -> Arn | None:
-    """The ARN that a text is; None if it is none."""
+    """The ARN that a text is; None if it is not an ARN."""
     try:
         return parse_arn(text)
     except ValueError:
@@ -112,9 +112,9 @@ def _check_periods(params: Structure, period_seconds: int) -> None:
             f"Metrics cannot be checked across more than {_DAYS_MAX} days (EvaluationPeriods * Period must be"
             f" <= {_DAYS_MAX * _DAY})."
         )
-    treated = params.get("TreatMissingData")
-    if treated is not None and treated not in TREATMENTS:
-        raise unreadable(f"The value {treated} for parameter TreatMissingData is not supported.")
+    treatment = params.get("TreatMissingData")
+    if treatment is not None and treatment not in TREATMENTS:
+        raise unreadable(f"The value {treatment} for parameter TreatMissingData is not supported.")
 
 
 def _check_period(seconds: int) -> None:
@@ -129,12 +129,14 @@ def _check_metric(params: Structure) -> int:
     for name in ("MetricName", "Namespace", "Period"):
         if params.get(name) is None:
             raise missing(f"The parameter {name} is required.")
-    basic, extended = params.get("Statistic"), params.get("ExtendedStatistic")
-    if (basic is None) == (extended is None):
+    basic, extended_statistic = params.get("Statistic"), params.get("ExtendedStatistic")
+    if (basic is None) == (extended_statistic is None):
         raise combination("Must specify either Statistic or ExtendedStatistic.")
-    requested_statistic = statistic(extended or basic or "")
-    if requested_statistic is None or (extended is not None and not requested_statistic.needs_values):
-        raise unreadable(f"The value {extended} for parameter ExtendedStatistic is not supported.")
+    requested_statistic = statistic(extended_statistic or basic or "")
+    if requested_statistic is None or (
+        extended_statistic is not None and not requested_statistic.needs_values
+    ):
+        raise unreadable(f"The value {extended_statistic} for parameter ExtendedStatistic is not supported.")
     low = params.get("EvaluateLowSampleCountPercentile")
     if low is not None and (low not in ("evaluate", "ignore") or requested_statistic.percent is None):
         raise unreadable(

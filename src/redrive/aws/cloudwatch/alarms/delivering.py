@@ -80,9 +80,9 @@ def action_item(action: Action, error: str | None) -> HistoryItem:
         "publishedMessage": action.params.get("Message") if error is None else None,
         "error": error,
     }
-    done = "Successfully executed" if error is None else "Failed to execute"
+    result = "Successfully executed" if error is None else "Failed to execute"
     text = orjson.dumps(data).decode()
-    return HistoryItem(action.alarm, action.kind, action.at, "Action", f"{done} action {action.arn}", text)
+    return HistoryItem(action.alarm, action.kind, action.at, "Action", f"{result} action {action.arn}", text)
 
 
 async def owe_actions_in(draft: Draft, engine: Engine, change: StateChange) -> None:
@@ -157,14 +157,14 @@ class ActionEndpoint:
         return service_acting_for(service, name.region, arn_of(name), name.account, for_owner=for_owner)
 
 
-def _text(refused: AwsError, action: Action, name: ResourceName) -> str:
+def _text(refusal: AwsError, action: Action, name: ResourceName) -> str:
     """The refusal as an alarm's history words it (recorded)."""
-    if refused.code in _DENIED:
+    if refusal.code in _DENIED:
         operation = _OPERATIONS[action.service]
         return (
             f"Resource: {arn_of(name)} is not authorized to perform: {operation} on resource: {action.arn} because no"
             f" resource-based policy allows the {operation} action"
         )
-    if refused.code.startswith("KMSAccessDenied"):
+    if refusal.code.startswith("KMSAccessDenied"):
         return _KEY_DENIED
-    return f"{refused.message} ({refused.code})"
+    return f"{refusal.message} ({refusal.code})"

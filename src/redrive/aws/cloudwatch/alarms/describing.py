@@ -43,7 +43,7 @@ class Describing:
         alarms = [alarm for alarm in await self._select(call, params) if _matches(alarm, params)]
         page, ending = ALARM_PAGES.cut("DescribeAlarms", params, alarms, _name)
         family = any(params.get(name) for name in _FAMILY)
-        items = [_relative(alarm) if family else described(alarm) for alarm in page]
+        items = [_relative(alarm) if family else describe(alarm) for alarm in page]
         return {
             "CompositeAlarms": _of_kind(page, items, COMPOSITE),
             "MetricAlarms": _of_kind(page, items, METRIC),
@@ -79,7 +79,7 @@ class Describing:
             if metric in _metrics(alarm)
             and all(params.get(name) in (None, alarm.given.get(name)) for name in members)
         ]
-        return {"MetricAlarms": [described(alarm) for alarm in matches]}
+        return {"MetricAlarms": [describe(alarm) for alarm in matches]}
 
 
 def _is_form(call: Call) -> bool:
@@ -135,7 +135,7 @@ def _of_kind(alarms: Iterable[Alarm], items: Iterable[Structure], kind: str) -> 
 # ---- one alarm -------------------------------------------------------------------------------------------------
 
 
-def described(alarm: Alarm) -> Structure:
+def describe(alarm: Alarm) -> Structure:
     """An alarm as it is shown: what was given, the lists always, and its state."""
     members: Structure = {"ActionsEnabled": True, **{name: [] for name in ACTIONS.values()}}
     if alarm.kind == METRIC and not alarm.given.get("Metrics"):
@@ -164,10 +164,10 @@ def _suppression(alarm: Alarm) -> Structure:
 
 def _relative(alarm: Alarm) -> Structure:
     """A parent or a child, of which only this is shown."""
-    whole = described(alarm)
+    description = describe(alarm)
     names = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp")
     parents = ("AlarmRule",) if alarm.kind == COMPOSITE else ()
-    return {name: whole[name] for name in (*names, *parents)}
+    return {name: description[name] for name in (*names, *parents)}
 
 
 class History:

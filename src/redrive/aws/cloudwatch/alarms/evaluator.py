@@ -81,19 +81,19 @@ class Evaluator:
         self._settle = settle
         self._simulated = simulated
         self._alarms_changed = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
         registry.on_change = self._alarms_changed.set
 
     def start(self) -> None:
         """Begin to evaluate."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Stop."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     @property
     def is_quiet(self) -> bool:
@@ -124,16 +124,16 @@ class Evaluator:
 
         The task is begun by whoever moves the clock: what a leap does may be deferred, and this is a part of it.
         """
-        begun: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_at(at, functools.partial(self._begin, begun, moment))
+        task_future: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_at(at, functools.partial(self._begin, task_future, moment))
         try:
-            await (await begun)
+            await (await task_future)
         finally:
             timer.cancel()
 
-    def _begin(self, begun: "asyncio.Future[asyncio.Task[None]]", moment: int) -> None:
-        if not begun.done():
-            begun.set_result(asyncio.get_running_loop().create_task(_survive(self.evaluate(moment))))
+    def _begin(self, task_future: "asyncio.Future[asyncio.Task[None]]", moment: int) -> None:
+        if not task_future.done():
+            task_future.set_result(asyncio.get_running_loop().create_task(_survive(self.evaluate(moment))))
 
     # ---- what --------------------------------------------------------------------------------------------
 
@@ -144,11 +144,13 @@ class Evaluator:
                 return
             await self._registry.follow()
             await self._settle()
-            whole = moment % _MINUTE_MS == 0
-            due = [
-                watch for watch in self._registry.watches if whole or watch.period_seconds * 1000 < _MINUTE_MS
+            is_whole_minute = moment % _MINUTE_MS == 0
+            due_watches = [
+                watch
+                for watch in self._registry.watches
+                if is_whole_minute or watch.period_seconds * 1000 < _MINUTE_MS
             ]
-            for watch, window in await self._readings.read(due, moment):
+            for watch, window in await self._readings.read(due_watches, moment):
                 await self._judge(watch, window)
             await self._composites.settle(self._clock.now())
             if moment % DAY_MS == 0:
@@ -174,7 +176,7 @@ def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
 
 
 def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
-    counted = bool(watch.alarm.given.get("DatapointsToAlarm"))
+    has_datapoints = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,
         verdict,
@@ -183,7 +185,7 @@ def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetS
         unit=watch.unit,
         period_seconds=watch.period_seconds,
     )
-    return verdict.state, reason_of(watch.rule, verdict, counted=counted), data
+    return verdict.state, reason_of(watch.rule, verdict, has_datapoints=has_datapoints), data
 
 
 async def _survive(work: Awaitable[None]) -> None:

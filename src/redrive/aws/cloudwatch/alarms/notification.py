@@ -42,7 +42,7 @@ def region_name(region: str) -> str:
     return name
 
 
-def triggering(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
+def triggering_alarms(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
     """The alarms that brought a composite one to its state, as its reason names them."""
     if not alarm.state.data:
         return ()
@@ -63,8 +63,8 @@ def publication(change: StateChange, topic_arn: str) -> Structure:
 
 
 def _subject(alarm: Alarm) -> str:
-    whole = f'{alarm.state.value}: "{alarm.name.name}" in {region_name(alarm.name.region)}'
-    plain = "".join(character if " " <= character <= "~" else "?" for character in whole)
+    text = f'{alarm.state.value}: "{alarm.name.name}" in {region_name(alarm.name.region)}'
+    plain = "".join(character if " " <= character <= "~" else "?" for character in text)
     return plain[:SUBJECT_CHARS_MAX]
 
 
@@ -93,7 +93,7 @@ def _message(change: StateChange) -> dict[str, Any]:
 
 
 def _children(alarm: Alarm) -> dict[str, Any]:
-    children = triggering(alarm)
+    children = triggering_alarms(alarm)
     return {
         "TriggeringChildren": [
             {
@@ -106,10 +106,10 @@ def _children(alarm: Alarm) -> dict[str, Any]:
 
 
 def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
-    counted = (
+    datapoints = (
         {"DatapointsToAlarm": settings["DatapointsToAlarm"]} if settings.get("DatapointsToAlarm") else {}
     )
-    compared = {
+    comparison = {
         "ComparisonOperator": settings["ComparisonOperator"],
         "Threshold": settings["Threshold"],
         "TreatMissingData": settings.get("TreatMissingData") or "missing",
@@ -118,7 +118,7 @@ def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
     if queries := settings.get("Metrics"):
         period_seconds = next(query["MetricStat"]["Period"] for query in queries if query.get("MetricStat"))
         periods = {"Period": period_seconds, "EvaluationPeriods": settings["EvaluationPeriods"]}
-        return {**periods, **counted, **compared, "Metrics": [_query(query) for query in queries]}
+        return {**periods, **datapoints, **comparison, "Metrics": [_query(query) for query in queries]}
     return {
         "MetricName": settings["MetricName"],
         "Namespace": settings["Namespace"],
@@ -127,8 +127,8 @@ def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
         "Dimensions": _dimensions(settings),
         "Period": settings["Period"],
         "EvaluationPeriods": settings["EvaluationPeriods"],
-        **counted,
-        **compared,
+        **datapoints,
+        **comparison,
     }
 
 
@@ -147,7 +147,7 @@ def _dimensions(metric: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _query(query: Mapping[str, Any]) -> dict[str, Any]:
-    returned = query.get("ReturnData") is not False
+    returns_data = query.get("ReturnData") is not False
     if stat := query.get("MetricStat"):
         metric = stat["Metric"]
         description = {
@@ -160,10 +160,10 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
             "Stat": stat["Stat"],
             **({"Unit": stat["Unit"]} if stat.get("Unit") else {}),
         }
-        labelled = {"Label": query["Label"]} if query.get("Label") else {}
-        return {"Id": query["Id"], **labelled, "MetricStat": description, "ReturnData": returned}
-    labelled = {"Label": query["Label"]} if query.get("Label") else {}
-    return {"Expression": query["Expression"], "Id": query["Id"], **labelled, "ReturnData": returned}
+        label = {"Label": query["Label"]} if query.get("Label") else {}
+        return {"Id": query["Id"], **label, "MetricStat": description, "ReturnData": returns_data}
+    label = {"Label": query["Label"]} if query.get("Label") else {}
+    return {"Expression": query["Expression"], "Id": query["Id"], **label, "ReturnData": returns_data}
 
 
 def event(change: StateChange) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _state(state: State) -> dict[str, Any]:
 
 def _configuration(alarm: Alarm) -> dict[str, Any]:
     settings = alarm.given
-    described = {"description": settings["AlarmDescription"]} if settings.get("AlarmDescription") else {}
+    description = {"description": settings["AlarmDescription"]} if settings.get("AlarmDescription") else {}
     if alarm.kind == COMPOSITE:
         suppressor = {
             member: settings[name]
@@ -207,9 +207,9 @@ def _configuration(alarm: Alarm) -> dict[str, Any]:
             )
             if settings.get(name) is not None
         }
-        return {**described, "alarmRule": settings["AlarmRule"], **suppressor}
+        return {**description, "alarmRule": settings["AlarmRule"], **suppressor}
     queries = settings.get("Metrics") or [_as_query(alarm)]
-    return {**described, "metrics": [_event_query(query) for query in queries]}
+    return {**description, "metrics": [_event_query(query) for query in queries]}
 
 
 def _as_query(alarm: Alarm) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _as_query(alarm: Alarm) -> dict[str, Any]:
 
 
 def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
-    returned = {"returnData": query.get("ReturnData") is not False}
+    return_data = {"returnData": query.get("ReturnData") is not False}
     if expression := query.get("Expression"):
-        labelled = {"label": query["Label"]} if query.get("Label") else {}
-        return {"id": query["Id"], "expression": expression, **labelled, **returned}
+        label = {"label": query["Label"]} if query.get("Label") else {}
+        return {"id": query["Id"], "expression": expression, **label, **return_data}
     stat = query["MetricStat"]
     metric = {
         "namespace": stat["Metric"]["Namespace"],
@@ -239,7 +239,7 @@ def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
     }
     unit = {"unit": stat["Unit"]} if stat.get("Unit") else {}
     description = {"metric": metric, "period": stat["Period"], "stat": stat["Stat"], **unit}
-    return {"id": query["Id"], "metricStat": description, **returned}
+    return {"id": query["Id"], "metricStat": description, **return_data}
 
 
 def mail(change: StateChange) -> str:
@@ -255,7 +255,7 @@ def mail(change: StateChange) -> str:
         "AWS Account": alarm.name.account,
         "Alarm Arn": alarm.arn,
     }
-    opening = (
+    sentence = (
         f'The alarm "{alarm.name.name}" in the {region} region is {state.value} since {at}, because'
         f' "{state.reason}".'
     )
@@ -264,7 +264,7 @@ def mail(change: StateChange) -> str:
         *_about(alarm),
         _block("State Change Actions", _actions(alarm)),
     ]
-    return "\n\n".join([opening, *blocks]) + "\n"
+    return "\n\n".join([sentence, *blocks]) + "\n"
 
 
 def people_moment(at: int) -> str:
@@ -275,7 +275,7 @@ def people_moment(at: int) -> str:
 def _about(alarm: Alarm) -> list[str]:
     settings = alarm.given
     if alarm.kind == COMPOSITE:
-        children = {child["arn"]: child["state"]["value"] for child in triggering(alarm)}
+        children = {child["arn"]: child["state"]["value"] for child in triggering_alarms(alarm)}
         return [
             _block("Alarm Rule", {"Rule": settings["AlarmRule"]}),
             _block("Triggering children", children),

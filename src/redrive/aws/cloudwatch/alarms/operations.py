@@ -72,7 +72,7 @@ class AlarmOperations:
                 alarm = await draft.get(ALARMS, name.key)
                 if alarm is not None:
                     draft.remove(ALARMS, name.key)
-                    _note(draft, alarm.changed(), "Delete", call.now)
+                    _note(draft, alarm.with_change(), "Delete", call.now)
 
         await self._engine.resources.write(decide)
         await self._settle(call.now)
@@ -92,9 +92,9 @@ class AlarmOperations:
                 alarm = await draft.get(ALARMS, name.key)
                 if alarm is not None and alarm.acts is not enabled:
                     settings = {**alarm.given, "ActionsEnabled": enabled}
-                    changed = alarm.changed(given=settings, defined_at=call.now)
-                    draft.put(ALARMS, name.key, changed)
-                    _note(draft, changed, "Update", call.now)
+                    alarm_after = alarm.with_change(given=settings, defined_at=call.now)
+                    draft.put(ALARMS, name.key, alarm_after)
+                    _note(draft, alarm_after, "Update", call.now)
 
         await self._engine.resources.write(decide)
         return {}
@@ -146,12 +146,12 @@ async def put_alarm_in(
         # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.
         latest = await draft.find(HISTORY, history_at(name, now), limit=1)
         change = change_of(latest[0][0]) + 1 if latest else 1
-        changed = Alarm(name, kind, definition, state, now, change, tags)
+        alarm_after = Alarm(name, kind, definition, state, now, change, tags)
     else:
-        changed = alarm.changed(given=definition, defined_at=now)
-    draft.put(ALARMS, name.key, changed)
-    _note(draft, changed, "Create" if alarm is None else "Update", now)
-    return changed
+        alarm_after = alarm.with_change(given=definition, defined_at=now)
+    draft.put(ALARMS, name.key, alarm_after)
+    _note(draft, alarm_after, "Create" if alarm is None else "Update", now)
+    return alarm_after
 
 
 def _note(draft: Draft, alarm: Alarm, type_: str, now: int) -> None:

@@ -10,9 +10,9 @@ from itertools import groupby
 from redrive.aws.cloudwatch.alarms.verdict import Datapoint
 from redrive.aws.cloudwatch.alarms.watch import AlarmWatch, WatchedMetric
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
-from redrive.aws.cloudwatch.metrics.metric_math import computed
+from redrive.aws.cloudwatch.metrics.metric_math import compute_values
 from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
-from redrive.aws.cloudwatch.metrics.statistic import Measured
+from redrive.aws.cloudwatch.metrics.statistic import Measurement
 from redrive.aws.kit.offloading import within_budget
 from redrive.engine.ports import TelemetryStore
 from redrive.model.budget import OverBudgetError
@@ -45,12 +45,12 @@ class AlarmReadings:
     ) -> Sequence[Datapoint]:
         moments = range(query.until - query.period_ms, query.since - 1, -query.period_ms)
         if watch.expressions:
-            return await self._computed(watch, query, buckets, moments)
+            return await self._compute(watch, query, buckets, moments)
         (source,) = watch.sources
         points = await self._points(source, query, buckets)
         return [points.get(moment) or Datapoint(moment) for moment in moments]
 
-    async def _computed(
+    async def _compute(
         self,
         watch: AlarmWatch,
         query: PointQuery,
@@ -66,16 +66,16 @@ class AlarmReadings:
             for source in watch.sources
         }
         try:
-            known = await within_budget(
+            values = await within_budget(
                 watch.alarm.name.account,
-                lambda budget: computed(
+                lambda budget: compute_values(
                     watch.expressions, metrics, moments[::-1], watch.period_seconds, budget
                 ),
                 patient=True,
             )
         except (ExpressionError, OverBudgetError):
             return [Datapoint(moment) for moment in moments]
-        value = known[watch.returned]
+        value = values[watch.returned]
         series = value if isinstance(value, Mapping) else {}
         return [Datapoint(moment, series.get(moment)) for moment in moments]
 
@@ -88,8 +88,10 @@ class AlarmReadings:
         by_period: dict[int, Statistics] = {}
         for bucket in of_source:
             if bucket.unit == unit or source.own_unit is not None:
-                known = by_period.get(bucket.at)
-                by_period[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
+                sum_so_far = by_period.get(bucket.at)
+                by_period[bucket.at] = (
+                    bucket.statistics if sum_so_far is None else sum_so_far + bucket.statistics
+                )
         if source.unit is not None and source.unit != (source.own_unit or unit):
             return {}
         values = (
@@ -97,7 +99,7 @@ class AlarmReadings:
         )
         points = {}
         for at, statistics in by_period.items():
-            value = source.statistic.of(Measured(at, unit, statistics, values.get(at, ())))
+            value = source.statistic.of(Measurement(at, unit, statistics, values.get(at, ())))
             if value is not None:
                 points[at] = Datapoint(at, value, statistics.samples)
         return points

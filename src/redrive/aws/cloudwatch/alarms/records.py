@@ -73,7 +73,7 @@ class Alarm(Document):
         """The ARNs of what it calls when it comes to that state."""
         return list(self.given.get(ACTIONS[state]) or ())
 
-    def changed(self, **fields: Any) -> Self:
+    def with_change(self, **fields: Any) -> Self:
         """The alarm after a change."""
         return replace(self, changes=self.changes + 1, **fields)
 

@@ -52,14 +52,14 @@ class Transitions:
     ) -> StateChange:
         """Let an alarm of a draft come to a state; another state has its history, and its actions if `acts`."""
         value, reason, data = spec
-        moved = value != alarm.state.value
-        state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)
-        changed = alarm.changed(state=state)
-        draft.put(ALARMS, alarm.name.key, changed)
-        change = StateChange(changed, alarm.state)
-        if moved:
-            draft.put(HISTORY, history_key(alarm.name, now, changed.changes), _item(change))
-            if changed.acts and acts:
+        is_transition = value != alarm.state.value
+        state = State(value, reason, data, now, now if is_transition else alarm.state.transitioned_at)
+        alarm_after = alarm.with_change(state=state)
+        draft.put(ALARMS, alarm.name.key, alarm_after)
+        change = StateChange(alarm_after, alarm.state)
+        if is_transition:
+            draft.put(HISTORY, history_key(alarm.name, now, alarm_after.changes), _item(change))
+            if alarm_after.acts and acts:
                 await owe_actions_in(draft, self._engine, change)
         return change
 

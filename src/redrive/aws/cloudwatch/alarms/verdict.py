@@ -71,23 +71,25 @@ def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:
     """
     real = [datapoint for datapoint in window if datapoint.value is not None][: rule.periods]
     missing = rule.periods - len(real)
-    judged = real if not missing else _judged(window, real, missing)
-    breaching = [datapoint for datapoint in real if rule.breaches(datapoint)]
+    points = real if not missing else _judged_points(window, real, missing)
+    breaches = [datapoint for datapoint in real if rule.breaches(datapoint)]
     calm = [datapoint for datapoint in real if not rule.breaches(datapoint)]
-    assumed = missing if rule.missing == BREACHING else 0
-    if len(breaching) + assumed >= rule.datapoints:
-        return AlarmVerdict(ALARM, breaching, missing, judged)
+    assumed_breaches = missing if rule.missing == BREACHING else 0
+    if len(breaches) + assumed_breaches >= rule.datapoints:
+        return AlarmVerdict(ALARM, breaches, missing, points)
     if rule.missing in (BREACHING, NOT_BREACHING) or calm:
-        return AlarmVerdict(OK, calm, missing, judged)
+        return AlarmVerdict(OK, calm, missing, points)
     if rule.missing == IGNORE:
         return None
-    if not breaching:
-        return AlarmVerdict(INSUFFICIENT_DATA, (), missing, judged)
-    age = window.index(breaching[-1]) + 1
-    return AlarmVerdict(ALARM, breaching, missing, judged) if age >= rule.datapoints else None
+    if not breaches:
+        return AlarmVerdict(INSUFFICIENT_DATA, (), missing, points)
+    age = window.index(breaches[-1]) + 1
+    return AlarmVerdict(ALARM, breaches, missing, points) if age >= rule.datapoints else None
 
 
-def _judged(window: Sequence[Datapoint], real: Sequence[Datapoint], missing: int) -> Sequence[Datapoint]:
+def _judged_points(
+    window: Sequence[Datapoint], real: Sequence[Datapoint], missing: int
+) -> Sequence[Datapoint]:
     """The points that there are, and the newest periods without one, as many as are missing."""
     absent = [datapoint for datapoint in window if datapoint.value is None][:missing]
     return sorted((*real, *absent), reverse=True)
@@ -125,36 +127,36 @@ def data_moment(at: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
 
 
-def reason_of(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
-    """The sentence; `counted`: the alarm has `DatapointsToAlarm`, so that the sentence says how many it takes, too."""
+def reason_of(rule: Rule, verdict: AlarmVerdict, *, has_datapoints: bool) -> str:
+    """The sentence; of an alarm with `DatapointsToAlarm` (`has_datapoints`) it says how many it takes, too."""
     if verdict.state == INSUFFICIENT_DATA:
         return f"Insufficient Data: {_number(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
     if not verdict.decisive:
         return f"Threshold Crossed: {_of_missing(rule, verdict)}"
-    return f"Threshold Crossed: {_of_points(rule, verdict, counted=counted)}"
+    return f"Threshold Crossed: {_of_points(rule, verdict, has_datapoints=has_datapoints)}"
 
 
-def _of_points(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
+def _of_points(rule: Rule, verdict: AlarmVerdict, *, has_datapoints: bool) -> str:
     points, alarm = verdict.decisive, verdict.state == ALARM
     values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
-    compared = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
+    comparison = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
     threshold = f"the threshold ({number_text(rule.threshold)})"
-    if not counted:
-        return f"{_number(len(points), 'datapoint')} [{values}] {compared} {threshold}."
-    least = rule.datapoints if alarm else rule.periods - rule.datapoints + 1
-    way = "OK -> ALARM" if alarm else "ALARM -> OK"
+    if not has_datapoints:
+        return f"{_number(len(points), 'datapoint')} [{values}] {comparison} {threshold}."
+    minimum = rule.datapoints if alarm else rule.periods - rule.datapoints + 1
+    transition = "OK -> ALARM" if alarm else "ALARM -> OK"
     return (
-        f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{values}] {compared} {threshold}"
-        f" (minimum {_number(least, 'datapoint')} for {way} transition)."
+        f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{values}] {comparison} {threshold}"
+        f" (minimum {_number(minimum, 'datapoint')} for {transition} transition)."
     )
 
 
 def _of_missing(rule: Rule, verdict: AlarmVerdict) -> str:
     missing = verdict.missing
-    treated = "Breaching" if rule.missing == BREACHING else "NonBreaching"
+    treatment = "Breaching" if rule.missing == BREACHING else "NonBreaching"
     return (
         f"no datapoints were received for {_number(missing, 'period')} and"
-        f" {_number(missing, 'missing datapoint')} {_was(missing)} treated as [{treated}]."
+        f" {_number(missing, 'missing datapoint')} {_was(missing)} treated as [{treatment}]."
     )
 
 
@@ -188,12 +190,12 @@ def data_of(
         "period": period_seconds,
         "recentDatapoints": [point.value for point in reversed(real)],
         "threshold": rule.threshold,
-        "evaluatedDatapoints": _evaluated(verdict.judged),
+        "evaluatedDatapoints": _evaluated_points(verdict.judged),
     }
     return orjson.dumps(data).decode()
 
 
-def _evaluated(judged: Sequence[Datapoint]) -> list[dict[str, Any]]:
+def _evaluated_points(judged: Sequence[Datapoint]) -> list[dict[str, Any]]:
     return [
         {"timestamp": data_moment(point.at)}
         if point.value is None

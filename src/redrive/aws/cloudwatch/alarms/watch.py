@@ -96,14 +96,14 @@ class AlarmWatch:
     def _of_queries(cls, alarm: Alarm, rule: Rule) -> Self:
         queries: list[Mapping[str, Any]] = alarm.given["Metrics"]
         metrics = [(query["Id"], query["MetricStat"]) for query in queries if "MetricStat" in query]
-        (returned,) = (query["Id"] for query in queries if query.get("ReturnData") is not False)
+        (returned_id,) = (query["Id"] for query in queries if query.get("ReturnData") is not False)
         return cls(
             alarm,
             rule,
             period_of(queries),
             [_source(alarm, name, {**stat["Metric"], **stat}, stat["Stat"]) for name, stat in metrics],
             {query["Id"]: read_expression(query["Expression"]) for query in queries if "Expression" in query},
-            returned,
+            returned_id,
             0,
             None,
             None,
@@ -141,20 +141,20 @@ class AlarmRegistry:
         self._documents = documents
         self._alarms: dict[str, Alarm] = {}
         self._watches: dict[str, AlarmWatch] = {}
-        self._outdated = True
+        self._is_outdated = True
         self.on_change: Callable[[], None] = _nothing
-        documents.on_write(self._written)
-        documents.on_forget(self._forgotten)
+        documents.on_write(self._follow_write)
+        documents.on_forget(self._follow_forget)
 
     async def follow(self) -> None:
         """Read all alarms again if another node changed any."""
-        if not self._outdated:
+        if not self._is_outdated:
             return
-        self._outdated = False
+        self._is_outdated = False
         try:
             alarms = await self._documents.entries(ALARMS)
         except BaseException:
-            self._outdated = True
+            self._is_outdated = True
             raise
         self._alarms.clear()
         self._watches.clear()
@@ -201,7 +201,7 @@ class AlarmRegistry:
         else:
             self._watches.pop(key, None)
 
-    def _written(self, kind: str, key: str, value: object | None) -> None:
+    def _follow_write(self, kind: str, key: str, value: object | None) -> None:
         if kind != ALARMS.name:
             return
         if isinstance(value, Alarm):
@@ -211,9 +211,9 @@ class AlarmRegistry:
             self._watches.pop(key, None)
         self.on_change()
 
-    def _forgotten(self, kind: str, _: str) -> None:
+    def _follow_forget(self, kind: str, _: str) -> None:
         if kind in ("", ALARMS.name):
-            self._outdated = True
+            self._is_outdated = True
             self.on_change()
 
 

@@ -143,32 +143,32 @@ class _MathReader(LanguageReader):
     def expression(self) -> Node:
         """An operand, or several joined by operators."""
         with self.nested():
-            return self._joined(0)
+            return self._binary(0)
 
-    def _joined(self, level: int) -> Node:
+    def _binary(self, level: int) -> Node:
         """An operand, or several joined by operators of a level or of those that bind more."""
         if level == len(_LEVELS):
-            return self._signed()
-        node = self._joined(level + 1)
-        while word := self.take(*_LEVELS[level]):
+            return self._negation()
+        node = self._binary(level + 1)
+        while sign := self.take(*_LEVELS[level]):
             self._operations += 1
             if self._operations > _OPERATIONS_MAX:
                 raise ExpressionError(f"more than {_OPERATIONS_MAX} operators")
-            node = BinaryOperation(_LEVELS[level][word], node, self._joined(level + 1))
+            node = BinaryOperation(_LEVELS[level][sign], node, self._binary(level + 1))
         return node
 
-    def _signed(self) -> Node:
+    def _negation(self) -> Node:
         if not self.take("-"):
             return self._power()
         with self.nested():
-            return BinaryOperation("-", Number(0.0), self._signed())
+            return BinaryOperation("-", Number(0.0), self._negation())
 
     def _power(self) -> Node:
         base = self._operand()
         if not self.take("^"):
             return base
         with self.nested():
-            return BinaryOperation("^", base, self._signed())
+            return BinaryOperation("^", base, self._negation())
 
     def _operand(self) -> Node:
         if self.take("("):

@@ -52,13 +52,13 @@ class MetricListing:
         """
         since = call.now - _RECENTLY_MS.get(params.get("RecentlyActive") or "", _ACTIVE_MS)
         namespace: str | None = params.get("Namespace")
-        own = NAMESPACES.get(namespace or "")
+        own_namespace = NAMESPACES.get(namespace or "")
         query = SeriesQuery(
             call.account,
             call.region,
             _SERIES_PER_READ,
-            own.series if own else namespace,
-            None if own or namespace is None else params.get("MetricName"),
+            own_namespace.series if own_namespace else namespace,
+            None if own_namespace or namespace is None else params.get("MetricName"),
             since,
         )
         dimensions = {
@@ -71,7 +71,7 @@ class MetricListing:
                 metric
                 for metric in metrics
                 if (after is None or after < metric)
-                and _is_wanted(metric, params.get("MetricName"), dimensions)
+                and _is_match(metric, params.get("MetricName"), dimensions)
             )
             names = set(nsmallest(PAGE_MAX + 1, names))
         return sorted(names)
@@ -86,12 +86,13 @@ class MetricListing:
             query = replace(query, after=page[-1])
 
 
-def _is_wanted(metric: MetricName, name: str | None, dimensions: set[tuple[str, str | None]]) -> bool:
+def _is_match(metric: MetricName, name: str | None, dimensions: set[tuple[str, str | None]]) -> bool:
     if name is not None and metric.name != name:
         return False
-    own = dict(metric.dimensions)
+    values = dict(metric.dimensions)
     return all(
-        dimension in own and (value is None or own[dimension] == value) for dimension, value in dimensions
+        dimension in values and (value is None or values[dimension] == value)
+        for dimension, value in dimensions
     )
 
 
@@ -108,7 +109,7 @@ def _key(metric: MetricName) -> str:
 
 
 def _behind(key: str) -> MetricName | None:
-    """The metric that a page begins behind; raises ValueError where a key is none of a metric."""
+    """The metric that a page begins behind; raises ValueError if it is not the key of a metric."""
     if not key:
         return None
     texts = orjson.loads(key)

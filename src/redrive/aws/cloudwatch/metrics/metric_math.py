@@ -50,7 +50,7 @@ _POINTWISE: Final[Mapping[str, Callable[[float], float]]] = {
 class Computation:
     """The known values that expressions are computed from."""
 
-    known: Mapping[str, Value]  # By the ids of queries
+    values: Mapping[str, Value]  # By the ids of queries
     metrics: Sequence[str]  # The ids of those that are metrics, for `METRICS`
     moments: Sequence[int]  # When the periods begin (ms), in order
     period_seconds: int  # How long each is
@@ -67,18 +67,18 @@ class Computation:
         if isinstance(node, BinaryOperation):
             left, right = self.value(node.left), self.value(node.right)
             self._spend(left, right)
-            return _combined(_OPERATORS[node.sign], left, right)
+            return _combine(_OPERATORS[node.sign], left, right)
         if isinstance(node, FunctionCall):
-            return self._called(node.function, node.arguments)
+            return self._call(node.function, node.arguments)
         raise ExpressionError(f"a string where a number is expected: {node.text}")
 
     def _variable(self, name: str) -> Value:
-        value = self.known.get(name)
+        value = self.values.get(name)
         if value is None:
             raise ExpressionError(f"{name} is not known")
         return value
 
-    def _called(self, function: str, arguments: Sequence[Node]) -> Value:
+    def _call(self, function: str, arguments: Sequence[Node]) -> Value:
         if function == "METRICS":
             return self._metrics(arguments)
         if function == "FILL":
@@ -91,7 +91,7 @@ class Computation:
         if function in _SUMMARIES:
             return _summary(_SUMMARIES[function], value)
         if function in _POINTWISE:
-            return _each(partial(_mapped, _POINTWISE[function]), value)
+            return _each(partial(_map_values, _POINTWISE[function]), value)
         if function == "TIME_SERIES":
             self.budget.spend(len(self.moments))
             return dict.fromkeys(self.moments, _number(value, function))
@@ -103,17 +103,17 @@ class Computation:
 
     def _metrics(self, arguments: Sequence[Node]) -> Value:
         part = arguments[0].text if arguments and isinstance(arguments[0], TextLiteral) else ""
-        values = [self.known[name] for name in self.metrics if part in name]
+        values = [self.values[name] for name in self.metrics if part in name]
         return [series for value in values for series in _several(value)]
 
-    def _fill(self, filled: Node, by: Node) -> Value:
-        word = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
-        value = self.value(filled)
+    def _fill(self, node: Node, by: Node) -> Value:
+        mode = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
+        value = self.value(node)
         self._spend(value)
         self.budget.spend(len(self.moments) * (1 if isinstance(value, float | Mapping) else len(value)))
-        if word is None:
-            return _each(partial(_filled_by, self.moments, self.value(by)), value)
-        fill = _repeated if word == "REPEAT" else _interpolated
+        if mode is None:
+            return _each(partial(_fill_with, self.moments, self.value(by)), value)
+        fill = _repeat if mode == "REPEAT" else _interpolate
         return _each(partial(fill, self.moments), value)
 
     def _if(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
@@ -162,7 +162,7 @@ def _each(change: Callable[[TimeSeries], TimeSeries], value: Value) -> Value:
     return change(value) if isinstance(value, Mapping) else [change(series) for series in value]
 
 
-def _mapped(change: Callable[[float], float], series: TimeSeries) -> TimeSeries:
+def _map_values(change: Callable[[float], float], series: TimeSeries) -> TimeSeries:
     return {at: change(value) for at, value in series.items()}
 
 
@@ -190,17 +190,17 @@ _OPERATORS: Final[Mapping[str, Binary]] = {
 }
 
 
-def _computed(operate: Binary, left: float, right: float) -> float:
-    """The result; not a number where there is none."""
+def _compute(operate: Binary, left: float, right: float) -> float:
+    """The result; not a number where it has none."""
     try:
         return operate(left, right)
     except (ArithmeticError, ValueError):
         return math.nan
 
 
-def _combined(operate: Binary, left: Value, right: Value) -> Value:
+def _combine(operate: Binary, left: Value, right: Value) -> Value:
     if isinstance(left, float) and isinstance(right, float):
-        return _computed(operate, left, right)
+        return _compute(operate, left, right)
     if not isinstance(left, float | Mapping):
         return [_series(operate, series, right) for series in left]
     if not isinstance(right, float | Mapping):
@@ -217,7 +217,7 @@ def _series(operate: Binary, left: Value, right: Value) -> TimeSeries:
         pairs = {at: (left, value) for at, value in right.items()}
     else:
         raise ExpressionError("an operator between two lists")
-    results = {at: _computed(operate, *pair) for at, pair in pairs.items()}
+    results = {at: _compute(operate, *pair) for at, pair in pairs.items()}
     return {at: value for at, value in results.items() if math.isfinite(value)}
 
 
@@ -263,52 +263,52 @@ _ALONG: Final[Mapping[str, Callable[[int, TimeSeries], TimeSeries]]] = {
 }
 
 
-def _filled_by(moments: Sequence[int], by: Value, series: TimeSeries) -> TimeSeries:
+def _fill_with(moments: Sequence[int], by: Value, series: TimeSeries) -> TimeSeries:
     fill = {moment: _at(by, moment, "the second argument of FILL") for moment in moments}
     return {**{at: value for at, value in fill.items() if value is not None}, **series}
 
 
-def _repeated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
-    last, filled = None, dict(series)
+def _repeat(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
+    last, result = None, dict(series)
     for moment in moments:
         last = series.get(moment, last)
         if last is not None:
-            filled[moment] = last
-    return filled
+            result[moment] = last
+    return result
 
 
-def _interpolated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
+def _interpolate(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
     """Fill between two points; before the first and after the last nothing is known."""
-    filled, known = dict(series), sorted(series)
-    for before, after in pairwise(known):
+    result, values = dict(series), sorted(series)
+    for before, after in pairwise(values):
         slope = (series[after] - series[before]) / (after - before)
         for moment in moments[bisect_right(moments, before) : bisect_left(moments, after)]:
-            filled[moment] = series[before] + slope * (moment - before)
-    return filled
+            result[moment] = series[before] + slope * (moment - before)
+    return result
 
 
-def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[str]:
-    """The ids of expressions, each behind those that it names; `known` are the ids of other queries.
+def in_order(expressions: Mapping[str, Node], values: Collection[str]) -> list[str]:
+    """The ids of expressions, each behind those that it names; `values` are the ids of other queries.
 
     Raises:
         ExpressionError: An expression names what is not there, or itself by way of others.
     """
     remaining = {name: set(names_in(node)) for name, node in expressions.items()}
     for name, query in remaining.items():
-        if unknown := sorted(query - set(known) - set(expressions)):
+        if unknown := sorted(query - set(values) - set(expressions)):
             raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
-    ordered: list[str] = []
+    result: list[str] = []
     while remaining:
         free = [name for name, query in remaining.items() if not query & remaining.keys()]
         if not free:
             raise ExpressionError(f"Error in expression '{min(remaining)}': it depends on itself")
-        ordered += free
+        result += free
         for name in free:
             del remaining[name]
-    return ordered
+    return result
 
 
-def computed(
+def compute_values(
     expressions: Mapping[str, Node],
     metrics: Mapping[str, TimeSeries],
     moments: Sequence[int],
@@ -323,11 +323,11 @@ def computed(
         ExpressionError: An expression has no value; the text names it.
         OverBudgetError: They have more points than they may.
     """
-    known: dict[str, Value] = dict(metrics)
+    values: dict[str, Value] = dict(metrics)
     for name in in_order(expressions, metrics):
-        computation = Computation(known, list(metrics), moments, period_seconds, budget)
+        computation = Computation(values, list(metrics), moments, period_seconds, budget)
         try:
-            known[name] = computation.value(expressions[name])
+            values[name] = computation.value(expressions[name])
         except ExpressionError as invalid:
             raise ExpressionError(f"Error in expression '{name}': {invalid}") from None
-    return known
+    return values

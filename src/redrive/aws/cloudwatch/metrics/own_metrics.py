@@ -62,7 +62,7 @@ def _count(*sources: str | MetricSource) -> OwnMetric:
     )
 
 
-def _filtered(verdict: FilterVerdict) -> MetricSource:
+def _filtered_source(verdict: FilterVerdict) -> MetricSource:
     return MetricSource("deliveries_filtered", (("reason", verdict.value),))
 
 
@@ -94,15 +94,19 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
     ),
     "NumberOfNotificationsFailedToRedriveToDlq": _count("dead_letters_lost"),
     "NumberOfNotificationsFilteredOut": _count(
-        *(_filtered(verdict) for verdict in FilterVerdict if verdict is not FilterVerdict.MATCHED)
+        *(_filtered_source(verdict) for verdict in FilterVerdict if verdict is not FilterVerdict.MATCHED)
     ),
-    "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(_filtered(FilterVerdict.INVALID_ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(
+        _filtered_source(FilterVerdict.INVALID_ATTRIBUTES)
+    ),
     "NumberOfNotificationsFilteredOut-InvalidMessageBody": _count(
-        _filtered(FilterVerdict.INVALID_BODY), _filtered(FilterVerdict.TOO_COSTLY)
+        _filtered_source(FilterVerdict.INVALID_BODY), _filtered_source(FilterVerdict.TOO_COSTLY)
     ),
-    "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered(FilterVerdict.ATTRIBUTES)),
-    "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(FilterVerdict.BODY)),
-    "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(FilterVerdict.NO_ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered_source(FilterVerdict.ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered_source(FilterVerdict.BODY)),
+    "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(
+        _filtered_source(FilterVerdict.NO_ATTRIBUTES)
+    ),
     "NumberOfNotificationsRedrivenToDlq": _count("dead_letters_kept"),
     "NumberOfReplayedNotificationsDelivered": _count("replays_delivered"),
     "NumberOfReplayedNotificationsFailed": _count("replays_failed"),
@@ -138,23 +142,23 @@ def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
         return [Series(account, region, *metric)]
     if tuple(name for name, _ in metric.dimensions) in _NO_TOPICS.get(metric.name, ()):
         return [Series(account, region, namespace.series, metric.name, metric.dimensions)]
-    own = namespace.metrics.get(metric.name)
-    if own is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
+    own_metric = namespace.metrics.get(metric.name)
+    if own_metric is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
         return []
     thing = (namespace.thing, metric.dimensions[0][1])
     return [
         Series(account, region, namespace.series, source.name, tuple(sorted((*source.labels, thing))))
-        for source in own.sources
+        for source in own_metric.sources
     ]
 
 
 def unit_of(metric: MetricName) -> str | None:
     """The unit of all points of a metric of AWS's; None where each point has its own."""
     namespace = NAMESPACES.get(metric.namespace)
-    own = None if namespace is None else namespace.metrics.get(metric.name)
-    if namespace is NAMESPACES["AWS/SNS"] and own is None:
+    own_metric = None if namespace is None else namespace.metrics.get(metric.name)
+    if namespace is NAMESPACES["AWS/SNS"] and own_metric is None:
         return _TEXT_UNITS.get(metric.name)
-    return None if own is None else own.unit
+    return None if own_metric is None else own_metric.unit
 
 
 def names_of(series: Series) -> list[MetricName]:

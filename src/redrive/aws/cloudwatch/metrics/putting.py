@@ -128,11 +128,11 @@ def _point(call: Call, namespace: str, datum: Structure) -> MetricPoint:
     )
     moment: int = datum.get("Timestamp") or call.now
     grain_ms = 1000 if datum.get("StorageResolution") == 1 else MINUTE_MS
-    statistics, values = _measured(datum)
+    statistics, values = _statistics_of(datum)
     return MetricPoint(series, moment - moment % grain_ms, datum.get("Unit") or "None", statistics, values)
 
 
-def _measured(datum: Structure) -> tuple[Statistics, dict[float, float]]:
+def _statistics_of(datum: Structure) -> tuple[Statistics, dict[float, float]]:
     if datum.get("Value") is not None:
         return _of_values([datum["Value"]], [1.0])
     if values := datum.get("Values"):

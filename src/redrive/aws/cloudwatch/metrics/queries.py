@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudwatch.metrics.errors import PAGES, unreadable
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
-from redrive.aws.cloudwatch.metrics.metric_math import computed, in_order
+from redrive.aws.cloudwatch.metrics.metric_math import compute_values, in_order
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import (
     MetricReader,
@@ -16,7 +16,7 @@ from redrive.aws.cloudwatch.metrics.reading import (
     dimensions_of,
     is_period,
 )
-from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
+from redrive.aws.cloudwatch.metrics.statistic import Measurement, Statistic, statistic
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.shapes import Structure
@@ -140,7 +140,7 @@ class Queries:
                 *metric_rows,
                 *await within_budget(
                     call.account,
-                    lambda budget: _computed(request, metric_rows, span, budget),
+                    lambda budget: _expression_rows(request, metric_rows, span, budget),
                     EXPRESSION_POINTS_MAX,
                 ),
             ]
@@ -154,18 +154,20 @@ class Queries:
 
     async def _row(self, call: Call, query: _Query, span: TimeSpan) -> _Row:
         wants_values = query.statistic.needs_values
-        measured = await self._reading.measured(
+        measurements = await self._reading.measurements(
             call, query.metric, span, unit=query.unit, values=wants_values
         )
-        units = sorted({point.unit for point in measured})
+        units = sorted({point.unit for point in measurements})
         if len(units) > 1:
             first = min(units, key=UNITS_IN_ORDER.index)
-            measured = [point for point in measured if point.unit == first]
-        points = await at_once_or_beside(call, len(measured), lambda: _points(measured, query.statistic))
+            measurements = [point for point in measurements if point.unit == first]
+        points = await at_once_or_beside(
+            call, len(measurements), lambda: _points(measurements, query.statistic)
+        )
         return _Row(query, points, units)
 
 
-def _computed(
+def _expression_rows(
     request: _DataRequest, metric_rows: Sequence[_Row], span: TimeSpan, budget: Budget
 ) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
@@ -175,12 +177,12 @@ def _computed(
     series = {row.query.id: dict(row.points) for row in metric_rows}
     moments = range(span.since, span.until, span.period_ms)
     try:
-        known = computed(expressions, series, moments, span.period_ms // 1000, budget)
+        values = compute_values(expressions, series, moments, span.period_ms // 1000, budget)
     except ExpressionError as invalid:
         raise unreadable(str(invalid)) from None
     rows = []
     for each in request.expressions:
-        value = known[each.id]
+        value = values[each.id]
         if isinstance(value, Mapping):
             rows.append(_Row(each, sorted(value.items()), ()))
         elif each.id in request.returned_ids:
@@ -188,8 +190,8 @@ def _computed(
     return rows
 
 
-def _points(measured: Sequence[Measured], statistic: Statistic) -> Sequence[tuple[int, float]]:
-    return [(point.at, value) for point in measured if (value := statistic.of(point)) is not None]
+def _points(measurements: Sequence[Measurement], statistic: Statistic) -> Sequence[tuple[int, float]]:
+    return [(point.at, value) for point in measurements if (value := statistic.of(point)) is not None]
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------
@@ -264,13 +266,18 @@ def _of_metric(path: str, metric_stat: Structure, stat: Structure) -> _Query:
         raise unreadable(
             f"The parameter {path}.MetricStat.Period must be 1, 5, 10, 20, 30, or a multiple of 60."
         )
-    known = statistic(stat["Stat"])
-    if known is None:
+    requested_statistic = statistic(stat["Stat"])
+    if requested_statistic is None:
         raise unreadable(f"The value {stat['Stat']} for parameter {path}.MetricStat.Stat is not supported.")
     dimensions = dimensions_of(given_metric.get("Dimensions"))
     metric = MetricName(given_metric["Namespace"], given_metric["MetricName"], dimensions)
     return _Query(
-        metric_stat["Id"], metric, known, period_seconds, stat.get("Unit"), metric_stat.get("Label")
+        metric_stat["Id"],
+        metric,
+        requested_statistic,
+        period_seconds,
+        stat.get("Unit"),
+        metric_stat.get("Label"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from redrive.aws.cloudwatch.metrics.errors import combination, invalid, invalid_value
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of, unit_of
-from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
+from redrive.aws.cloudwatch.metrics.statistic import Measurement, Statistic, statistic
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
@@ -53,9 +53,9 @@ class MetricReader:
         """Let what was counted until now be seen."""
         await self._settle()
 
-    async def measured(
+    async def measurements(
         self, call: Call, metric: MetricName, span: TimeSpan, *, unit: str | None, values: bool
-    ) -> list[Measured]:
+    ) -> list[Measurement]:
         """A metric period by period, in order of time and unit; `values`: with values beside the statistics."""
         query = PointQuery(
             series_of(call.account, call.region, metric), span.since, span.until, span.period_ms
@@ -64,11 +64,11 @@ class MetricReader:
         values_by_period = _by_period(await self._store.find_values(query)) if values else {}
         own_unit = unit_of(metric)
 
-        def measured() -> list[Measured]:
-            points = [_measured(bucket, own_unit, values_by_period) for bucket in buckets]
+        def measurements() -> list[Measurement]:
+            points = [_measurement(bucket, own_unit, values_by_period) for bucket in buckets]
             return [point for point in points if unit is None or point.unit == unit]
 
-        return await at_once_or_beside(call, len(buckets), measured)
+        return await at_once_or_beside(call, len(buckets), measurements)
 
 
 async def at_once_or_beside(call: Call, points: int, work: Callable[[], T]) -> T:
@@ -82,11 +82,11 @@ def _by_period(values: list[ValueCount]) -> dict[tuple[int, str], list[ValueCoun
     }
 
 
-def _measured(
+def _measurement(
     bucket: PeriodStatistics, own_unit: str | None, values: dict[tuple[int, str], list[ValueCount]]
-) -> Measured:
+) -> Measurement:
     values_of_period = values.get((bucket.at, bucket.unit), [])
-    return Measured(bucket.at, own_unit or bucket.unit, bucket.statistics, values_of_period)
+    return Measurement(bucket.at, own_unit or bucket.unit, bucket.statistics, values_of_period)
 
 
 def dimensions_of(dimensions: list[Structure] | None) -> tuple[tuple[str, str], ...]:
@@ -112,19 +112,21 @@ class Datapoints:
         gave values; a datapoint without any of what was asked for is left out.
         """
         basic: list[str] = params.get("Statistics") or []
-        extended: list[str] = params.get("ExtendedStatistics") or []
-        if bool(basic) == bool(extended):
+        extended_names: list[str] = params.get("ExtendedStatistics") or []
+        if bool(basic) == bool(extended_names):
             raise combination("Must specify either Statistics or ExtendedStatistics")
         span = _span(params)
-        statistics = [_extended(name) for name in extended] or [Statistic(name) for name in basic]
+        statistics = [_extended_statistic(name) for name in extended_names] or [
+            Statistic(name) for name in basic
+        ]
         metric = MetricName(
             params["Namespace"], params["MetricName"], dimensions_of(params.get("Dimensions"))
         )
         await self._reading.settle()
-        measured = await self._reading.measured(
-            call, metric, span, unit=params.get("Unit"), values=bool(extended)
+        measurements = await self._reading.measurements(
+            call, metric, span, unit=params.get("Unit"), values=bool(extended_names)
         )
-        datapoints = [_datapoint(point, statistics, extended=bool(extended)) for point in measured]
+        datapoints = [_datapoint(point, statistics, extended=bool(extended_names)) for point in measurements]
         return {"Label": metric.name, "Datapoints": [point for point in datapoints if point is not None]}
 
 
@@ -144,18 +146,18 @@ def _span(params: Structure) -> TimeSpan:
     return span
 
 
-def _extended(name: str) -> Statistic:
+def _extended_statistic(name: str) -> Statistic:
     parsed_statistic = statistic(name)
     if parsed_statistic is None or not parsed_statistic.needs_values:
         raise invalid_value("ExtendedStatistics", name)
     return parsed_statistic
 
 
-def _datapoint(measured: Measured, statistics: list[Statistic], *, extended: bool) -> Structure | None:
+def _datapoint(measurement: Measurement, statistics: list[Statistic], *, extended: bool) -> Structure | None:
     values = {
-        statistic.name: value for statistic in statistics if (value := statistic.of(measured)) is not None
+        statistic.name: value for statistic in statistics if (value := statistic.of(measurement)) is not None
     }
     if not values:
         return None
     members: Structure = {"ExtendedStatistics": values} if extended else values
-    return {"Timestamp": measured.at, "Unit": measured.unit, **members}
+    return {"Timestamp": measurement.at, "Unit": measurement.unit, **members}

@@ -48,9 +48,9 @@ class Trim:
         if not samples:
             return None
         if self.kind == "WM":
-            return self._winsorized(values, inside) / total
-        summed = sum(value * count for value, count in inside)
-        return summed if self.kind == "TS" else summed / samples
+            return self._winsorized_sum(values, inside) / total
+        total_inside = sum(value * count for value, count in inside)
+        return total_inside if self.kind == "TS" else total_inside / samples
 
     def _inside(self, values: Sequence[ValueCount]) -> Iterator[tuple[float, float]]:
         """Values inside the bounds, and how many samples of each are."""
@@ -60,14 +60,14 @@ class Trim:
             return
         total = sum(count for *_, count in values)
         begin, end = total * _or(self.low, 0) / _WHOLE, total * _or(self.high, _WHOLE) / _WHOLE
-        seen = 0.0
+        samples_before = 0.0
         for *_, value, count in values:
-            count_inside = min(seen + count, end) - max(seen, begin)
+            count_inside = min(samples_before + count, end) - max(samples_before, begin)
             if count_inside > 0:
                 yield value, count_inside
-            seen += count
+            samples_before += count
 
-    def _winsorized(self, values: Sequence[ValueCount], inside: Sequence[tuple[float, float]]) -> float:
+    def _winsorized_sum(self, values: Sequence[ValueCount], inside: Sequence[tuple[float, float]]) -> float:
         least, greatest = inside[0][0], inside[-1][0]
         return sum(min(max(value, least), greatest) * count for *_, value, count in values)
 
@@ -98,8 +98,8 @@ def _long(match: "re.Match[str]") -> Trim | None:
 
 def _is_sound(trim: Trim) -> bool:
     bounds = [bound for bound in (trim.low, trim.high) if bound is not None]
-    within = not trim.percent or all(0 <= bound <= _WHOLE for bound in bounds)
-    return within and bounds == sorted(set(bounds))
+    is_in_range = not trim.percent or all(0 <= bound <= _WHOLE for bound in bounds)
+    return is_in_range and bounds == sorted(set(bounds))
 
 
 def _float(text: str | None) -> float | None:
@@ -107,7 +107,7 @@ def _float(text: str | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """One period of one metric."""
 
     at: int  # When it begins (ms)
@@ -129,14 +129,14 @@ class Statistic:
         """True if it is computed of the values themselves."""
         return self.percent is not None or self.trim is not None
 
-    def of(self, measured: Measured) -> float | None:
+    def of(self, measurement: Measurement) -> float | None:
         """The value of the statistic; None if the period's samples do not tell."""
         if not self.needs_values:
-            return BASIC[self.name](measured.statistics)
-        known = _values(measured)
+            return BASIC[self.name](measurement.statistics)
+        values = _values(measurement)
         if self.trim is not None:
-            return self.trim.of(known) if known else None
-        return _percentile(self.percent or 0.0, measured, known)
+            return self.trim.of(values) if values else None
+        return _percentile(self.percent or 0.0, measurement, values)
 
 
 def statistic(name: str) -> Statistic | None:
@@ -150,34 +150,34 @@ def statistic(name: str) -> Statistic | None:
     return None if trim is None else Statistic(name, trim=trim)
 
 
-def _values(measured: Measured) -> Sequence[ValueCount]:
+def _values(measurement: Measurement) -> Sequence[ValueCount]:
     """All values of a period, smallest first; none where some samples are known by their sum alone.
 
     So CloudWatch has it; unless all are equal.
     """
-    statistics = measured.statistics
+    statistics = measurement.statistics
     if statistics.least == statistics.greatest:
         return (
-            [ValueCount(measured.at, measured.unit, statistics.least, statistics.samples)]
+            [ValueCount(measurement.at, measurement.unit, statistics.least, statistics.samples)]
             if statistics.samples
             else []
         )
-    known = sum(value.samples for value in measured.values)
-    return () if known < statistics.samples * (1 - 1e-9) else measured.values  # counts may be fractions
+    samples = sum(value.samples for value in measurement.values)
+    return () if samples < statistics.samples * (1 - 1e-9) else measurement.values  # counts may be fractions
 
 
-def _percentile(percent: float, measured: Measured, values: Sequence[ValueCount]) -> float | None:
+def _percentile(percent: float, measurement: Measurement, values: Sequence[ValueCount]) -> float | None:
     """The smallest value that so many percent of the samples do not exceed."""
-    statistics = measured.statistics
+    statistics = measurement.statistics
     if statistics.least == statistics.greatest:
         return statistics.least
     if not values:
         return None
     rank = sum(value.samples for value in values) * percent / 100
-    seen = 0.0
+    samples_before = 0.0
     for value in values:
-        seen += value.samples
-        if seen >= rank:
+        samples_before += value.samples
+        if samples_before >= rank:
             return min(
                 max(value.value, statistics.least), statistics.greatest
             )  # values are rounded, the ends are not
