@@ -7,7 +7,7 @@ import pytest
 
 from redrive.aws.lambda_.documents.records import EventSourceMapping
 from redrive.aws.lambda_.mappings import batches
-from redrive.aws.lambda_.mappings.batches import Item, MappingFilter, event_of, failed_of, item_of, parted
+from redrive.aws.lambda_.mappings.batches import Item, MappingFilter, event_of, failed_of, item_of, split
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 
@@ -55,11 +55,11 @@ def test_an_answer_names_failed_messages_or_fails_all(answer: bytes, failed: lis
 def test_a_batch_too_large_for_an_event_is_several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "EVENT_BYTES_MAX", 1500)
     items = [item(number, "x" * 400) for number in range(7)]
-    parts = list(parted(items))
+    parts = list(split(items))
     assert [each for part in parts for each in part] == items
     assert all(len(event_of(part)) <= 1500 for part in parts)
     assert 1 < len(parts) < 7
-    assert len(list(parted([item(1, "x" * 5000)]))) == 1
+    assert len(list(split([item(1, "x" * 5000)]))) == 1
 
 
 @pytest.mark.parametrize(

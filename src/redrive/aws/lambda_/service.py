@@ -39,18 +39,18 @@ _OF_LAYERS: Final = frozenset(
 
 
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    own, function = f"arn:aws:lambda:{call.region}:{call.account}", params.get("FunctionName")
+    prefix, function = f"arn:aws:lambda:{call.region}:{call.account}", params.get("FunctionName")
     if operation in _OF_LAYERS:
         return ()
     if "LayerName" in params:
         return [ResourceScope(read_layer(call, params["LayerName"], params.get("VersionNumber")).arn)]
     if "UUID" in params:
-        return [ResourceScope(f"{own}:event-source-mapping:{params['UUID']}")]
+        return [ResourceScope(f"{prefix}:event-source-mapping:{params['UUID']}")]
     if function is None:
         return () if "Resource" in params else [WHOLE_SERVICE]
     arn = names.arn_of(names.read(call, function).name)
     if operation in _OF_MAPPINGS:
-        return [ResourceScope(f"{own}:event-source-mapping:{_OF_MAPPINGS[operation]}", (arn,))]
+        return [ResourceScope(f"{prefix}:event-source-mapping:{_OF_MAPPINGS[operation]}", (arn,))]
     return [ResourceScope(arn)] if operation == "CreateFunction" else ()
 
 

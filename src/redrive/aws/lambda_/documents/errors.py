@@ -47,12 +47,12 @@ def typeless(message: str) -> AwsError:
     return refusal
 
 
-def taken(message: str) -> AwsError:
+def conflict(message: str) -> AwsError:
     """The error for a change that something standing is in the way of."""
     return error("ResourceConflictException", message)
 
 
-def outdated(reader: str = "GetFunction/GetAlias") -> AwsError:
+def outdated_revision(reader: str = "GetFunction/GetAlias") -> AwsError:
     """The error for a change that was decided by a revision that is no longer the latest."""
     return error(
         "PreconditionFailedException",
@@ -82,7 +82,10 @@ def throttled(*, by_function: bool) -> AwsError:
 
 
 translated: Final = translator(
-    (Conflict, lambda _: taken("The operation cannot be performed at this time. An update is in progress.")),
+    (
+        Conflict,
+        lambda _: conflict("The operation cannot be performed at this time. An update is in progress."),
+    ),
     (StoreUnavailable, lambda _: error("ServiceException", "Service is unavailable. Please try again.")),
 )
 

@@ -90,7 +90,7 @@ def read_layer(call: Call, text: str, number: int | None = None) -> LayerReferen
     """The layer that a name or an ARN names, and the version, where the operation is about one.
 
     Raises:
-        AwsError: The number is none that a version can have.
+        AwsError: A version cannot have this number.
     """
     if number is not None and number < 1:
         raise invalid("Layer Version Cannot be less than 1")
@@ -101,7 +101,7 @@ def read_layer(call: Call, text: str, number: int | None = None) -> LayerReferen
 
 
 def layer_of_arn(arn: str) -> LayerReference | None:
-    """The version of a layer that a whole ARN names; None: it names none."""
+    """The version of a layer that a whole ARN names; None for any other text."""
     parts = arn.split(":")
     if len(parts) != _ARN_PARTS + 1 or parts[2] != "lambda" or parts[5] != "layer" or not parts[7].isdigit():
         return None

@@ -100,34 +100,34 @@ class Lookup:
             alias = await self._documents.get(ALIAS, qualified_key(function.name, qualifier))
             if alias is None:
                 return None
-        target_version = await self.numbered(function, qualifier if alias is None else alias.version)
+        target_version = await self.version_of_number(function, qualifier if alias is None else alias.version)
         return None if target_version is None else FunctionTarget(function, target_version, alias)
 
-    async def numbered(self, function: FunctionRecord, version: str) -> Configuration | None:
+    async def version_of_number(self, function: FunctionRecord, version: str) -> Configuration | None:
         """The version of that number, or `$LATEST`."""
         if version == LATEST:
             return function.latest
         return await self._documents.get(VERSION, version_key(function.name, version))
 
-    async def chosen(self, target: FunctionTarget, rng: random.Random) -> Configuration:
+    async def choose_version(self, target: FunctionTarget, rng: random.Random) -> Configuration:
         """The version that an invocation runs: an alias with a weight sends some to its other version."""
         if target.alias is not None:
             for version, weight in target.alias.weights.items():
                 if rng.random() < weight:
-                    other = await self.numbered(target.function, version)
+                    other = await self.version_of_number(target.function, version)
                     return other or target.configuration
         return target.configuration
 
 
 async def function_in(draft: Draft, reference: FunctionReference) -> FunctionRecord:
-    """The function, which is to stand still until the draft is written; raises AwsError if there is none."""
+    """The function, which must not change until the draft is written; raises AwsError if there is none."""
     function = await draft.get(FUNCTION, reference.name.key)
     if function is None:
         raise no_function(reference.arn)
     return function
 
 
-def no_qualified(reference: FunctionReference) -> AwsError:
+def no_alias_or_version(reference: FunctionReference) -> AwsError:
     """The error of operations that tell an absent alias from an absent function or version (recorded)."""
     qualifier = reference.qualifier
     if qualifier is None or is_version(qualifier) or "$" in qualifier:

@@ -48,11 +48,11 @@ def read(call: Call, text: str, qualifier: str | None = None) -> FunctionReferen
             "ResourceNotFoundException",
             f"Functions from '{region}' are not reachable in this region ('{call.region}')",
         )
-    within = parts["qualifier"]
-    if within is not None and qualifier is not None and within != qualifier:
+    qualifier_in_text = parts["qualifier"]
+    if qualifier_in_text is not None and qualifier is not None and qualifier_in_text != qualifier:
         raise invalid("The derived qualifier from the function name does not match the specified qualifier.")
     return FunctionReference(
-        ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or within
+        ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or qualifier_in_text
     )
 
 

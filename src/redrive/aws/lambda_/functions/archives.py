@@ -101,15 +101,15 @@ def _unpacked_bytes(archive: bytes) -> int:
     if archive.count(_ENTRY) > _ENTRIES_MAX:
         raise _too_large()
     try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            entries = opened.infolist()
+        with zipfile.ZipFile(io.BytesIO(archive)) as zip_file:
+            entries = zip_file.infolist()
             size = sum(entry.file_size for entry in entries)
             if size > UNZIPPED_BYTES_MAX:
                 raise _too_large()
             if not _can_be_laid_out(entries):
                 raise _unreadable()
             for entry in entries:
-                _try(opened, entry)
+                _try(zip_file, entry)
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -123,11 +123,11 @@ def _unpacked_bytes(archive: bytes) -> int:
     return size
 
 
-def _try(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+def _try(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
     """Read an entry to its end: a size or a sum that is not true shows there, and nowhere before."""
     size = 0
     if not entry.is_dir():
-        with opened.open(entry) as content:
+        with zip_file.open(entry) as content:
             while piece := content.read(_READ_BYTES):
                 size += len(piece)
     if size != entry.file_size:

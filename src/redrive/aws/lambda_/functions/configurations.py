@@ -113,7 +113,7 @@ UPDATING: Final[Mapping[str, str]] = {
 }
 
 
-def configured(before: Configuration, params: Structure, *, ended_runtimes: bool) -> Configuration:
+def configure(before: Configuration, params: Structure, *, ended_runtimes: bool) -> Configuration:
     """A configuration with what a caller gives for it.
 
     Raises:
@@ -130,9 +130,9 @@ def configured(before: Configuration, params: Structure, *, ended_runtimes: bool
         runtime=runtime,
         handler=params.get("Handler", before.handler),
         description=params.get("Description", before.description),
-        timeout_seconds=_bounded(params, "Timeout", before.timeout_seconds, TIMEOUT_SECONDS_MAX),
-        memory_mb=_bounded(params, "MemorySize", before.memory_mb, MEMORY_MB_MAX),
-        storage_mb=_bounded(
+        timeout_seconds=_at_most(params, "Timeout", before.timeout_seconds, TIMEOUT_SECONDS_MAX),
+        memory_mb=_at_most(params, "MemorySize", before.memory_mb, MEMORY_MB_MAX),
+        storage_mb=_at_most(
             params.get("EphemeralStorage", {}),
             "Size",
             before.storage_mb,
@@ -169,12 +169,12 @@ def _check_runtime(runtime: str, *, ended_runtimes: bool) -> None:
         raise invalid(f"Value {runtime} at 'runtime' failed to satisfy constraint: Redrive runs {_RUNS}")
 
 
-def _bounded(params: Mapping[str, Any], name: str, before: int, most: int, path: str = "") -> int:
+def _at_most(params: Mapping[str, Any], name: str, before: int, maximum: int, path: str = "") -> int:
     value: int = params.get(name, before)
-    if value > most:
+    if value > maximum:
         path = path or name[:1].lower() + name[1:]
         raise invalid(
-            f"'{path}' value failed to satisfy constraint: Member must have value less than or equal to {most}"
+            f"'{path}' value failed to satisfy constraint: Member must have value less than or equal to {maximum}"
         )
     return value
 
@@ -190,11 +190,11 @@ def _variables(params: Structure, before: Mapping[str, str] | None) -> Mapping[s
             " provided contains reserved keys that are currently not supported for modification. Reserved keys used in"
             f" this request: {', '.join(reserved)}"
         )
-    measured = orjson.dumps(variables)
-    if len(measured) > VARIABLES_BYTES_MAX:
+    text = orjson.dumps(variables)
+    if len(text) > VARIABLES_BYTES_MAX:
         raise invalid(
             "Lambda was unable to configure your environment variables because the environment variables you have"
-            f" provided exceeded the 4KB limit. String measured: {measured.decode()}"
+            f" provided exceeded the 4KB limit. String measured: {text.decode()}"
         )
     return variables
 
@@ -221,18 +221,18 @@ def _logging(params: Structure, before: Configuration) -> Mapping[str, str]:
     return logging
 
 
-def rendered(
+def render(
     configuration: Configuration, qualifier: str | None = None, state: Mapping[str, str] = ACTIVE
 ) -> Structure:
     """A version as answers show it, its ARN with a qualifier or without."""
-    description = listed(configuration, qualifier)
+    description = render_summary(configuration, qualifier)
     if state is not ACTIVE:
         description["RevisionId"] = _passing_revision(configuration)
     description["RuntimeVersionConfig"] = {"RuntimeVersionArn": _runtime_arn(configuration)}
     return {**description, **state}
 
 
-def listed(configuration: Configuration, qualifier: str | None = None) -> Structure:
+def render_summary(configuration: Configuration, qualifier: str | None = None) -> Structure:
     """A version as lists show it: without its state."""
     description: dict[str, Any] = {
         "Architectures": [configuration.architecture],

@@ -88,14 +88,14 @@ class LayerCode:
         A version that is deleted is in no configuration that is written from then on (`layers_in`), so what is not found
         in any now never will be.
         """
-        unused = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
-        if not unused:
+        candidates = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
+        if not candidates:
             return
         functions = await self._documents.find(FUNCTION, "")
         configurations = [function.latest for function in functions]
         configurations += await self._documents.find(VERSION, "")
-        used = {layer.arn for configuration in configurations for layer in configuration.layers}
-        for layer in [unused[arn] for arn in unused.keys() - used]:
+        used_arns = {layer.arn for configuration in configurations for layer in configuration.layers}
+        for layer in [candidates[arn] for arn in candidates.keys() - used_arns]:
             await self._code.forget(layer.archive, [layer.code])
 
     async def _stands(self, layer: LayerUse) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents.errors import PAGES, denied, no_such, outdated
+from redrive.aws.lambda_.documents.errors import PAGES, denied, no_such, outdated_revision
 from redrive.aws.lambda_.documents.layer_records import (
     LAYER,
     LAYER_VERSION,
@@ -24,7 +24,12 @@ from redrive.aws.lambda_.documents.records import FunctionPolicy
 from redrive.aws.lambda_.functions.archives import Archive, Archives, Downloads
 from redrive.aws.lambda_.functions.configurations import timestamp
 from redrive.aws.lambda_.functions.layer_use import LayerCode
-from redrive.aws.lambda_.functions.permissions import check_policy, new_statement, with_added, without
+from redrive.aws.lambda_.functions.permissions import (
+    check_policy,
+    new_statement,
+    with_statement,
+    without_statement,
+)
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -106,11 +111,11 @@ class LayerOperations:
         if reference.name.account != call.account:
             raise denied(call.principal.name, "ListLayerVersions", reference.arn)
         versions = await self._engine.resources.documents.find(LAYER_VERSION, f"{reference.name.key}/")
-        fitting = [each for each in reversed(versions) if _fits(each, params)]
+        matches = [each for each in reversed(versions) if _fits(each, params)]
         page, answer = PAGES.cut(
-            "ListLayerVersions", params, fitting, lambda version: version.key, descending=True
+            "ListLayerVersions", params, matches, lambda version: version.key, descending=True
         )
-        return {"LayerVersions": [_listed(version) for version in page], **answer}
+        return {"LayerVersions": [_render_summary(version) for version in page], **answer}
 
     async def delete_layer_version(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteLayerVersion.html; functions that use it keep it."""
@@ -139,7 +144,7 @@ class LayerOperations:
                 "Location": self._downloads.url(call.base_url, resource_name, version.code),
             },
             "LayerArn": LayerReference(version.name).arn,
-            **_listed(version),
+            **_render_summary(version),
         }
 
 
@@ -198,11 +203,11 @@ def _as_layer(version: LayerVersion) -> Structure:
     return {
         "LayerName": version.name.name,
         "LayerArn": LayerReference(version.name).arn,
-        "LatestMatchingVersion": _listed(version),
+        "LatestMatchingVersion": _render_summary(version),
     }
 
 
-def _listed(version: LayerVersion) -> Structure:
+def _render_summary(version: LayerVersion) -> Structure:
     members = {
         "LicenseInfo": version.license,
         "CompatibleRuntimes": version.runtimes,
@@ -228,20 +233,20 @@ class LayerPermissions:
         statement = _statement(reference, params)
         action = "AddLayerVersionPermission"
         policy = await self._change(
-            call, reference, params, action, lambda policy: with_added(policy, statement)
+            call, reference, params, action, lambda policy: with_statement(policy, statement)
         )
         return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
 
     async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         action, sid = "RemoveLayerVersionPermission", params["StatementId"]
-        await self._change(call, reference, params, action, lambda policy: without(policy, sid))
+        await self._change(call, reference, params, action, lambda policy: without_statement(policy, sid))
         return {}
 
     async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         layer = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
-        version = _standing(call, reference, layer, "GetLayerVersionPolicy")
+        version = _existing_version(call, reference, layer, "GetLayerVersionPolicy")
         if not version.policy.statements:
             raise no_such("No policy is associated with the given resource.")
         return {"Policy": policy_text(version.policy), "RevisionId": version.policy.revision}
@@ -258,9 +263,9 @@ class LayerPermissions:
 
         async def decide(draft: Draft) -> FunctionPolicy:
             layer = await draft.get(LAYER_VERSION, layer_version_key(reference))
-            version = _standing(call, reference, layer, action)
+            version = _existing_version(call, reference, layer, action)
             if params.get("RevisionId") not in (None, version.policy.revision):
-                raise outdated("GetLayerPolicy")
+                raise outdated_revision("GetLayerPolicy")
             after = FunctionPolicy(revision, change(version.policy))
             check_policy(after)
             draft.put(LAYER_VERSION, version.key, replace(version, policy=after))
@@ -269,7 +274,7 @@ class LayerPermissions:
         return await self._engine.resources.write(decide)
 
 
-def _standing(
+def _existing_version(
     call: Call, reference: LayerReference, layer_version: LayerVersion | None, action: str
 ) -> LayerVersion:
     check_layer(call, reference, layer_version, action)

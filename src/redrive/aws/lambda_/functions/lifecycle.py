@@ -12,11 +12,11 @@ from redrive.aws.lambda_.documents.backlogs import count_waiting, remove_backlog
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
+    conflict,
     denied,
     invalid,
     no_function,
-    outdated,
-    taken,
+    outdated_revision,
     unoffered,
 )
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
@@ -33,7 +33,7 @@ from redrive.aws.lambda_.documents.records import (
     version_key,
 )
 from redrive.aws.lambda_.functions.archives import Archives, Downloads
-from redrive.aws.lambda_.functions.configurations import CREATING, UPDATING, configured, listed, rendered
+from redrive.aws.lambda_.functions.configurations import CREATING, UPDATING, configure, render, render_summary
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.layer_use import LayerCode, check_unpacked, layers_in
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
@@ -68,7 +68,7 @@ class FunctionOperations:
         *,
         ended_runtimes: bool = False,  # whether runtimes that AWS has ended are taken
     ) -> None:
-        self._configured = partial(configured, ended_runtimes=ended_runtimes)
+        self._configure = partial(configure, ended_runtimes=ended_runtimes)
         self._engine = engine
         self._lookup = lookup
         self._archives = archives
@@ -93,14 +93,14 @@ class FunctionOperations:
         tags = TAGS.read(params.get("Tags"), of_stack=call.of_stack)
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
-        draft_configuration = self._configured(self._blank(call, reference, params), params)
+        draft_configuration = self._configure(self._blank(call, reference, params), params)
         await self._roles.check_dead_letters(draft_configuration)
-        draft_configuration = await self._variables.sealed(call, draft_configuration, params)
+        draft_configuration = await self._variables.seal(call, draft_configuration, params)
         draft_configuration = replace(
             draft_configuration, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
         )
         await self._check_layers(call, draft_configuration, params)
-        await self._refuse_standing(reference)
+        await self._refuse_existing(reference)
         draft_configuration = replace(
             draft_configuration, code=await self._code.keep(reference.name, archive.content)
         )
@@ -108,14 +108,14 @@ class FunctionOperations:
 
         async def decide(draft: Draft) -> Configuration:
             if await draft.get(FUNCTION, reference.name.key) is not None:
-                raise taken(f"Function already exist: {reference.name.name}")
+                raise conflict(f"Function already exist: {reference.name.name}")
             latest = await _layered_in(draft, call, draft_configuration, params)
             function = FunctionRecord(latest, tags=tags)
             draft.put(FUNCTION, reference.name.key, function)
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
 
         latest_version = await self._engine.resources.write(decide)
-        return rendered(await self._variables.readable(call, latest_version), state=CREATING)
+        return render(await self._variables.readable(call, latest_version), state=CREATING)
 
     def _blank(self, call: Call, reference: FunctionReference, params: Structure) -> Configuration:
         return Configuration(
@@ -130,9 +130,9 @@ class FunctionOperations:
             code_bytes=0,
         )
 
-    async def _refuse_standing(self, reference: FunctionReference) -> None:
+    async def _refuse_existing(self, reference: FunctionReference) -> None:
         if await self._engine.resources.documents.get_stored(FUNCTION, reference.name.key) is not None:
-            raise taken(f"Function already exist: {reference.name.name}")
+            raise conflict(f"Function already exist: {reference.name.name}")
 
     async def _check_layers(self, call: Call, configuration: Configuration, params: Structure) -> None:
         """Refuse layers that cannot be used, before the code is kept."""
@@ -149,7 +149,7 @@ class FunctionOperations:
         function, configuration = target.function, await self._variables.readable(call, target.configuration)
         location = self._downloads.url(call.base_url, configuration.name, configuration.code)
         answer: Structure = {
-            "Configuration": rendered(configuration, reference.qualifier),
+            "Configuration": render(configuration, reference.qualifier),
             "Code": {"RepositoryType": "S3", "Location": location},
         }
         if function.tags:
@@ -161,7 +161,7 @@ class FunctionOperations:
     async def get_function_configuration(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         target = await self._lookup.authorized_target(call, reference, "GetFunctionConfiguration")
-        return rendered(await self._variables.readable(call, target.configuration), reference.qualifier)
+        return render(await self._variables.readable(call, target.configuration), reference.qualifier)
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
         beginning = f"{call.account}/{call.region}/"
@@ -170,12 +170,16 @@ class FunctionOperations:
         functions = await documents.find(FUNCTION, beginning, after, size + 1)
         configurations = [await self._variables.readable(call, function.latest) for function in functions]
         if params.get("FunctionVersion") != "ALL":
-            return PAGES.of("ListFunctions", params, configurations, listed, _key)
+            return PAGES.of("ListFunctions", params, configurations, render_summary, _key)
         versions = await documents.find(VERSION, beginning, after, size + 1)
         configurations += [await self._variables.readable(call, version) for version in versions]
         configurations.sort(key=_key)
         return PAGES.of(
-            "ListFunctions", params, configurations, lambda version: listed(version, version.version), _key
+            "ListFunctions",
+            params,
+            configurations,
+            lambda version: render_summary(version, version.version),
+            _key,
         )
 
     # ---- change ----------------------------------------------------------------------------------------------
@@ -189,13 +193,13 @@ class FunctionOperations:
         code = await self._code.keep(reference.name, archive.content)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
-        def changed(before: Configuration) -> Configuration:
-            after = self._configured(before, architectures)
+        def change(before: Configuration) -> Configuration:
+            after = self._configure(before, architectures)
             return replace(
                 after, code=code, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
             )
 
-        return await self._update(call, reference, params, changed)
+        return await self._update(call, reference, params, change)
 
     async def update_function_configuration(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
@@ -203,7 +207,7 @@ class FunctionOperations:
         if params.get("Role"):
             await self._roles.check(call, params["Role"])
         return await self._update(
-            call, reference, params, lambda before: self._configured(before, params), configures=True
+            call, reference, params, lambda before: self._configure(before, params), configures=True
         )
 
     async def _update(
@@ -222,11 +226,11 @@ class FunctionOperations:
             function = await function_in(draft, reference)
             before = function.latest
             if params.get("RevisionId") not in (None, function.latest.revision):
-                raise outdated()
-            changed = await self._variables.sealed(call, change(before), params)
+                raise outdated_revision()
+            configuration = await self._variables.seal(call, change(before), params)
             if {"Role", "DeadLetterConfig"} & params.keys():
-                await self._roles.check_dead_letters(changed)
-            latest = await _layered_in(draft, call, changed, params)
+                await self._roles.check_dead_letters(configuration)
+            latest = await _layered_in(draft, call, configuration, params)
             latest = replace(latest, revision=revision, modified_at=call.now)
             if params.get("DryRun"):
                 return before, latest, latest
@@ -243,15 +247,17 @@ class FunctionOperations:
             await self._forget_unused(reference, before)
         version = None if answered_version is latest else answered_version.version
         state = UPDATING if version is None else CREATING
-        return rendered(await self._variables.readable(call, answered_version), version, state)
+        return render(await self._variables.readable(call, answered_version), version, state)
 
     async def _forget_unused(self, reference: FunctionReference, removal: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""
         documents = self._engine.resources.documents
         function = await documents.get_stored(FUNCTION, reference.name.key)
         versions = await documents.find(VERSION, key_beginning(reference.name))
-        used = {version.code for version in versions} | ({function.latest.code} if function else set())
-        if removal.code not in used:
+        used_digests = {version.code for version in versions} | (
+            {function.latest.code} if function else set()
+        )
+        if removal.code not in used_digests:
             await self._code.forget(reference.name, [removal.code])
         await self._layers.forget_unused(removal.layers)
 
@@ -261,8 +267,8 @@ class FunctionOperations:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if reference.qualifier == LATEST:  # before the function is looked for (recorded)
             raise invalid("$LATEST version cannot be deleted without deleting the function.")
-        whole = reference._replace(qualifier=None)
-        with absent_as(no_function(whole.arn)):
+        function_reference = reference._replace(qualifier=None)
+        with absent_as(no_function(function_reference.arn)):
             await self._lookup.function(call, reference, "DeleteFunction")
         if reference.qualifier is None:
             await self._delete(reference)
@@ -289,9 +295,9 @@ class FunctionOperations:
             await remove_backlogs_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]
 
-        waiting = await count_waiting(self._engine, reference.name)
+        event_count = await count_waiting(self._engine, reference.name)
         deletions = await self._engine.resources.write(decide)
-        _tell_dropped(reference, waiting)
+        _warn_of_dropped(reference, event_count)
         await self._runner.drop(reference.name)
         await self._code.forget(reference.name, {version.code for version in deletions})
         await self._layers.forget_unused({layer for version in deletions for layer in version.layers})
@@ -305,7 +311,7 @@ class FunctionOperations:
                 return None
             for _, alias in await draft.find(ALIAS, key_beginning(reference.name)):
                 if version == alias.version or version in alias.weights:
-                    raise taken(
+                    raise conflict(
                         f"Version {version} is used by the alias {alias.name} and cannot be deleted."  # chosen
                     )
             draft.remove(VERSION, key)
@@ -317,22 +323,22 @@ class FunctionOperations:
             await remove_backlogs_in(draft, self._engine.resources, function.name, version)
             return configuration
 
-        waiting = await count_waiting(self._engine, reference.name, version)
+        event_count = await count_waiting(self._engine, reference.name, version)
         configuration = await self._engine.resources.write(decide)
         if configuration is None:
             return
-        _tell_dropped(reference, waiting)
+        _warn_of_dropped(reference, event_count)
         await self._runner.drop(reference.name, version)
         await self._forget_unused(reference, configuration)
 
 
-def _tell_dropped(reference: FunctionReference, waiting: int) -> None:
+def _warn_of_dropped(reference: FunctionReference, event_count: int) -> None:
     """Warn of events that went with their function: they are in no dead-letter queue."""
-    if waiting:
+    if event_count:
         logger.warning(
             "function.events_dropped function=%s events=%d: it was deleted while they waited",
             reference.arn,
-            waiting,
+            event_count,
         )
 
 

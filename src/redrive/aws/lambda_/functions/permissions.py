@@ -12,8 +12,15 @@ from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import absent_as, error, invalid, no_such, outdated, taken
-from redrive.aws.lambda_.documents.lookup import Lookup, function_in, no_qualified, policy_text
+from redrive.aws.lambda_.documents.errors import (
+    absent_as,
+    conflict,
+    error,
+    invalid,
+    no_such,
+    outdated_revision,
+)
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, no_alias_or_version, policy_text
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, is_version
 from redrive.aws.lambda_.documents.records import (
     ALIAS,
@@ -57,17 +64,17 @@ class FunctionPermissions:
             raise invalid("We currently do not support adding policies for $LATEST.")
         await self._check(call, reference, "AddPermission")
         statement = _statement(reference, params)
-        await self._change(reference, params, lambda policy: with_added(policy, statement))
+        await self._change(reference, params, lambda policy: with_statement(policy, statement))
         return {"Statement": orjson.dumps(statement).decode()}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         await self._check(call, reference, "RemovePermission")
-        await self._change(reference, params, lambda policy: without(policy, params["StatementId"]))
+        await self._change(reference, params, lambda policy: without_statement(policy, params["StatementId"]))
         return {}
 
     async def _check(self, call: Call, reference: FunctionReference, action: str) -> None:
-        absent = no_qualified(reference)
+        absent = no_alias_or_version(reference)
         if action == "RemovePermission" and reference.qualifier is None:
             absent = no_such(f"No policy found for: {reference.arn}")
         with absent_as(absent):
@@ -93,10 +100,10 @@ class FunctionPermissions:
         async def decide(draft: Draft) -> None:
             function = await function_in(draft, reference)
             qualifier = reference.qualifier or ""
-            standing = await _revision_in(draft, function, qualifier)
-            before = function.policies.get(qualifier, FunctionPolicy(standing))
+            revision_before = await _revision_in(draft, function, qualifier)
+            before = function.policies.get(qualifier, FunctionPolicy(revision_before))
             if params.get("RevisionId") not in (None, before.revision):
-                raise outdated("GetPolicy")
+                raise outdated_revision("GetPolicy")
             after = FunctionPolicy(revision, change(before))
             check_policy(after)
             draft.put(FUNCTION, reference.name.key, _with(function, qualifier, after))
@@ -124,17 +131,17 @@ def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> F
     return replace(function, latest=latest, policies=policies)
 
 
-def with_added(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def with_statement(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The statements of a policy and one more; raises AwsError if it has one of that id already."""
     if any(each["Sid"] == statement["Sid"] for each in policy.statements):
-        raise taken(
+        raise conflict(
             f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
             " or remove the existing statement."
         )
     return (*policy.statements, statement)
 
 
-def without(policy: FunctionPolicy, sid: str) -> tuple[Mapping[str, Any], ...]:
+def without_statement(policy: FunctionPolicy, sid: str) -> tuple[Mapping[str, Any], ...]:
     """The statements of a policy but for one; raises AwsError if it has no such statement."""
     if not policy.statements:
         raise no_such("No policy is associated with the given resource.")
@@ -167,7 +174,7 @@ def new_statement(arn: str, params: Structure) -> dict[str, Any]:
     """The statement that a request adds to the policy of a function or a layer, without conditions.
 
     Raises:
-        AwsError: Its principal is nobody's name.
+        AwsError: Its principal names nobody.
     """
     return {
         "Sid": params["StatementId"],
@@ -191,10 +198,10 @@ def _statement(reference: FunctionReference, params: Structure) -> dict[str, Any
 
 
 def principal_of(principal: str) -> str | dict[str, str]:
-    """The principal of a statement, of what a caller names: everybody, an account, a role or a service.
+    """The principal of a statement as a policy has it: everybody, an account, a role or a service.
 
     Raises:
-        AwsError: It is nobody's name.
+        AwsError: The text names nobody.
     """
     if principal == "*":
         return "*"

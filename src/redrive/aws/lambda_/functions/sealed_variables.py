@@ -37,10 +37,10 @@ class VariablesUnreadable(Refused):
         error: What callers are told, a 502.
     """
 
-    def __init__(self, refused: AwsError) -> None:
-        text = _text("decrypt the environment variables", refused)
+    def __init__(self, refusal: AwsError) -> None:
+        text = _text("decrypt the environment variables", refusal)
         super().__init__(text)
-        self.error = error(_ERRORS.get(refused.code, "KMSAccessDeniedException"), text)
+        self.error = error(_ERRORS.get(refusal.code, "KMSAccessDeniedException"), text)
 
 
 class SealedVariables:
@@ -50,7 +50,7 @@ class SealedVariables:
         self._calls = calls
         self._inside = inside  # Calls KMS for the server itself; None: there is no KMS
 
-    async def sealed(self, call: Call, configuration: Configuration, params: Structure) -> Configuration:
+    async def seal(self, call: Call, configuration: Configuration, params: Structure) -> Configuration:
         """A configuration that a caller wants, with its variables as they are kept.
 
         Raises:
@@ -61,7 +61,7 @@ class SealedVariables:
         if configuration.sealed_variables and "Environment" not in params:
             configuration = replace(
                 configuration,
-                variables=await self._decrypted(call, configuration, "Decrypt"),
+                variables=await self._decrypt(call, configuration, "Decrypt"),
                 sealed_variables="",
             )
         if not configuration.kms_key:
@@ -75,15 +75,15 @@ class SealedVariables:
             answer = await self._calls.call("kms", "Encrypt", request, call.principal, call.region)
         except AwsError as refused:
             raise _unusable(refused, "Encrypt") from refused
-        sealed = b64encode(answer["CiphertextBlob"]).decode()
-        return replace(configuration, variables=None, sealed_variables=sealed)
+        ciphertext = b64encode(answer["CiphertextBlob"]).decode()
+        return replace(configuration, variables=None, sealed_variables=ciphertext)
 
     async def readable(self, call: Call, version: Configuration) -> Configuration:
         """A version with its variables, if the caller may decrypt them; else as it is kept."""
         if not version.sealed_variables:
             return version
         try:
-            variables = await self._decrypted(call, version, "Decrypt")
+            variables = await self._decrypt(call, version, "Decrypt")
         except AwsError:
             return version
         return replace(version, variables=variables, sealed_variables="")
@@ -96,20 +96,20 @@ class SealedVariables:
         if self._inside is None:
             raise VariablesUnreadable(AwsError("NotFoundException", "there is no KMS"))
         try:
-            opened = await self._inside.opened(version.name.region, blob, _context(version))
-        except AwsError as refused:
-            raise VariablesUnreadable(refused) from refused
-        return orjson.loads(opened) or {}
+            plaintext = await self._inside.opened(version.name.region, blob, _context(version))
+        except AwsError as refusal:
+            raise VariablesUnreadable(refusal) from refusal
+        return orjson.loads(plaintext) or {}
 
-    async def _decrypted(self, call: Call, version: Configuration, operation: str) -> Any:
+    async def _decrypt(self, call: Call, version: Configuration, operation: str) -> Any:
         request = {
             "CiphertextBlob": b64decode(version.sealed_variables),
             "EncryptionContext": _context(version),
         }
         try:
             answer = await self._calls.call("kms", operation, request, call.principal, call.region)
-        except AwsError as refused:
-            raise _unusable(refused, operation) from refused
+        except AwsError as refusal:
+            raise _unusable(refusal, operation) from refusal
         return orjson.loads(answer["Plaintext"])
 
 
@@ -117,12 +117,12 @@ def _context(version: Configuration) -> dict[str, str]:
     return {_CONTEXT: arn_of(version.name, None)}
 
 
-def _unusable(refused: AwsError, operation: str) -> AwsError:
-    return invalid(_text(f"configure access to your environment variables for {operation}", refused))
+def _unusable(refusal: AwsError, operation: str) -> AwsError:
+    return invalid(_text(f"configure access to your environment variables for {operation}", refusal))
 
 
-def _text(purpose: str, refused: AwsError) -> str:
+def _text(purpose: str, refusal: AwsError) -> str:
     return (
         f"Lambda was unable to {purpose} because the KMS key cannot be used. Please check your KMS key settings. KMS"
-        f" Exception: {refused.code} KMS Message: {refused.message}"
+        f" Exception: {refusal.code} KMS Message: {refusal.message}"
     )

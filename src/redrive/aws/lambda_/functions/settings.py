@@ -41,7 +41,7 @@ class ConcurrencyOperations:
         self._lookup = lookup
 
     async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
-        reference = _unqualified(names.read(call, params["FunctionName"]))
+        reference = _check_unqualified(names.read(call, params["FunctionName"]))
         # Recorded: what is missing is called by its version here, unlike anywhere else.
         with absent_as(no_function(FunctionReference(reference.name, LATEST).arn)):
             await self._lookup.function(call, reference, "PutFunctionConcurrency")
@@ -68,7 +68,7 @@ class ConcurrencyOperations:
         return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
 
     async def delete_function_concurrency(self, call: Call, params: Structure) -> Structure:
-        reference = _unqualified(names.read(call, params["FunctionName"]))
+        reference = _check_unqualified(names.read(call, params["FunctionName"]))
         await self._lookup.function(call, reference, "DeleteFunctionConcurrency")
         await self._reserve(reference, None)
         return {}
@@ -108,7 +108,7 @@ async def reserved_by(documents: Documents, reference: FunctionReference) -> int
     return sum(function.reserved or 0 for function in functions if function.name != reference.name)
 
 
-def _unqualified(reference: FunctionReference) -> FunctionReference:
+def _check_unqualified(reference: FunctionReference) -> FunctionReference:
     if reference.qualifier is not None:
         raise invalid(
             "This operation is permitted on Lambda functions only. Aliases and versions do not support this operation."

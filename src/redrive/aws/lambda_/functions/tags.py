@@ -36,7 +36,7 @@ class FunctionTags:
         arn: str = request.params["Resource"]
         if _MAPPING in arn:
             mapping = await self._resources.documents.get(MAPPING, _key(request.call, arn, request.operation))
-            return _standing(mapping, arn).tags
+            return _existing_mapping(mapping, arn).tags
         return (await self._lookup.function(request.call, _function(arn), request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
@@ -47,15 +47,15 @@ class FunctionTags:
         revision = id_text(self._runtime.message_id())
 
         async def of_mapping(draft: Draft) -> None:
-            stored = await draft.get(MAPPING, _key(request.call, arn, request.operation))
-            mapping = _standing(stored, arn)
+            stored_mapping = await draft.get(MAPPING, _key(request.call, arn, request.operation))
+            mapping = _existing_mapping(stored_mapping, arn)
             draft.put(MAPPING, mapping.key, replace(mapping, tags=change(mapping.tags)))
 
         async def of_function(draft: Draft) -> None:
             function = await function_in(draft, _function(arn))
             latest = replace(function.latest, revision=revision)
-            changed = replace(function, latest=latest, tags=change(function.tags))
-            draft.put(FUNCTION, function.name.key, changed)
+            function_after = replace(function, latest=latest, tags=change(function.tags))
+            draft.put(FUNCTION, function.name.key, function_after)
 
         if _MAPPING in arn:
             await self._resources.write(of_mapping)
@@ -83,7 +83,7 @@ def _key(call: Call, arn: str, action: str) -> str:
     return f"{account}/{region}/{mapping_id}"
 
 
-def _standing(mapping: EventSourceMapping | None, arn: str) -> EventSourceMapping:
+def _existing_mapping(mapping: EventSourceMapping | None, arn: str) -> EventSourceMapping:
     if mapping is None:
         raise no_such(f"Event source mapping not found: {arn}")
     return mapping

@@ -9,11 +9,11 @@ from redrive.aws.lambda_.documents.backlogs import remove_backlogs_in, update_ba
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
+    conflict,
     invalid,
     no_function,
     no_such,
-    outdated,
-    taken,
+    outdated_revision,
     typeless,
 )
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
@@ -30,7 +30,7 @@ from redrive.aws.lambda_.documents.records import (
     version_key,
     without_url_in,
 )
-from redrive.aws.lambda_.functions.configurations import listed, rendered
+from redrive.aws.lambda_.functions.configurations import render, render_summary
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -56,7 +56,7 @@ class VersionOperations:
             function = await function_in(draft, reference)
             latest = function.latest
             if params.get("RevisionId") not in (None, latest.revision):
-                raise outdated()
+                raise outdated_revision()
             code_digest = params.get("CodeSha256")
             if code_digest and code_digest != latest.code:
                 raise invalid(
@@ -67,7 +67,7 @@ class VersionOperations:
             return await publish_in(draft, function, revision, call.now, description, of_latest)
 
         version = await self._engine.resources.write(decide)
-        return rendered(await self._variables.readable(call, version), version.version)
+        return render(await self._variables.readable(call, version), version.version)
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
@@ -80,7 +80,11 @@ class VersionOperations:
         versions = stored_versions if after else [function.latest, *stored_versions]
         readable_versions = [await self._variables.readable(call, version) for version in versions]
         return PAGES.of(
-            operation, params, readable_versions, lambda version: listed(version, version.version), _key
+            operation,
+            params,
+            readable_versions,
+            lambda version: render_summary(version, version.version),
+            _key,
         )
 
 
@@ -102,7 +106,7 @@ async def publish_in(
     """Publish what `$LATEST` is now; where the last version is the same, it is that one."""
     if function.versions and not function.configured:
         last = await draft.get(VERSION, version_key(function.name, str(function.versions)))
-        if last is not None and _same(last, function.latest):
+        if last is not None and _is_same(last, function.latest):
             return last
     number = str(function.versions + 1)
     version = replace(
@@ -121,7 +125,7 @@ async def publish_in(
     return version
 
 
-def _same(version: Configuration, latest: Configuration) -> bool:
+def _is_same(version: Configuration, latest: Configuration) -> bool:
     """True if a version is what `$LATEST` is, whatever it is called."""
     return version == replace(
         latest,
@@ -155,12 +159,12 @@ class AliasOperations:
         async def decide(draft: Draft) -> None:
             await function_in(draft, reference)
             if await draft.get(ALIAS, qualified_key(reference.name, alias.name)) is not None:
-                raise taken(f"Alias already exists: {arn_of(reference.name, alias.name)}")
+                raise conflict(f"Alias already exists: {arn_of(reference.name, alias.name)}")
             await _check_in(draft, alias)
             draft.put(ALIAS, qualified_key(reference.name, alias.name), alias)
 
         await self._engine.resources.write(decide)
-        return _rendered(alias)
+        return _render(alias)
 
     async def get_alias(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
@@ -170,7 +174,7 @@ class AliasOperations:
         )
         if alias is None:
             raise no_such(f"Cannot find alias arn: {arn_of(reference.name, params['Name'])}")
-        return _rendered(alias)
+        return _render(alias)
 
     async def update_alias(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
@@ -184,7 +188,7 @@ class AliasOperations:
             if before is None:
                 raise no_such(f"Alias not found: {arn_of(reference.name, params['Name'])}")
             if params.get("RevisionId") not in (None, before.revision):
-                raise outdated()
+                raise outdated_revision()
             after = replace(
                 before,
                 version=params.get("FunctionVersion", before.version),
@@ -197,7 +201,7 @@ class AliasOperations:
             await update_backlogs_in(draft, self._engine.resources, function)
             return after
 
-        return _rendered(await self._engine.resources.write(decide))
+        return _render(await self._engine.resources.write(decide))
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteAlias.html; once it is gone, again is not an error."""
@@ -229,7 +233,7 @@ class AliasOperations:
         )
         matches = [alias for alias in aliases if version in (None, alias.version)]
         return PAGES.of(
-            "ListAliases", params, matches, _rendered, lambda alias: qualified_key(reference.name, alias.name)
+            "ListAliases", params, matches, _render, lambda alias: qualified_key(reference.name, alias.name)
         )
 
     def _revision(self) -> str:
@@ -262,7 +266,7 @@ async def _check_in(draft: Draft, alias: FunctionAlias) -> None:
             raise no_function(FunctionReference(alias.function, version).arn)
 
 
-def _rendered(alias: FunctionAlias) -> Structure:
+def _render(alias: FunctionAlias) -> Structure:
     answer: Structure = {
         "AliasArn": arn_of(alias.function, alias.name),
         "Description": alias.description,

@@ -79,7 +79,7 @@ class Invoking:
         params: Structure,
     ) -> Structure:
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(target, self._engine.runtime.rng)
+        version = await self._lookup.choose_version(target, self._engine.runtime.rng)
         try:
             result = await self._executor.run(
                 target,

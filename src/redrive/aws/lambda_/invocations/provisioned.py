@@ -6,13 +6,13 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, absent_as, error, invalid, taken, typeless
+from redrive.aws.lambda_.documents.errors import PAGES, absent_as, conflict, error, invalid, typeless
 from redrive.aws.lambda_.documents.lookup import (
     FunctionTarget,
     Lookup,
     function_in,
     key_beginning,
-    no_qualified,
+    no_alias_or_version,
 )
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.ports import Runner
@@ -193,7 +193,7 @@ class ProvisionedConcurrency:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)
-        with absent_as(no_qualified(reference)):
+        with absent_as(no_alias_or_version(reference)):
             return reference, await self._lookup.authorized_target(call, reference, action)
 
     async def _check_account(
@@ -238,8 +238,8 @@ async def _refuse_twice_in(
             same = alias is not None and alias.version == version
         if same:
             if is_version(provisioned.qualifier):
-                raise taken("Version is pointed by a Provisioned Concurrency alias")
-            raise taken(
+                raise conflict("Version is pointed by a Provisioned Concurrency alias")
+            raise conflict(
                 "Alias can't be used for Provisioned Concurrency configuration on an already Provisioned version"
             )
 

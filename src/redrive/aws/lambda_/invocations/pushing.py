@@ -97,7 +97,7 @@ class InvocationEndpoint(DirectEndpoint):
             return missing(push_request.endpoint)
         if target.function.reserved == 0:
             return _NONE_RESERVED
-        version = await self._lookup.chosen(target, self._rng)
+        version = await self._lookup.choose_version(target, self._rng)
         try:
             result = await self._executor.run(
                 target,

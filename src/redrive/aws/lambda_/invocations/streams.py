@@ -144,7 +144,7 @@ class StreamingInvocations:
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(target, self._engine.runtime.rng)
+        version = await self._lookup.choose_version(target, self._engine.runtime.rng)
         context = client_context(params.get("ClientContext"))
         trace = call.request.headers.get(TRACE)
         stream = begin(self._executor, target, version, reference.arn, payload, call.id, trace, context)

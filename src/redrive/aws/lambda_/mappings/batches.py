@@ -102,7 +102,7 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def parted(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def split(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Items in their order, as many together as an event may hold."""
     together: list[Item] = []
     size = 0

@@ -73,44 +73,44 @@ class MappingConsumer:
         self._may_read = may_read
         self._metrics = metrics
         self._roles = roles
-        self._refused = ""  # the action that the role lacked when it was asked last
+        self._missing_action = ""  # the action that the role lacked when it was asked last
         self._wait_ms = wait_ms
         self._filter = MappingFilter(mapping.filters)
         self._batches: set[asyncio.Task[None]] = set()
-        self._running: set[asyncio.Future[InvocationResult]] = set()
-        self._gone = Cancellation()
+        self._invocations: set[asyncio.Future[InvocationResult]] = set()
+        self._cancellation = Cancellation()
         self._pauses = False  # until a moment, or until a batch has ended
         self._backing_off = 0  # batches that wait until a throttled function may be tried again
-        self._consuming = asyncio.get_running_loop().create_task(self._consume())
+        self._consumer_task = asyncio.get_running_loop().create_task(self._consume())
 
     @property
-    def running(self) -> Sequence["asyncio.Future[InvocationResult]"]:
+    def invocations(self) -> Sequence["asyncio.Future[InvocationResult]"]:
         """The invocations under way."""
-        return list(self._running)
+        return list(self._invocations)
 
     @property
     def is_quiet(self) -> bool:
         """True if it waits for news or for a moment, and so does each batch."""
-        waits = self._pauses or self._gone.waits or self._consuming.done()
+        waits = self._pauses or self._cancellation.waits or self._consumer_task.done()
         return waits and self._backing_off == len(self._batches)
 
     @property
     def work(self) -> Sequence["asyncio.Future[Any]"]:
         """The tasks that have not come to an end."""
-        return [*self._batches, *([] if self._consuming.done() else [self._consuming])]
+        return [*self._batches, *([] if self._consumer_task.done() else [self._consumer_task])]
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """True if nothing of it is left."""
-        return self._consuming.done() and not self._batches
+        return self._consumer_task.done() and not self._batches
 
     def stop(self) -> None:
         """Take no more messages; batches under way come to their ends."""
-        self._gone.happen()
+        self._cancellation.happen()
 
     async def close(self) -> None:
         """Give up whatever is under way."""
-        tasks: list[asyncio.Future[Any]] = [self._consuming, *self._batches, *self._running]
+        tasks: list[asyncio.Future[Any]] = [self._consumer_task, *self._batches, *self._invocations]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -119,7 +119,7 @@ class MappingConsumer:
 
     async def _consume(self) -> None:
         at_once = self.mapping.concurrency_max or AT_ONCE
-        while not self._gone.happened:
+        while not self._cancellation.happened:
             if len(self._batches) >= at_once:
                 await self._wait_for_room()
                 continue
@@ -140,7 +140,7 @@ class MappingConsumer:
             self._pauses = False
 
     async def _next(self) -> bool:
-        """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
+        """Begin the next batch, as soon as there is one; False: the consumer was stopped while it waited."""
         queue = await self._consumable()
         if queue is None:
             await self._pause(_MISSING_MS)
@@ -162,8 +162,8 @@ class MappingConsumer:
         if queue is None or target is None or target.function.reserved == 0:
             return None
         missing = await self._roles.missing_of_source(target.configuration, queue)
-        if missing != self._refused:
-            self._refused = missing
+        if missing != self._missing_action:
+            self._missing_action = missing
             if missing:
                 logger.warning("mapping.refused mapping=%s: its role lacks %s", self.mapping.id, missing)
         if missing:
@@ -180,7 +180,7 @@ class MappingConsumer:
         size, window_ms = self.mapping.batch_size, self.mapping.window_seconds * 1000
         deliveries = await self._receive(queue, size, self._wait_ms)
         until = self._engine.clock.now() + window_ms
-        while deliveries and window_ms and len(deliveries) < size and not self._gone.happened:
+        while deliveries and window_ms and len(deliveries) < size and not self._cancellation.happened:
             left_ms = until - self._engine.clock.now()
             more = await self._receive(queue, size - len(deliveries), max(0, left_ms))
             if not more and self._engine.clock.now() >= until:
@@ -190,7 +190,7 @@ class MappingConsumer:
 
     async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
         receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
-        claimed = await receive(queue, most, wait_ms=wait_ms, cancellation=self._gone)
+        claimed = await receive(queue, most, wait_ms=wait_ms, cancellation=self._cancellation)
         return [delivery for delivery in claimed if not is_sealed(delivery)]  # whose keys are gone
 
     async def _pause(self, milliseconds: int) -> None:
@@ -213,13 +213,13 @@ class MappingConsumer:
             items = [
                 batches.item_of(self.mapping, each, await self._show(queue, each)) for each in deliveries
             ]
-            matching = [item for item in items if self._filter.matches(item.record)]
+            matches = [item for item in items if self._filter.matches(item.record)]
             unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
             if unwanted:
                 await self._delete(queue, unwanted)
                 self._count("FilteredOutEventCount", len(unwanted))
-            for part in batches.parted(matching):
-                await self._invoke(queue, part)
+            for event_items in batches.split(matches):
+                await self._invoke(queue, event_items)
         except StoreUnavailable as error:
             logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
         except Exception:
@@ -233,13 +233,15 @@ class MappingConsumer:
             self._count("FailedInvokeEventCount", len(items))
             self._metrics.count_batch(self.mapping, FAILED, len(items))
             return
-        failed = batches.failed_of(result.payload, items) if self.mapping.partial else ()
-        done = [item.claim for item in items if item.record["messageId"] not in failed]
-        self._count("FailedInvokeEventCount", len(items) - len(done))
-        outcome = SUCCEEDED if len(done) == len(items) else FAILED_IN_PART if done else FAILED
+        failed_ids = batches.failed_of(result.payload, items) if self.mapping.partial else ()
+        settled_claims = [item.claim for item in items if item.record["messageId"] not in failed_ids]
+        self._count("FailedInvokeEventCount", len(items) - len(settled_claims))
+        outcome = (
+            SUCCEEDED if len(settled_claims) == len(items) else FAILED_IN_PART if settled_claims else FAILED
+        )
         self._metrics.count_batch(self.mapping, outcome, len(items))
-        if done:
-            await self._delete(queue, done)
+        if settled_claims:
+            await self._delete(queue, settled_claims)
 
     async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
         await self._engine.messages.delete(queue, claims)
@@ -255,14 +257,14 @@ class MappingConsumer:
         request_id = id_text(self._engine.runtime.message_id())
         arn = self.mapping.reference.arn
         while (target := await self._lookup.at(arn)) is not None:
-            version = await self._lookup.chosen(target, self._engine.runtime.rng)
+            version = await self._lookup.choose_version(target, self._engine.runtime.rng)
             try:
-                running = asyncio.ensure_future(
+                invocation = asyncio.ensure_future(
                     self._executor.run(target, version, arn, batches.event_of(items), request_id)
                 )
-                self._running.add(running)
-                running.add_done_callback(self._running.discard)
-                return await running
+                self._invocations.add(invocation)
+                invocation.add_done_callback(self._invocations.discard)
+                return await invocation
             except (Throttled, VariablesUnreadable):
                 if clock.now() + wait_ms >= until:
                     return None
@@ -306,12 +308,12 @@ class MappingConsumers:
         """Consume for the mappings that are there now, as they are now."""
         async with self._lock:
             mappings = dict(await self._engine.resources.documents.entries(MAPPING))
-            enabled = {key: mapping for key, mapping in mappings.items() if mapping.enabled}
+            enabled_mappings = {key: mapping for key, mapping in mappings.items() if mapping.enabled}
             for key, consumer in list(self._consumers.items()):
-                if enabled.get(key) != consumer.mapping:
+                if enabled_mappings.get(key) != consumer.mapping:
                     consumer.stop()
                     self._stopped.append(self._consumers.pop(key))
-            for key, mapping in enabled.items():
+            for key, mapping in enabled_mappings.items():
                 if key not in self._consumers:
                     self._consumers[key] = self._consumer(mapping)
 
@@ -323,15 +325,15 @@ class MappingConsumers:
     async def until_quiet(self) -> None:
         """Return when no invocation is under way, and none is about to begin."""
         while not self.is_quiet:
-            running = [invocation for consumer in self._all for invocation in consumer.running]
-            work = running or [task for consumer in self._all for task in consumer.work]
-            timeout = None if running else _LOOK_SECONDS
+            invocations = [invocation for consumer in self._all for invocation in consumer.invocations]
+            work = invocations or [task for consumer in self._all for task in consumer.work]
+            timeout = None if invocations else _LOOK_SECONDS
             await asyncio.wait(work, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
 
     @property
     def _all(self) -> list[MappingConsumer]:
         """Those that consume, and those that were stopped and have not come to an end."""
-        self._stopped = [consumer for consumer in self._stopped if not consumer.ended]
+        self._stopped = [consumer for consumer in self._stopped if not consumer.is_ended]
         return [*self._consumers.values(), *self._stopped]
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such, taken, unoffered
+from redrive.aws.lambda_.documents.errors import PAGES, absent_as, conflict, invalid, no_such, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.names import FunctionReference, arn_of
 from redrive.aws.lambda_.documents.records import MAPPING, EventSourceMapping
@@ -71,7 +71,7 @@ def with_parameters(before: EventSourceMapping, params: Structure) -> EventSourc
         if "FunctionResponseTypes" in params
         else before.partial,
         filters=_filters(params, before.filters),
-        counted=_counted(params, before),
+        counted=_counts_events(params, before),
     )
     _check(after)
     return after
@@ -92,9 +92,9 @@ def check_parameters(params: Structure) -> None:
 
 
 def _check(mapping: EventSourceMapping) -> None:
-    most = ORDERED_BATCH_MAX if mapping.ordered else BATCH_MAX
-    if mapping.batch_size > most:
-        raise invalid(f"Maximum batch size is {most} for this event source type.")  # chosen
+    maximum = ORDERED_BATCH_MAX if mapping.ordered else BATCH_MAX
+    if mapping.batch_size > maximum:
+        raise invalid(f"Maximum batch size is {maximum} for this event source type.")  # chosen
     if mapping.ordered and mapping.window_seconds:
         raise invalid("Batching window is not supported for FIFO queues.")
     if mapping.batch_size > WITHOUT_WINDOW_MAX and not mapping.window_seconds:
@@ -103,7 +103,7 @@ def _check(mapping: EventSourceMapping) -> None:
         )
 
 
-def _counted(params: Structure, before: EventSourceMapping) -> bool:
+def _counts_events(params: Structure, before: EventSourceMapping) -> bool:
     if "MetricsConfig" not in params:
         return before.counted
     metric_names: list[str] = params["MetricsConfig"].get("Metrics") or []
@@ -150,22 +150,22 @@ class MappingOperations:
         mapping = replace(with_parameters(plain, params), modified_at=call.now, tags=tags)
 
         async def decide(draft: Draft) -> None:
-            for _, standing in await draft.find(MAPPING, _beginning(call)):
-                if (standing.queue, standing.reference) == (mapping.queue, mapping.reference):
-                    raise taken(
+            for _, existing in await draft.find(MAPPING, _beginning(call)):
+                if (existing.queue, existing.reference) == (mapping.queue, mapping.reference):
+                    raise conflict(
                         f'An event source mapping with SQS arn (" {mapping.queue_arn} ") and function ('
                         f'" {reference.name.name} ")'
                         " already exists. Please update or delete the existing mapping with UUID"
-                        f" {standing.id}"
+                        f" {existing.id}"
                     )
             draft.put(MAPPING, mapping.key, mapping)
 
         await self._engine.resources.write(decide)
         await self._follow()
-        return _rendered(mapping, "Creating")
+        return _render(mapping, "Creating")
 
     async def get_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        return _rendered(await self._read(call, params))
+        return _render(await self._read(call, params))
 
     async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
         source, function = params.get("EventSourceArn"), params.get("FunctionName")
@@ -178,7 +178,7 @@ class MappingOperations:
             for mapping in mappings
             if source in (None, mapping.queue_arn) and (reference is None or mapping.reference == reference)
         ]
-        return PAGES.of(operation, params, matches, _rendered, lambda mapping: mapping.key)
+        return PAGES.of(operation, params, matches, _render, lambda mapping: mapping.key)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         before = await self._read(call, params)
@@ -200,14 +200,14 @@ class MappingOperations:
         state = "Updating"
         if before.enabled != after.enabled:
             state = "Enabling" if after.enabled else "Disabling"
-        return _rendered(after, state)
+        return _render(after, state)
 
     async def delete_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         mapping = await self._read(call, params)
         if not await self._engine.resources.documents.remove(MAPPING, mapping.key):
             raise no_such()
         await self._follow()
-        return _rendered(mapping, "Deleting")
+        return _render(mapping, "Deleting")
 
     # ---- what a mapping names ----------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ def _beginning(call: Call) -> str:
     return f"{call.account}/{call.region}/"
 
 
-def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
+def _render(mapping: EventSourceMapping, state: str = "") -> Structure:
     function = mapping.function
     answer: Structure = {
         "BatchSize": mapping.batch_size,

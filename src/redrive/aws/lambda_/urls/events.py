@@ -79,7 +79,7 @@ def head_of(prelude: bytes, body: bytes = b"") -> Response:
 
 
 def _response(answer: Mapping[str, Any], body: bytes) -> Response:
-    headers = _written(answer.get("headers") or {})
+    headers = _read_headers(answer.get("headers") or {})
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
     remaining = {name: value for name, value in headers.items() if name.lower() not in _OURS}
     return Response(
@@ -94,7 +94,7 @@ def _status(status: object) -> int:
     return int(text)
 
 
-def _written(members: object) -> dict[str, str]:
+def _read_headers(members: object) -> dict[str, str]:
     if not isinstance(members, dict):
         raise AnswerMalformed
     headers = {name: _text(value) for name, value in members.items()}

@@ -84,8 +84,8 @@ class FunctionUrls:
         )
         if target is None or url_place is None or function_target is None or url is None:
             return _error_response(404, None)
-        if url.auth != OPEN and (refused := refusal(request)) is not None:
-            return refused
+        if url.auth != OPEN and (web_refusal := refusal(request)) is not None:
+            return web_refusal
         began = self._engine.runtime.clock.now()
         answer = preflight(url.cors, request)
         if answer is None:
@@ -108,14 +108,14 @@ class FunctionUrls:
         url: FunctionUrl,
         request_id: str,
     ) -> Response:
-        call = await self._permitted(request, url_place, function_target, url, request_id)
+        call = await self._permitted_call(request, url_place, function_target, url, request_id)
         if call is None:
             return _error_response(403, _FORBIDDEN)
         caller = None if url.auth == OPEN else call.principal
         event = event_of(request, target, caller, call.now, request_id)
         if len(event) > REQUEST_BYTES_MAX:
             return _error_response(413, "Request Entity Too Large")
-        version = await self._lookup.chosen(function_target, self._engine.runtime.rng)
+        version = await self._lookup.choose_version(function_target, self._engine.runtime.rng)
         arn, trace = arn_of(url_place.function, url_place.qualifier or None), request.headers.get(TRACE)
         try:
             if url.mode == STREAMED:
@@ -128,7 +128,7 @@ class FunctionUrls:
         except (AnswerMalformed, VariablesUnreadable):
             return _bad_gateway()
 
-    async def _permitted(
+    async def _permitted_call(
         self, request: Request, url_place: UrlPlace, target: FunctionTarget, url: FunctionUrl, request_id: str
     ) -> Call | None:
         """The request as a call, if its caller may invoke the function by its URL."""
@@ -142,8 +142,8 @@ class FunctionUrls:
         arn = arn_of(owner, url_place.qualifier or None)
         policy = policy_of(target.function, url_place.qualifier)
         keys = {"lambda:FunctionUrlAuthType": url.auth}
-        allowed = call.may("lambda:InvokeFunctionUrl", arn, owner.account, policy, keys)
-        return call if allowed else None
+        is_allowed = call.may("lambda:InvokeFunctionUrl", arn, owner.account, policy, keys)
+        return call if is_allowed else None
 
     async def _principal(self, request: Request, url: FunctionUrl) -> Principal | None:
         """The caller; None: nobody that the URL lets in."""
@@ -205,7 +205,7 @@ async def streamed_response(stream: AnswerStream) -> Response | None:
         if first is None and (await stream.result()).failed:
             return None
         content_type = stream.content_type or "application/octet-stream"
-        return Response(200, b"", content_type, parts=_whole(stream, first or b"", parts))
+        return Response(200, b"", content_type, parts=_body_parts(stream, first or b"", parts))
     read = b""
     while PRELUDE_END not in read:
         part = await anext(parts, None)
@@ -216,11 +216,11 @@ async def streamed_response(stream: AnswerStream) -> Response | None:
         read += part
     head, _, body = read.partition(PRELUDE_END)
     response = head_of(head)
-    response.parts = _whole(stream, body, parts)
+    response.parts = _body_parts(stream, body, parts)
     return response
 
 
-async def _whole(stream: AnswerStream, first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _body_parts(stream: AnswerStream, first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """A body, which is cut off where the function failed in its middle."""
     yield first
     async for part in rest:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, error, no_such, taken
+from redrive.aws.lambda_.documents.errors import PAGES, conflict, error, no_such
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import (
@@ -49,7 +49,7 @@ class UrlOperations:
             qualifier = reference.qualifier
             await _check_alias_in(draft, reference)
             if (qualifier or "") in function.urls:
-                raise taken(
+                raise conflict(
                     f"Failed to create function url config for [functionArn = {reference.arn}]. Error message:  "
                     "FunctionUrlConfig exists for this Lambda function"
                 )
@@ -57,14 +57,14 @@ class UrlOperations:
             draft.put(FUNCTION_URL, url.id, UrlPlace(reference.name, qualifier or ""))
 
         await self._engine.resources.write(decide)
-        answer = _answered(_as_structure(call, reference, url), params)
+        answer = _answer_of(_as_structure(call, reference, url), params)
         del answer["LastModifiedTime"]
         return answer
 
     async def get_function_url_config(self, call: Call, params: Structure) -> Structure:
         reference = _read(call, params)
         function = await self._function(call, reference, "GetFunctionUrlConfig", _NOTHING)
-        return _as_structure(call, reference, _standing(function, reference))
+        return _as_structure(call, reference, _existing_url(function, reference))
 
     async def update_function_url_config(self, call: Call, params: Structure) -> Structure:
         reference = _read(call, params)
@@ -72,18 +72,18 @@ class UrlOperations:
         async def decide(draft: Draft) -> FunctionUrl:
             function = await _function_in(draft, call, reference, "UpdateFunctionUrlConfig", _NO_FUNCTION)
             await _check_alias_in(draft, reference)
-            changed = replace(_standing(function, reference), modified_at=call.now, **_settings(params))
-            _put_in(draft, function, reference.qualifier or "", changed)
-            return changed
+            url = replace(_existing_url(function, reference), modified_at=call.now, **_settings(params))
+            _put_in(draft, function, reference.qualifier or "", url)
+            return url
 
-        return _answered(_as_structure(call, reference, await self._engine.resources.write(decide)), params)
+        return _answer_of(_as_structure(call, reference, await self._engine.resources.write(decide)), params)
 
     async def delete_function_url_config(self, call: Call, params: Structure) -> Structure:
         reference = _read(call, params)
 
         async def decide(draft: Draft) -> None:
             function = await _function_in(draft, call, reference, "DeleteFunctionUrlConfig", _NOTHING)
-            _standing(function, reference)
+            _existing_url(function, reference)
             draft.put(FUNCTION, function.name.key, without_url_in(draft, function, reference.qualifier or ""))
 
         await self._engine.resources.write(decide)
@@ -100,10 +100,10 @@ class UrlOperations:
         return PAGES.of("ListFunctionUrlConfigs", params, sorted(function.urls.items(), key=_key), show, _key)
 
     async def _function(
-        self, call: Call, reference: FunctionReference, action: str, missing: str
+        self, call: Call, reference: FunctionReference, action: str, missing_text: str
     ) -> FunctionRecord:
         function = await self._engine.resources.documents.get(FUNCTION, reference.name.key)
-        return _allowed(call, reference, action, missing, function)
+        return _check_access(call, reference, action, missing_text, function)
 
     def _new_id(self) -> str:
         digest = hashlib.sha256(self._engine.runtime.message_id()).digest()
@@ -128,10 +128,10 @@ def _settings(params: Structure) -> dict[str, Any]:
 
 
 async def _function_in(
-    draft: Draft, call: Call, reference: FunctionReference, action: str, missing: str
+    draft: Draft, call: Call, reference: FunctionReference, action: str, missing_text: str
 ) -> FunctionRecord:
     function = await draft.get(FUNCTION, reference.name.key)
-    return _allowed(call, reference, action, missing, function)
+    return _check_access(call, reference, action, missing_text, function)
 
 
 async def _check_alias_in(draft: Draft, reference: FunctionReference) -> None:
@@ -140,16 +140,16 @@ async def _check_alias_in(draft: Draft, reference: FunctionReference) -> None:
         raise no_such(_NO_FUNCTION)
 
 
-def _allowed(
-    call: Call, reference: FunctionReference, action: str, missing: str, function: FunctionRecord | None
+def _check_access(
+    call: Call, reference: FunctionReference, action: str, missing_text: str, function: FunctionRecord | None
 ) -> FunctionRecord:
     if function is None:
-        raise no_such(missing)
+        raise no_such(missing_text)
     check(call, function, reference, action)
     return function
 
 
-def _standing(function: FunctionRecord, reference: FunctionReference) -> FunctionUrl:
+def _existing_url(function: FunctionRecord, reference: FunctionReference) -> FunctionUrl:
     url = function.urls.get(reference.qualifier or "")
     if url is None:
         raise no_such()
@@ -164,7 +164,7 @@ def _key(pair: tuple[str, FunctionUrl]) -> str:
     return f"/{pair[0]}"
 
 
-def _answered(description: Structure, params: Structure) -> Structure:
+def _answer_of(description: Structure, params: Structure) -> Structure:
     """A URL as its creation or change answers it: the mode only where the request has it (recorded)."""
     return {name: value for name, value in description.items() if name != "InvokeMode" or name in params}
 
