@@ -104,6 +104,7 @@ def take(screen: Screen, server: str, cause: str) -> None:
         screen.size(WIDTH, picture.height)
         screen.media(prefers_color_scheme=picture.theme)
         screen.open(server + picture.path.format(cause=cause.replace(" ", "%20")))
+        screen.until(lambda: not screen.all(".facets") or screen.all(".facets li"))  # asked after the page
         (IMAGES / f"{picture.name}.png").write_bytes(screen.picture())
 
 
