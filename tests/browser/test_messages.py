@@ -40,9 +40,9 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     assert "Send it though it is not JSON" in screen.text()
     screen.fill("textarea", body.replace("EURO", "EUR"))
     screen.press("Check")
-    assert [line.text for line in screen.all(".diff .gone, .diff .new")] == [
-        '-   "currency": "EURO",',
-        '+   "currency": "EUR",',
+    assert [line.text.strip() for line in screen.all(".diff .gone, .diff .new")] == [
+        '3 -   "currency": "EURO",',
+        '3 +   "currency": "EUR",',
     ]
     assert [mark.text for mark in screen.all(".diff mark") if mark.text] == ["O"]
     screen.press("Replace and redrive")
