@@ -62,7 +62,7 @@ async def test_the_sweep_removes_all_deduplication_keys_of_a_deleted_queue(
     await engine.parts.store.enqueue(known)
     await engine.resources.queues.delete(queue)
     assert await engine.operations.sweep() == len(known)
-    assert await engine.parts.store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
+    assert await engine.parts.store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, has_more=False)
 
 
 async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, clock: VirtualClock) -> None:

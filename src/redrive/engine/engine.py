@@ -64,8 +64,8 @@ class Engine:
         )
         self.runtime = runtime
         self.clock = runtime.clock
-        self._connected = False
-        self._opened = False
+        self._is_connected = False
+        self._is_open = False
         self.messages = Messages(parts)
         self.resources = parts.resources
         self.operations = Operations(parts)
@@ -106,11 +106,11 @@ class Engine:
         self.parts.listeners.add(listener, *names)
 
     def unwatch(self, listener: Listener) -> None:
-        """Tell it no more; it may say so while it is told something."""
+        """Remove a listener, which may do so while it hears a fact."""
         self.parts.listeners.remove(listener)
 
     def _refuse_once_open(self) -> None:
-        if self._opened:
+        if self._is_open:
             raise RuntimeError("the engine is open: profiles, endpoints and listeners are added before")
 
     @property
@@ -120,14 +120,14 @@ class Engine:
 
     async def connect(self) -> None:
         """Open the store: what is in it can be read, and nothing is taken up yet."""
-        self._connected = True
-        self.parts.store.listen(self._arrived, self.parts.directory.forget)
+        self._is_connected = True
+        self.parts.store.listen(self._announce_arrivals, self.parts.directory.forget)
         await self.parts.store.open()
 
     async def open(self) -> None:
-        """Take up the backlogs, once the store is open; what is pushed to, and who listens, is settled by now."""
-        self._opened = True
-        if not self._connected:
+        """Open the store if `connect` has not, and take up the backlogs; endpoints and listeners were added before."""
+        self._is_open = True
+        if not self._is_connected:
             await self.connect()
         await Upgrade(
             self.parts.directory, self.parts.queues, self.parts.subscriptions, self.parts.sealed_store
@@ -162,9 +162,9 @@ class Engine:
 
         Sweeping what a million deliveries left takes minutes, in which a dead node's backlogs must be looked into.
         """
-        async with asyncio.TaskGroup() as lines:
+        async with asyncio.TaskGroup() as group:
             for work in (self._carry_on_round, self.parts.dispatcher.look_round, self.parts.sweeper.round):
-                lines.create_task(self._every_round(work))
+                group.create_task(self._every_round(work))
 
     async def tidy(self) -> None:
         """One round of upkeep: carry on tasks and replays, and sweep."""
@@ -177,7 +177,7 @@ class Engine:
         return min((ends for ends in leases if ends is not None), default=None)
 
     async def _carry_on_round(self) -> None:
-        """Resume what no node works on, and again at each lease's end: a dead node's task waits no round besides."""
+        """Resume what no node works on, and again when a lease ends, so that a dead node's task does not wait a round."""
         round_ends = self.clock.now() + ROUND_MS
         lease_ends = await self._carry_on()
         while lease_ends is not None and lease_ends < round_ends:
@@ -215,7 +215,7 @@ class Engine:
         self.parts.receiver.close()
 
     async def drain(self, seconds: float) -> None:
-        """Take up nothing any more, and let attempts end that are under way, for so long."""
+        """Begin no further attempts, and wait so long for the end of those under way."""
         await self.parts.dispatcher.drain(seconds)
 
     async def close(self) -> None:
@@ -226,7 +226,7 @@ class Engine:
         await self.parts.replayer.close()
         await self.parts.store.close()
 
-    def _arrived(self, queue_id: int) -> None:
+    def _announce_arrivals(self, queue_id: int) -> None:
         if queue_id:
             self.parts.notifier.announce(queue_id)
         else:

@@ -122,10 +122,10 @@ KEPT_MS_MAX: Final = 10_000
 KEPT_PER_MS: Final = 100
 
 # A queue's number, and when it was emptied last: what was counted before does not stand.
-_Asked = tuple[int, int]
+_CountKey = tuple[int, int]
 
 
-class _Known(NamedTuple):
+class _KeptCount(NamedTuple):
     """A count, when it began (ms), and the moment to which it stands; a while longer for those who have it renewed."""
 
     counts: Counts
@@ -139,8 +139,10 @@ class QueueCounts:
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._known: dict[_Asked, _Known] = {}  # of queues whose counting took a millisecond at least
-        self._counting: dict[_Asked, asyncio.Task[Counts]] = {}
+        self._kept_counts: dict[
+            _CountKey, _KeptCount
+        ] = {}  # of queues whose counting took a millisecond at least
+        self._counting: dict[_CountKey, asyncio.Task[Counts]] = {}
 
     async def of(self, queue: Queue) -> Counts:
         """The numbers of deliveries of a queue.
@@ -148,51 +150,53 @@ class QueueCounts:
         They are exact where it holds fewer than `COUNTED_AT_ONCE`; else at most twice `KEPT_MS_MAX` old, and the less so
         the quicker they were counted. On a simulated clock counting takes no time, so they are exact there.
         """
-        counted_key = queue.id, queue.purged_at
+        count_key = queue.id, queue.purged_at
         now = self._clock.now()
-        known = self._known.get(counted_key)
-        if known is not None and known.began <= now < known.until + KEPT_MS_MAX:
-            if now >= known.until:
-                self._count(counted_key)
-            return known.counts
+        kept = self._kept_counts.get(count_key)
+        if kept is not None and kept.began <= now < kept.until + KEPT_MS_MAX:
+            if now >= kept.until:
+                self._count(count_key)
+            return kept.counts
         counts = await self._store.count(queue.id, now, COUNTED_AT_ONCE)
         if sum(counts) < COUNTED_AT_ONCE:  # a kind that was not counted to its end would be as many alone
             return counts
-        return await asyncio.shield(self._count(counted_key))
+        return await asyncio.shield(self._count(count_key))
 
     def forget(self, queue: Queue) -> None:
         """Remember no count of a queue that was begun before now, as after a purge."""
-        for remembered in (self._known, self._counting):
-            for counted_key in [counted_key for counted_key in remembered if counted_key[0] == queue.id]:
-                del remembered[counted_key]
+        for by_key in (self._kept_counts, self._counting):
+            for count_key in [count_key for count_key in by_key if count_key[0] == queue.id]:
+                del by_key[count_key]
 
-    def _count(self, counted_key: _Asked) -> "asyncio.Task[Counts]":
+    def _count(self, count_key: _CountKey) -> "asyncio.Task[Counts]":
         """Count a queue; concurrent callers share one count."""
-        task = self._counting.get(counted_key)
+        task = self._counting.get(count_key)
         if task is None:
-            task = self._counting[counted_key] = asyncio.create_task(
-                self._counted(counted_key), name="redrive-count"
+            task = self._counting[count_key] = asyncio.create_task(
+                self._count_and_keep(count_key), name="redrive-count"
             )
-            task.add_done_callback(lambda ended: self._ended(counted_key, ended))
+            task.add_done_callback(lambda ended: self._drop_task(count_key, ended))
         return task
 
-    def _ended(self, counted_key: _Asked, task: "asyncio.Task[Counts]") -> None:
-        if self._counting.get(counted_key) is task:
-            del self._counting[counted_key]
+    def _drop_task(self, count_key: _CountKey, task: "asyncio.Task[Counts]") -> None:
+        if self._counting.get(count_key) is task:
+            del self._counting[count_key]
         if not task.cancelled():
-            task.exception()  # whoever waits is told; nobody may, and then the next who asks has it counted again
+            task.exception()  # read, so that asyncio does not log it: whoever waits has it
 
-    async def _counted(self, counted_key: _Asked) -> Counts:
+    async def _count_and_keep(self, count_key: _CountKey) -> Counts:
         began = self._clock.now()
-        counts = await self._store.count(counted_key[0], began)
+        counts = await self._store.count(count_key[0], began)
         now = self._clock.now()
-        if self._counting.get(counted_key) is not asyncio.current_task():
+        if self._counting.get(count_key) is not asyncio.current_task():
             return counts  # it was forgotten meanwhile
         kept_ms = min(KEPT_MS_MAX, (now - began) * KEPT_PER_MS)
-        self._known = {
-            key: known for key, known in self._known.items() if known.began <= now < known.until + KEPT_MS_MAX
+        self._kept_counts = {
+            key: kept
+            for key, kept in self._kept_counts.items()
+            if kept.began <= now < kept.until + KEPT_MS_MAX
         }
-        self._known.pop(counted_key, None)
+        self._kept_counts.pop(count_key, None)
         if kept_ms > 0:  # else counting took no time, or the clock was set back meanwhile
-            self._known[counted_key] = _Known(counts, began, now + kept_ms)
+            self._kept_counts[count_key] = _KeptCount(counts, began, now + kept_ms)
         return counts

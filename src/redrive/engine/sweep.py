@@ -41,7 +41,7 @@ class Sweeper:
             clock: The time.
             resources: What is there, and what of it falls due.
             circuits: Of the subscriptions' endpoints.
-            counters: Where what went is counted.
+            counters: Counts what is removed.
             listeners: Told of messages that expired unreceived.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
             forget: Called with the number of every queue that is gone and had something happen to it on this node.
@@ -62,14 +62,14 @@ class Sweeper:
     async def round(self) -> int:
         """Sweep all that is kept once, and take away what falls due; how many deliveries went."""
         removed, after = 0, 0
-        seen: set[int] = set()
+        occupied_numbers: set[int] = set()
         while occupied := await self._store.occupied(after, QUEUES_PER_TURN):
             for occupied_queue in occupied:
                 removed += await self._sweep_number(occupied_queue)
-            seen.update(occupied_queue.queue_id for occupied_queue in occupied)
+            occupied_numbers.update(occupied_queue.queue_id for occupied_queue in occupied)
             after = occupied[-1].queue_id
-        self._never_old &= seen
-        removed += await self._due()
+        self._never_old &= occupied_numbers
+        removed += await self._sweep_due()
         await self._circuits.sweep(self._subscriptions.exists)
         await self._forget_the_gone()
         return removed
@@ -123,18 +123,18 @@ class Sweeper:
             self._listeners.queues.dropped(queue, removed, DeadLetterReason.EXPIRED, now)
         return removed
 
-    async def _due(self) -> int:
-        """Take away the subscriptions whose time is over, and empty queues that were deleted; how much was in them."""
+    async def _sweep_due(self) -> int:
+        """Delete subscriptions whose time is over, and empty deleted queues; how many deliveries were in those."""
         removed, after = 0, ""
         while page := await self._documents.find(DUE, "", after, QUEUES_PER_TURN):
             for due in page:
                 if due.at > self._clock.now():
                     return removed
-                removed += await self._look_at(due)
+                removed += await self._act_on_due(due)
             after = page[-1].due_key
         return removed
 
-    async def _look_at(self, due: Due) -> int:
+    async def _act_on_due(self, due: Due) -> int:
         if due.kind == SUBSCRIPTION.name:
             await self._subscriptions.end(due)
             return 0
@@ -150,12 +150,12 @@ class Sweeper:
         return removed
 
     async def _sweep(self, queue_id: int, enqueued_before: int, now: int) -> int:
-        """Sweep until nothing is left that ended by then; how many deliveries went."""
+        """Sweep until nothing from before `enqueued_before` is left; how many deliveries went."""
         total = 0
         while True:
             swept = await self._store.sweep(queue_id, enqueued_before, now, ROWS_PER_SWEEP)
             total += swept.deliveries
-            if not swept.left:
+            if not swept.has_more:
                 return total
 
     async def empty(self, tombstone: QueueRecord) -> int:

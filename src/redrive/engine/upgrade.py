@@ -55,7 +55,7 @@ class Upgrade:
         self._store = store
 
     async def run(self) -> None:
-        """Do what is to be done, if it was not done before; twice is once, also on two nodes at the same time."""
+        """Repair what was not repaired before; harmless if it is done again, also on two nodes at the same time."""
         if await self._directory.get(FORMAT, _SECRETS) is None:
             await self._store.seal_documents()
             await self._directory.update_or_create(FORMAT, _SECRETS, 1, lambda _: 1)
@@ -70,23 +70,25 @@ class Upgrade:
     async def _each(
         self,
         kind: DocumentKind[T],
-        put_right: Callable[[Draft, T], Awaitable[None]],
-        concerns: Callable[[T], bool] = lambda _: True,
+        repair: Callable[[Draft, T], Awaitable[None]],
+        needs_repair: Callable[[T], bool] = lambda _: True,
     ) -> None:
-        async for page in self._pages(kind, concerns):
+        async for page in self._pages(kind, needs_repair):
 
             async def decide(draft: Draft, keys: list[str] = page) -> None:
                 for key in keys:
                     value: T | None = await draft.get(kind, key)
                     if value is not None:
-                        await put_right(draft, value)
+                        await repair(draft, value)
 
             await self._directory.transact(decide)
 
-    async def _pages(self, kind: DocumentKind[T], concerns: Callable[[T], bool]) -> AsyncIterator[list[str]]:
+    async def _pages(
+        self, kind: DocumentKind[T], needs_repair: Callable[[T], bool]
+    ) -> AsyncIterator[list[str]]:
         after = ""
         while page := await self._directory.find_versioned(kind, "", after, _AT_ONCE):
-            yield [key for key, _, value in page if concerns(value)]
+            yield [key for key, _, value in page if needs_repair(value)]
             after = page[-1][0]
 
     async def _end_deletion(self, draft: Draft, tombstone: QueueRecord) -> None:
@@ -97,7 +99,7 @@ class Upgrade:
                 draft.remove(QUEUE, queue.name.key)
             if await self._end_unsubscription(draft, tombstone):
                 return
-        await _find_again(draft, due_of(tombstone))
+        await _make_due(draft, due_of(tombstone))
 
     async def _end_unsubscription(self, draft: Draft, tombstone: QueueRecord) -> bool:
         key: str | None = await draft.get(OF_QUEUE, number_key(tombstone.id))
@@ -115,26 +117,26 @@ class Upgrade:
         await self._subscriptions.remove_in(draft, subscription)
 
     async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:
-        """A subscription goes whose topic's deletion was cut short; the sweep is to find the end of the others."""
+        """Delete a subscription whose topic's deletion was cut short; make the end of any other known to the sweep."""
         topic: Topic | None = await draft.get(TOPIC, subscription.topic.key)
         if topic is None:
             await self._remove(draft, subscription)
         elif subscription.expires_at is not None:
-            await _find_again(draft, expiry_of(subscription, subscription.expires_at))
+            await _make_due(draft, expiry_of(subscription, subscription.expires_at))
 
     async def _check_queue(self, draft: Draft, queue: Queue) -> None:
-        """A queue that serves a subscription goes if that is gone, and else is to go with it."""
+        """Delete a queue whose subscription was deleted; of any other note that it goes with its subscription."""
         if await draft.get(SUBSCRIPTION, queue.serves) is None:
             await self._queues.delete_in(draft, queue)
         elif await draft.get(SERVING, queue.serves) is None:
             draft.put(SERVING, queue.serves, queue.name.key)
 
     async def _check_topic(self, draft: Draft, topic: Topic) -> None:
-        """The sweep is to find the archive of an ordered topic."""
+        """Make the archive of an ordered topic known to the sweep."""
         if await draft.get(OF_ARCHIVE, number_key(topic.id)) is None:
             draft.put(OF_ARCHIVE, number_key(topic.id), topic.name.key)
 
 
-async def _find_again(draft: Draft, due: Due) -> None:
+async def _make_due(draft: Draft, due: Due) -> None:
     if await draft.get(DUE, due.due_key) is None:
         draft.put(DUE, due.due_key, due)

@@ -265,7 +265,7 @@ class Model:
             self.rows[fresh.seq] = as_redriven(row, target.queue_id, fresh.seq, request.now, fresh.message_id)
         if request.ordered:
             self._kept_order(gone, after)
-        if not answer.left:
+        if not answer.has_more:
             assert not [row for row in self._line(request) if self._movable(row, request)]
 
     def _movable(self, row: Delivery, request: MoveRequest) -> bool:

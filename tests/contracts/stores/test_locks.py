@@ -265,7 +265,7 @@ async def test_a_delivery_extended_concurrently_is_removed_by_purge_and_sweep(
     }
     async with waited_for(other, calls[verb]()) as removed:
         pass
-    assert removed.result() == {"purge": 2, "sweep": Swept(2, left=False)}[verb]
+    assert removed.result() == {"purge": 2, "sweep": Swept(2, has_more=False)}[verb]
 
 
 async def test_a_settlement_is_refused_when_another_claimed_meanwhile(

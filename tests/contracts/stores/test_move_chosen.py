@@ -75,7 +75,7 @@ async def test_a_cause_moves_alone_and_in_batches(plain: Bench, dead_letters: Be
     totals = []
     for _ in range(3):
         moved, _ = await dead_letters.move(limit=2, cause=cause, excepted=[spared], **home(plain))
-        totals.append((moved.total, moved.left))
+        totals.append((moved.total, moved.has_more))
     assert totals == [(2, True), (1, False), (0, False)]
     assert bodies(await plain.claim()) == ["a", "d", "e"]
     assert bodies(await dead_letters.peek()) == ["b", "c"]
@@ -90,9 +90,9 @@ async def test_of_a_cause_what_came_later_is_in_flight_or_has_no_home_stays(
     await die(plain, BUSY, "late", into=dead_letters)
     cause = Cause(plain.id, "server_error 503")
     moved, _ = await dead_letters.move(cause=cause, seq_max=last)
-    assert (moved.total, moved.left) == (0, False)
+    assert (moved.total, moved.has_more) == (0, False)
     moved, _ = await dead_letters.move(cause=cause, seq_max=last, **home(plain))
-    assert (moved.total, moved.left) == (1, False)
+    assert (moved.total, moved.has_more) == (1, False)
     assert bodies(await dead_letters.peek()) == ["flying", "late"]
 
 

@@ -133,7 +133,7 @@ async def test_sweeping_forgets_a_pace_that_is_over(home: Home) -> None:
 async def test_sweeping_says_whether_deliveries_are_left(plain: Bench) -> None:
     await plain.send(*"abcde")
     answers = [await plain.store.sweep(plain.id, NOON, NOON, limit=2) for _ in range(3)]
-    assert answers == [Swept(2, left=True), Swept(2, left=True), Swept(1, left=False)]
+    assert answers == [Swept(2, has_more=True), Swept(2, has_more=True), Swept(1, has_more=False)]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_sweeping_says_whether_memories_are_left(home: Home, table: str, c
         await fifo.settle(delivery, outcome=Outcome.RETRY, available_at=LATER, note=note)
     numbers = []
     for left in (True, True, False):
-        assert await store.sweep(fifo.id, 0, NOON + 15 * DAY_MS, limit=2) == Swept(0, left=left)
+        assert await store.sweep(fifo.id, 0, NOON + 15 * DAY_MS, limit=2) == Swept(0, has_more=left)
         numbers.append(len(await remembered(home, table, column)))
     assert numbers == [3, 1, 0]
 

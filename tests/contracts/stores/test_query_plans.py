@@ -108,7 +108,7 @@ async def delay(queue: Bench) -> None:
 
 
 async def sweep(queue: Bench) -> None:
-    assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, left=True)
+    assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, has_more=True)
 
 
 async def occupied(queue: Bench) -> None:

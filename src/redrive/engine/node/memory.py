@@ -26,9 +26,9 @@ class Audience(Listener):
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         for fact in _FACTS:
-            hearing = [getattr(listener, fact) for listener in listeners if _hears(listener, fact)]
-            if hearing:
-                setattr(self, fact, hearing[0] if len(hearing) == 1 else _each(hearing))
+            methods = [getattr(listener, fact) for listener in listeners if _hears(listener, fact)]
+            if methods:
+                setattr(self, fact, methods[0] if len(methods) == 1 else _each(methods))
 
 
 class Listeners:
@@ -45,7 +45,7 @@ class Listeners:
         self.queues = Audience(self._everywhere)
 
     def add(self, listener: Listener, *names: str) -> None:
-        """Tell this one too: of these dialects' topics and profiles' attempts; without names, of everything."""
+        """Add a listener to the facts of these dialects' topics and profiles' attempts; without names, to all facts."""
         if not names:
             self._everywhere.append(listener)
             self.queues = Audience(self._everywhere)
@@ -54,7 +54,7 @@ class Listeners:
         self._audiences.clear()
 
     def remove(self, listener: Listener) -> None:
-        """Tell this one no more, which was told of everything."""
+        """Remove a listener that was added without names."""
         self._everywhere.remove(listener)
         self.queues = Audience(self._everywhere)
         self._audiences.clear()
@@ -72,9 +72,9 @@ def _hears(listener: Listener, fact: str) -> bool:
     return getattr(type(listener), fact) is not getattr(Listener, fact)
 
 
-def _each(hearing: Sequence[Callable[..., None]]) -> Callable[..., None]:
+def _each(methods: Sequence[Callable[..., None]]) -> Callable[..., None]:
     def tell(*fact: Any) -> None:
-        for hear in hearing:
+        for hear in methods:
             hear(*fact)
 
     return tell
@@ -145,16 +145,20 @@ def failed_on_purpose(status: int) -> Attempt:
 
 
 class FaultInjection:
-    """Endpoints that are made to fail, for tests. Nothing fails by itself."""
+    """Endpoints that are made to fail, for tests. Nothing fails by itself.
+
+    Attributes:
+        are_used: True once a fault was set: until then no publication looks one up.
+    """
 
     def __init__(self) -> None:
         self._faults: dict[str, Attempt] = {}
-        self.ever = False
+        self.are_used = False
 
     def set(self, endpoint: str, attempt: Attempt) -> None:
         """Every attempt at this endpoint ends like this from now on."""
         self._faults[endpoint] = attempt
-        self.ever = True
+        self.are_used = True
 
     def clear(self, endpoint: str) -> None:
         """Let the endpoint answer for itself again."""
@@ -162,7 +166,7 @@ class FaultInjection:
 
     def of(self, endpoint: str) -> Attempt | None:
         """The attempt that stands in for real ones at the endpoint, if one does."""
-        return self._faults.get(endpoint) if self.ever else None
+        return self._faults.get(endpoint) if self.are_used else None
 
 
 # About a kilobyte each. Forgetting them all costs a call of the profile for each that is asked for again.
@@ -170,7 +174,7 @@ CONTEXTS_MAX: Final = 50_000
 
 
 class SubscriptionContexts:
-    """Creates the context of a subscription once for each version of it and of its topic."""
+    """Makes the context of a subscription once for each version of it and of its topic."""
 
     def __init__(self, profiles: Mapping[str, DeliveryProfile]) -> None:
         self._profiles = profiles
@@ -178,9 +182,9 @@ class SubscriptionContexts:
 
     def of(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """The context of a subscription as it and its topic are now."""
-        known = self._contexts.get(subscription.queue_id)
-        if known is not None and _same(known.subscription, subscription) and _same(known.topic, topic):
-            return known
+        context = self._contexts.get(subscription.queue_id)
+        if context is not None and _same(context.subscription, subscription) and _same(context.topic, topic):
+            return context
         context = self._profiles[topic.dialect].context(topic, subscription)
         if len(self._contexts) >= CONTEXTS_MAX:
             self._contexts.clear()
@@ -192,6 +196,6 @@ class SubscriptionContexts:
         self._contexts.pop(queue_id, None)
 
 
-def _same(known: object, current: object) -> bool:
+def _same(remembered_value: object, current: object) -> bool:
     """Equality, at once for what the directory handed out before: comparing two subscriptions takes 2 us."""
-    return known is current or known == current
+    return remembered_value is current or remembered_value == current

@@ -86,15 +86,15 @@ class DocumentSeals:
         self.sealing: DocumentSealing | None = None
         self.kinds: set[str] = set()
 
-    def closed(self, change: Change) -> Change:
-        """A change as it is stored."""
+    def seal_change(self, change: Change) -> Change:
+        """A change as it is stored: a document of a secret kind sealed."""
         if self.sealing is None or not isinstance(change, Put) or change.kind not in self.kinds:
             return change
         return change._replace(
             document={_WRAPPED: self.sealing.sealed(change.kind, change.key, change.document)}
         )
 
-    def opened(self, resource: Resource) -> Resource:
+    def open_resource(self, resource: Resource) -> Resource:
         """A document as it was written; one of an older version, which did not seal it, as it is."""
         if self.sealing is None or not self.seals(resource):
             return resource
@@ -117,23 +117,23 @@ class SealedStore(MessageStore, DocumentStore):
 
     @override
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
-        if _any_sealed(new_deliveries):
+        if _has_sealer(new_deliveries):
             return self._enqueue_sealed(new_deliveries)
         return self._store.enqueue(new_deliveries)
 
     async def _enqueue_sealed(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
-        return await self._store.enqueue(await _sealed(new_deliveries))
+        return await self._store.enqueue(await _seal(new_deliveries))
 
     @override
     def publish(self, publications: Sequence[OrderedPublication]) -> Awaitable[list[Enqueued]]:
-        if any(_any_sealed(publication.new_deliveries) for publication in publications):
+        if any(_has_sealer(publication.new_deliveries) for publication in publications):
             return self._publish_sealed(publications)
         return self._store.publish(publications)
 
     async def _publish_sealed(self, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
         return await self._store.publish(
             [
-                replace(publication, new_deliveries=await _sealed(publication.new_deliveries))
+                replace(publication, new_deliveries=await _seal(publication.new_deliveries))
                 for publication in publications
             ]
         )
@@ -145,10 +145,10 @@ class SealedStore(MessageStore, DocumentStore):
         new_deliveries: Sequence[NewDelivery] = (),
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
-        if _any_sealed(new_deliveries):
-            new_deliveries = await _sealed(new_deliveries)
-        closed = [self._documents.closed(change) for change in changes]
-        return await self._store.write(closed, new_deliveries, log_events)
+        if _has_sealer(new_deliveries):
+            new_deliveries = await _seal(new_deliveries)
+        stored_changes = [self._documents.seal_change(change) for change in changes]
+        return await self._store.write(stored_changes, new_deliveries, log_events)
 
     @override
     def settle(
@@ -171,7 +171,7 @@ class SealedStore(MessageStore, DocumentStore):
         self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool, strict_lease: bool
     ) -> list[Settled]:
         sealed = [
-            settlement._replace(follow_ups=await _sealed(settlement.follow_ups)) for settlement in settlements
+            settlement._replace(follow_ups=await _seal(settlement.follow_ups)) for settlement in settlements
         ]
         return await self._store.settle(queue_id, sealed, now, ordered=ordered, strict_lease=strict_lease)
 
@@ -210,18 +210,18 @@ class SealedStore(MessageStore, DocumentStore):
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
         resource = await self._store.get(kind, key)
-        return None if resource is None else self._documents.opened(resource)
+        return None if resource is None else self._documents.open_resource(resource)
 
     @override
     async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
-        return [self._documents.opened(resource) for resource in await self._store.get_each(keys)]
+        return [self._documents.open_resource(resource) for resource in await self._store.get_each(keys)]
 
     @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         resources = await self._store.find(kind, prefix, after, limit)
         if kind not in self._documents.kinds:
             return resources
-        return [self._documents.opened(resource) for resource in resources]
+        return [self._documents.open_resource(resource) for resource in resources]
 
     @override
     async def new_id(self) -> int:
@@ -239,7 +239,7 @@ class SealedStore(MessageStore, DocumentStore):
                             await self.write([Put(kind, resource.key, resource.document, resource.version)])
 
 
-def _any_sealed(new_deliveries: Sequence[NewDelivery]) -> bool:
+def _has_sealer(new_deliveries: Sequence[NewDelivery]) -> bool:
     """True if a queue among theirs has a sealer; a plain loop, as `any` of a generator takes four times as long."""
     for new_delivery in new_deliveries:  # noqa: SIM110 - as above
         if new_delivery.sealer is not None:
@@ -247,18 +247,18 @@ def _any_sealed(new_deliveries: Sequence[NewDelivery]) -> bool:
     return False
 
 
-async def _sealed(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery]:
+async def _seal(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery]:
     """The deliveries as they are stored; they differ from those that listeners are told of."""
     stored: list[NewDelivery] = []
-    prepared: Sealer | None = None
+    prepared_sealer: Sealer | None = None
     for new_delivery in new_deliveries:
         sealer = new_delivery.sealer
         if sealer is None:
             stored.append(new_delivery)
             continue
-        if sealer is not prepared:
+        if sealer is not prepared_sealer:
             await sealer.prepare()
-            prepared = sealer
+            prepared_sealer = sealer
         content = sealer.seal(
             new_delivery.queue_id, new_delivery.message_id, new_delivery.body, new_delivery.headers
         )
@@ -266,21 +266,21 @@ async def _sealed(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery
     return stored
 
 
-def _with_content(of: NewDelivery, body: str, headers: bytes) -> NewDelivery:
+def _with_content(new_delivery: NewDelivery, body: str, headers: bytes) -> NewDelivery:
     """A delivery with other content, to be stored as it is; `dataclasses.replace` takes eight times as long."""
     return NewDelivery(
-        of.queue_id,
-        of.message_id,
+        new_delivery.queue_id,
+        new_delivery.message_id,
         body,
         headers,
-        of.available_at,
-        of.enqueued_at,
-        of.group_id,
-        of.ordered,
-        of.deduplication_id,
-        of.deduplication_key,
-        of.deduplicate_until,
-        of.origin,
-        of.attempts,
-        of.note,
+        new_delivery.available_at,
+        new_delivery.enqueued_at,
+        new_delivery.group_id,
+        new_delivery.ordered,
+        new_delivery.deduplication_id,
+        new_delivery.deduplication_key,
+        new_delivery.deduplicate_until,
+        new_delivery.origin,
+        new_delivery.attempts,
+        new_delivery.note,
     )

@@ -79,10 +79,10 @@ Change = Put | Remove | Require | RequireNone
 
 
 def refuse_repeated(changes: Sequence[Change]) -> None:
-    """Each document is named at most once in a write.
+    """Refuse a write that names a document twice.
 
     Raises:
-        ValueError: One is named again.
+        ValueError: It does.
     """
     keys: set[tuple[str, str]] = set()
     for change in changes:

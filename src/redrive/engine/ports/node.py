@@ -47,7 +47,7 @@ class Runtime:
     def message_id(self) -> bytes:
         """A fresh message id: 16 random bytes with the marks of a version 4 UUID."""
         if not self._ids:
-            self._ids.extend(_made_ids(self.rng.randbytes(_ID_BYTES * _IDS_MADE)))
+            self._ids.extend(_ids_from(self.rng.randbytes(_ID_BYTES * _IDS_MADE)))
         return self._ids.pop()
 
     def token(self) -> int:
@@ -72,8 +72,8 @@ _VERSION: Final = bytes(byte & 0x0F | 0x40 for byte in range(256))
 _VARIANT: Final = bytes(byte & 0x3F | 0x80 for byte in range(256))
 
 
-def _made_ids(rng: bytes) -> list[bytes]:
-    marked = bytearray(rng)
+def _ids_from(random_bytes: bytes) -> list[bytes]:
+    marked = bytearray(random_bytes)
     marked[6::_ID_BYTES] = marked[6::_ID_BYTES].translate(_VERSION)
     marked[8::_ID_BYTES] = marked[8::_ID_BYTES].translate(_VARIANT)
     whole = bytes(marked)

@@ -73,8 +73,8 @@ class OrderedPublication:
     # member, `"sequence"`.
     new_deliveries: Sequence[NewDelivery]
 
-    def opened(self, seq: int) -> list[NewDelivery]:
-        """The deliveries, told the publication's place; new ones, since a store may have to begin again."""
+    def deliveries_at(self, seq: int) -> list[NewDelivery]:
+        """Copies of the deliveries with the publication's place in their headers; a store may need them twice."""
         return [
             replace(new_delivery, headers=_with_sequence(new_delivery.headers, seq))
             for new_delivery in self.new_deliveries
@@ -224,7 +224,7 @@ class Moved(NamedTuple):
     """The result of a move."""
 
     per_queue: Mapping[int, int]  # Number of arrivals by queue
-    left: bool  # Whether deliveries remain that could be moved now
+    has_more: bool  # Whether deliveries remain that could be moved now
     became: Mapping[int, MovedTo] = MappingProxyType({})  # New location of each, by its old sequence number
 
     @property
@@ -245,7 +245,7 @@ class Occupied(NamedTuple):
 def merge_occupied(
     oldest: Sequence[tuple[int, int]], memories: Sequence[Sequence[tuple[int, int]]], limit: int
 ) -> list[Occupied]:
-    """Merges what was found under numbers in several tables into one list, in the order of the numbers.
+    """Merge what several tables have under numbers into one list, in the order of the numbers.
 
     Args:
         oldest: Numbers in their order, with the moment of their oldest delivery.
@@ -253,13 +253,13 @@ def merge_occupied(
         limit: A table that gave so many may have more: what follows its last number is left to the next look.
     """
     last = min((occupied[-1][0] for occupied in (oldest, *memories) if len(occupied) >= limit), default=None)
-    entered = dict(oldest)
-    ended: dict[int, int] = {}
+    oldest_at = dict(oldest)
+    memories_end_at: dict[int, int] = {}
     for queue_id, moment in itertools.chain(*memories):
-        ended[queue_id] = min(moment, ended.get(queue_id, moment))
-    numbers = sorted(entered.keys() | ended.keys())
+        memories_end_at[queue_id] = min(moment, memories_end_at.get(queue_id, moment))
+    numbers = sorted(oldest_at.keys() | memories_end_at.keys())
     return [
-        Occupied(queue_id, entered.get(queue_id), ended.get(queue_id))
+        Occupied(queue_id, oldest_at.get(queue_id), memories_end_at.get(queue_id))
         for queue_id in numbers
         if last is None or queue_id <= last
     ]
@@ -269,7 +269,7 @@ class Swept(NamedTuple):
     """The result of a sweep."""
 
     deliveries: int  # Number of deliveries moved
-    left: bool  # Whether there may be more to remove, of deliveries or of what is remembered beside them
+    has_more: bool  # Whether there may be more to remove, of deliveries or of what is remembered beside them
 
 
 @dataclass(slots=True)
@@ -295,7 +295,7 @@ class MoveRequest:
 
     @property
     def chooses(self) -> bool:
-        """True if the messages are chosen, and not whatever the line has at its front."""
+        """True if particular messages are to move, and not whatever the line has at its front."""
         return self.seqs is not None or self.cause is not None
 
     def goes_home(self, origin: int | None) -> bool:
@@ -306,7 +306,7 @@ class MoveRequest:
         """The queue that a delivery of that origin goes to; it has one."""
         return self.destination or self.origins[origin or 0]
 
-    def moved(self, delivery: Delivery, seq: int, fresh_id: bytes) -> Delivery:
+    def as_moved(self, delivery: Delivery, seq: int, fresh_id: bytes) -> Delivery:
         """The delivery as it enters its new queue."""
         queue_id = self.target(delivery.origin).queue_id
         if self.keeps_origin:

@@ -32,7 +32,7 @@ class Sealer(Protocol):
 
     @property
     def lasts(self) -> bool:
-        """True if nobody has to be let in, and no key of a caller's can be taken away."""
+        """True if `admit` lets everything in, always: its key is not a caller's, who could take it away."""
         ...
 
     async def admit(self, topic: Topic) -> Attempt | None:
@@ -40,7 +40,7 @@ class Sealer(Protocol):
         ...
 
     async def prepare(self) -> None:
-        """Have what `seal` needs.
+        """Get what `seal` needs.
 
         Raises:
             KeyUnusable: The key cannot be used now.

@@ -34,9 +34,9 @@ COUNTED_TOGETHER_MAX: Final = 300_000  # dead letters that one look counts: 30 m
 COUNTED_MIN: Final = 1_000  # of each of what is counted together, however many there are
 
 
-def fair_share(left: int, among: int, count_max: int) -> int:
-    """The number as far as the next of several is counted, so that all of them take no longer than a look may."""
-    return min(count_max, max(COUNTED_MIN, left // max(1, among)))
+def fair_share(remaining: int, counts: int, count_max: int) -> int:
+    """The number up to which the next of several counts goes, so that all of them come to `remaining` at most."""
+    return min(count_max, max(COUNTED_MIN, remaining // max(1, counts)))
 
 
 class CauseCount(NamedTuple):
@@ -94,7 +94,7 @@ class DocumentStore(Protocol):
         ...
 
     async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
-        """Those documents that are there of several, each named by its kind and key, in any order: one read."""
+        """The documents that exist of several, each named by its kind and key, in any order: one read."""
         ...
 
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
@@ -196,8 +196,8 @@ class QueueStore(Protocol):
     ) -> tuple[list[Delivery], bool]:
         """Look for a message in several queues, among the `limit` deliveries that arrived first in each.
 
-        A scan, for a person who asks. Found is what has that id, and what has the text in its headers: where a message
-        was published, its deliveries have ids of their own and its id stands there.
+        A scan, for a person who asks. It finds what has that id, and what has the text in its headers: the deliveries of
+        a published message have ids of their own, and the message's id in their headers.
 
         Returns:
             What was found, queue by queue; whether some queue has more deliveries than were looked at.
@@ -282,7 +282,7 @@ class Store(DocumentStore, MessageStore, QueueStore, Protocol):
         ...
 
     async def close(self) -> None:
-        """Finish what was begun and let go."""
+        """Finish the calls that have begun, and disconnect."""
         ...
 
     @property

@@ -84,7 +84,7 @@ class FanOutPlans:
 
     def add(self, route: PlannedRoute) -> None:
         """Remember a route that was found just now, unless something changed meanwhile."""
-        if self._as_of != self._queues.changes or self._faults.ever:
+        if self._as_of != self._queues.changes or self._faults.are_used:
             return
         if len(self._routes) >= _ROUTES_MAX:
             self._forget()
@@ -107,7 +107,7 @@ class FanOutPlans:
 
     def refresh(self) -> None:
         """Forget everything if a document changed."""
-        if self._as_of != self._queues.changes or self._faults.ever:
+        if self._as_of != self._queues.changes or self._faults.are_used:
             self._forget()
             self._as_of = self._queues.changes
 

@@ -248,7 +248,7 @@ class PublicationRouter:
         """True if a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
         if self._faults.of(subscription.endpoint) is not None:
             return True
-        may_wait = self._faults.ever or subscription.waiting_id is not None
+        may_wait = self._faults.are_used or subscription.waiting_id is not None
         return topic.ordered and may_wait and bool(await self._store.peek(subscription.queue_id, 1))
 
     async def _waits(self, subscription: Subscription, waiting_id: int) -> bool:

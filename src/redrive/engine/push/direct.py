@@ -149,7 +149,7 @@ class DirectPushes:
     def _is_plain(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> bool:
         """True if nothing but the endpoint has a say in what becomes of these."""
         parts = self._parts
-        if parts.faults.ever or parts.late_pushes.earlier(deliveries):
+        if parts.faults.are_used or parts.late_pushes.earlier(deliveries):
             return False
         if not parts.circuits.knows_nothing_of(context.subscription):
             return False

@@ -27,7 +27,7 @@ from redrive.engine.ports import (
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.redrive_plan import RedriveTargets
-from redrive.engine.tasks.searching import tried
+from redrive.engine.tasks.searching import add_attempts
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
@@ -98,16 +98,18 @@ class DeadLetters:
     ) -> list[DeadLetterQueue]:
         """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
         sources = {
-            target: existing
+            target: its_sources
             for location in scopes
-            for target, existing in (await self._sources.by_target(location.account, location.region)).items()
+            for target, its_sources in (
+                await self._sources.by_target(location.account, location.region)
+            ).items()
         }
-        existing = [await self._queues.get(name) for name in sources]
-        queues = [queue for queue in existing if queue is not None]
-        most = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
-        numbers = await self._numbers(queues, most)
+        queues_or_none = [await self._queues.get(name) for name in sources]
+        queues = [queue for queue in queues_or_none if queue is not None]
+        number_max = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
+        numbers = await self._numbers(queues, number_max)
         return [
-            DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name][:3], most)
+            DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name][:3], number_max)
             for queue in queues
             if await self._is_target(queue, numbers[queue.id], sources[queue.name])
         ]
@@ -169,14 +171,14 @@ class DeadLetters:
         self, counts: Sequence[CauseCount], letters: Sequence[DeadLetter]
     ) -> list[CauseDetails]:
         """The causes with what these dead letters, among them the ends of each cause, say of them."""
-        of_place = {letter.delivery.seq: letter for letter in letters}
+        by_seq = {letter.delivery.seq: letter for letter in letters}
         origins = await self._sources.origins({count.cause.origin for count in counts})
         return [
             CauseDetails(
                 count,
                 *origins[count.cause.origin],
-                of_place.get(count.first_seq),
-                of_place.get(count.last_seq),
+                by_seq.get(count.first_seq),
+                by_seq.get(count.last_seq),
             )
             for count in counts
         ]
@@ -192,7 +194,7 @@ class DeadLetters:
     async def peek(self, request: LookRequest, *, with_attempts: bool = False) -> list[Delivery]:
         """A page of any queue as it is, to be looked through: one read, or two with the attempts of dead letters."""
         page = await self._store.look(request)
-        return await tried(self._store, page) if with_attempts else page
+        return await add_attempts(self._store, page) if with_attempts else page
 
     async def of(self, deliveries: Sequence[Delivery]) -> list[DeadLetter]:
         """Deliveries with where they came from, if they were dead-lettered, and their attempts that failed.
@@ -262,23 +264,23 @@ class ChosenMoves:
         if destination is not None:
             request = replace(request, destination=MoveTarget(destination.id, destination.ordered))
         else:
-            request = replace(request, origins=await self._homes(source, seqs))
+            request = replace(request, origins=await self._origin_targets(source, seqs))
         moved = await self._messages.move(replace(request, bodies=bodies or {}))
         self._measure.queue(source).messages_redriven += moved.total
-        return self._announced(moved)
+        return self._announce(moved)
 
     async def set_aside(self, source: Queue, seqs: Sequence[int]) -> Moved:
-        """Put dead letters into the place's queue for such, where they keep what they are for 14 days."""
+        """Move dead letters to their account's and region's queue for this, where they stay what they are for 14 days."""
         aside = await self.aside_of(source.name)
         request = replace(
             await self._request(source, seqs),
             destination=MoveTarget(aside.id, aside.ordered),
             keeps_origin=True,
         )
-        return self._announced(await self._messages.move(request))
+        return self._announce(await self._messages.move(request))
 
     async def bring_back(self, aside: Queue, seqs: Sequence[int]) -> Moved:
-        """Put what was set aside into the dead-letter queues again that their origins have now."""
+        """Move what was set aside back to the dead-letter queues that their origins have now."""
         letters = await self._store.look(LookRequest(aside.id, BATCH_MAX, seqs=seqs))
         origins = {letter.origin for letter in letters if letter.origin is not None}
         targets = {number: await self._targets.dead_letters_of(number) for number in origins}
@@ -287,7 +289,7 @@ class ChosenMoves:
             origins={number: target for number, target in targets.items() if target is not None},
             keeps_origin=True,
         )
-        return self._announced(await self._messages.move(request))
+        return self._announce(await self._messages.move(request))
 
     async def aside_of(self, source: ResourceName) -> Queue:
         """The queue for what is set aside in an account's region, made if it is not there."""
@@ -300,7 +302,7 @@ class ChosenMoves:
         except AlreadyExists:  # created concurrently
             return await self.aside_of(source)
 
-    async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, MoveTarget]:
+    async def _origin_targets(self, source: Queue, seqs: Sequence[int]) -> dict[int, MoveTarget]:
         letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))
         return await self._targets.of_numbers(letter.origin for letter in letters)
 
@@ -315,7 +317,7 @@ class ChosenMoves:
             seqs=seqs,
         )
 
-    def _announced(self, moved: Moved) -> Moved:
+    def _announce(self, moved: Moved) -> Moved:
         for queue_id, number in moved.per_queue.items():
             self._notifier.announce(queue_id, number)
         return moved

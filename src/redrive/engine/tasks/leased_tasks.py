@@ -77,7 +77,7 @@ class LeasedTasks(Generic[Leased]):
 
     # ---- leases -----------------------------------------------------------------------------------------
 
-    def leased(self, task: Leased) -> Leased:
+    def with_lease(self, task: Leased) -> Leased:
         """The task as held by this node from now on."""
         lease_until = self._runtime.clock.now() + LEASE_MS
         return replace(task, node=self._runtime.node, lease_until=lease_until)
@@ -103,13 +103,13 @@ class LeasedTasks(Generic[Leased]):
         return min(leases, default=None)
 
     async def _take_up(self, task: Leased, work: Work[Leased]) -> None:
-        """Of all nodes that find a task left alone at the same time, one gets its lease."""
+        """Take the lease of a free task and begin it; of all nodes that try at the same time, one gets it."""
 
-        def taken(current: Leased) -> Leased:
-            return self.leased(current) if current.state.active and self._is_free(current) else current
+        def lease_if_free(current: Leased) -> Leased:
+            return self.with_lease(current) if current.state.active and self._is_free(current) else current
 
         with contextlib.suppress(NotFound):  # removed meanwhile
-            current = await self._documents.update(self._kind, task.key, taken)
+            current = await self._documents.update(self._kind, task.key, lease_if_free)
             if current.state.active and self.is_ours(current):
                 self.begin(current, work)
 
@@ -124,15 +124,15 @@ class LeasedTasks(Generic[Leased]):
             self._next[task.id] = (task, work)
             return
         working = self._working[task.id] = asyncio.ensure_future(work(task))
-        working.add_done_callback(lambda done: self._ended(task, done))
+        working.add_done_callback(lambda done: self._on_end(task, done))
 
-    def _ended(self, task: Leased, working: asyncio.Future[None]) -> None:
+    def _on_end(self, task: Leased, working: asyncio.Future[None]) -> None:
         self._working.pop(task.id, None)
         following = self._next.pop(task.id, None)
         if working.cancelled():
             return
         if (error := working.exception()) is not None:
-            # A store that is away is told of by the store, once: no task needs to show the way there.
+            # The store itself logs once that it is away: no task needs a traceback of that.
             logged_error = None if isinstance(error, StoreUnavailable) else error
             logger.error(
                 "%s.interrupted task=%s: resumed later",

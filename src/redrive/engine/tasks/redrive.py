@@ -51,7 +51,7 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
 
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
-NOTHING = Moved({}, left=True)
+NOTHING = Moved({}, has_more=True)
 
 
 class Redriver:
@@ -116,7 +116,7 @@ class Redriver:
             starts_at=now + options.delay_ms,
             by=options.by,
         )
-        task = self._tasks.leased(task)
+        task = self._tasks.with_lease(task)
         await self._documents.transact(lambda draft: self._start_in(draft, task))
         self._tasks.begin(task, self._carry_on)
         return task
@@ -141,13 +141,13 @@ class Redriver:
             Refused: It has ended, or is stopping.
         """
 
-        def cancelling(current: MoveTask) -> MoveTask:
+        def mark_cancelled(current: MoveTask) -> MoveTask:
             if not current.state.active or current.state is TaskState.CANCELLING:
                 raise Refused(f"task {task_id} is {current.state}")
-            paused = current.state is TaskState.PAUSED  # no node works on it
-            return replace(current, state=TaskState.CANCELLED if paused else TaskState.CANCELLING)
+            is_paused = current.state is TaskState.PAUSED  # no node works on it
+            return replace(current, state=TaskState.CANCELLED if is_paused else TaskState.CANCELLING)
 
-        return await self._change(source, task_id, cancelling)
+        return await self._change(source, task_id, mark_cancelled)
 
     async def pause(self, source: ResourceName, task_id: str) -> MoveTask:
         """Ask a task to pause; it keeps its place, and nobody can start another meanwhile.
@@ -157,12 +157,12 @@ class Redriver:
             Refused: It does not run.
         """
 
-        def paused(current: MoveTask) -> MoveTask:
+        def mark_paused(current: MoveTask) -> MoveTask:
             if current.state not in (TaskState.WAITING, TaskState.RUNNING):
                 raise Refused(f"task {task_id} is {current.state}")
             return replace(current, state=TaskState.PAUSED)
 
-        return await self._change(source, task_id, paused)
+        return await self._change(source, task_id, mark_paused)
 
     async def resume(
         self, source: ResourceName, task_id: str, pace: CarefulPace | int | None = None
@@ -179,17 +179,17 @@ class Redriver:
             Refused: It is not paused.
         """
 
-        def resumed(current: MoveTask) -> MoveTask:
+        def mark_resumed(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.PAUSED:
                 raise Refused(f"task {task_id} is {current.state}")
-            again = self._tasks.leased(current.as_resumed(self._runtime.clock.now()))
+            resumed_task = self._tasks.with_lease(current.as_resumed(self._runtime.clock.now()))
             if pace is None:
-                return again
+                return resumed_task
             if isinstance(pace, CarefulPace):
-                return replace(again, careful=pace, rate_max=None)
-            return replace(again, careful=None, rate_max=pace or None)
+                return replace(resumed_task, careful=pace, rate_max=None)
+            return replace(resumed_task, careful=None, rate_max=pace or None)
 
-        task = await self._change(source, task_id, resumed)
+        task = await self._change(source, task_id, mark_resumed)
         self._tasks.begin(task, self._carry_on)
         return task
 
@@ -213,9 +213,11 @@ class Redriver:
         """
         last = {task.source.key: task for task in await self._documents.find(TASK, "")}  # by their starts
         failed = (task for task in last.values() if task.state is TaskState.FAILED)
-        lately = [(QUEUE, task.source.key) for task in failed if task.lease_until >= failed_since]
-        standing = await self._documents.get_each(lately)
-        return [task for key, task in last.items() if task.state.active or (QUEUE.name, key) in standing]
+        sources = [(QUEUE, task.source.key) for task in failed if task.lease_until >= failed_since]
+        existing_sources = await self._documents.get_each(sources)
+        return [
+            task for key, task in last.items() if task.state.active or (QUEUE.name, key) in existing_sources
+        ]
 
     async def active_tasks(self, account: str) -> int:
         """The number of running tasks of an account."""
@@ -250,7 +252,7 @@ class Redriver:
                     task = await self._stop_itself(task)
                     break
                 moved = await self._move_batch(task, origins, began, step.move) if step.move else NOTHING
-                has_more = moved.left
+                has_more = moved.has_more
                 task = await self._record(task, moved)
                 if not self._tasks.is_ours(task):
                     return  # another node took it up meanwhile, and carries it on
@@ -271,7 +273,7 @@ class Redriver:
             task = await self._documents.get(TASK, task.key) or task
         if task.state is not TaskState.WAITING:
             return task
-        return await self._documents.update(TASK, task.key, _running)
+        return await self._documents.update(TASK, task.key, _mark_running)
 
     async def _step(self, task: MoveTask, now: int) -> CarefulStep:
         """The number to move next, and the wait after them."""
@@ -284,18 +286,18 @@ class Redriver:
         return careful_step(task.careful, moved, task.fares, passed_ms, BATCH_MAX)
 
     async def _stop_itself(self, task: MoveTask) -> MoveTask:
-        """Pause a task of whose messages too many fail."""
+        """Pause a task because too many of its messages fail."""
         fares = await self._canary.last_fares(task.sample, task.fares)
         why = await self._canary.failure_text(task.sample)
         stopped_why = f"{fares.failed} of {fares.looked_at} failed their first attempt{why}"
         logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
-        def stopped(current: MoveTask) -> MoveTask:
+        def mark_stopped(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.RUNNING:
                 return current
             return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why, fares=fares)
 
-        return await self._documents.update(TASK, task.key, stopped)
+        return await self._documents.update(TASK, task.key, mark_stopped)
 
     async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
         if task.destination is not None:
@@ -306,7 +308,7 @@ class Redriver:
         return [] if origin is None else [origin]
 
     async def _all_origins(self, source: ResourceName) -> list[Queue | Subscription]:
-        """Those that a queue is configured for, and those whose dead letters it holds all the same.
+        """The origins that are configured to send here, and others whose dead letters the queue holds.
 
         A function sends its own, and a queue or a subscription may have another dead-letter queue by now.
         """
@@ -333,13 +335,13 @@ class Redriver:
             seq_max=task.last_seq,
             message_ids=[self._runtime.message_id() for _ in range(limit)],
             destination=await self._destination(task),
-            origins=await self._targets.standing(origins),
+            origins=await self._targets.existing_targets(origins),
             cause=None if choice is None else cause_of(choice),
             excepted=() if choice is None else choice.excepted,
             keeps_origin=task.keeps_origin,
         )
         if choice is not None and choice.query:
-            moved = await self._move_found(task, choice, request)
+            moved = await self._move_finds(task, choice, request)
         else:
             moved = await self._store.move(request)
         self._measure.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
@@ -347,14 +349,14 @@ class Redriver:
             self._notifier.announce(queue_id, number)
         return moved
 
-    async def _move_found(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
+    async def _move_finds(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
         """Move what the search finds in the next slice, up to the limit; and note how far it looked."""
-        page = await self._planner.next_found(choice, request, task.looked_to)
+        page = await self._planner.next_finds(choice, request, task.looked_to)
         moved = NOTHING
         if page.seqs:
             moved = await self._store.move(replace(request, seqs=page.seqs, cause=None, excepted=()))
         await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=page.looked_to))
-        return moved._replace(left=not page.ended)
+        return moved._replace(has_more=not page.ended)
 
     async def _destination(self, task: MoveTask) -> MoveTarget | None:
         if task.destination is None:
@@ -371,8 +373,8 @@ class Redriver:
             sample = sample_of(moved.became) if moved.became else sample
             fares = await self._canary.fares(sample, now)
 
-        def counted(current: MoveTask) -> MoveTask:
-            current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
+        def count_moved(current: MoveTask) -> MoveTask:
+            current = self._tasks.with_lease(current) if self._tasks.is_ours(current) else current
             current = current.with_moved(moved.total, now)
             if current.careful is None:
                 return current
@@ -380,17 +382,17 @@ class Redriver:
             taken_at = now if first_taken else current.taken_at
             return replace(current, sample=tuple(sample), fares=fares, taken_at=taken_at)
 
-        return await self._documents.update(TASK, task.key, counted)
+        return await self._documents.update(TASK, task.key, count_moved)
 
     async def _finish(self, task: MoveTask, state: TaskState) -> None:
         """End the task, unless another node that worked at it did: what ended stays as it ended."""
         logger.info("redrive.%s source=%s moved=%d", state, task.source.key, task.moved)
 
-        def finished(current: MoveTask) -> MoveTask:
+        def mark_finished(current: MoveTask) -> MoveTask:
             return replace(current, state=state, failure=task.failure) if current.state.active else current
 
-        await self._documents.update(TASK, task.key, finished)
+        await self._documents.update(TASK, task.key, mark_finished)
 
 
-def _running(current: MoveTask) -> MoveTask:
+def _mark_running(current: MoveTask) -> MoveTask:
     return replace(current, state=TaskState.RUNNING) if current.state is TaskState.WAITING else current

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from redrive.engine.ports import Cause, Clock, LookRequest, MovedTo, MoveRequest, MoveTarget, QueueStore
 from redrive.engine.resources import Resources
-from redrive.engine.tasks.searching import tried
+from redrive.engine.tasks.searching import add_attempts
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -37,11 +37,11 @@ class RedriveTargets:
             subscription.queue_id: subscription
             for subscription in await self._subscriptions.dead_lettering_to(source)
         }
-        known: dict[int, Queue | Subscription] = {**of_queues, **of_topics}
-        others = [await self.origin(number) for number in sorted(set(numbers) - known.keys())]
-        return [*known.values(), *(origin for origin in others if origin is not None)]
+        configured: dict[int, Queue | Subscription] = {**of_queues, **of_topics}
+        others = [await self.origin(number) for number in sorted(set(numbers) - configured.keys())]
+        return [*configured.values(), *(origin for origin in others if origin is not None)]
 
-    async def standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, MoveTarget]:
+    async def existing_targets(self, origins: Sequence[Queue | Subscription]) -> dict[int, MoveTarget]:
         """The origins that are still there, by number: one may be deleted in the hours that a task takes."""
         targets = [await self._target(origin) for origin in origins]
         return {target.queue_id: target for target in targets if target is not None}
@@ -49,7 +49,7 @@ class RedriveTargets:
     async def of_numbers(self, numbers: Iterable[int | None]) -> dict[int, MoveTarget]:
         """The queues and backlogs of these numbers that are still there."""
         origins = [await self.origin(number) for number in set(numbers) if number is not None]
-        return await self.standing([origin for origin in origins if origin is not None])
+        return await self.existing_targets([origin for origin in origins if origin is not None])
 
     async def origin(self, number: int) -> Queue | Subscription | None:
         """The queue or the subscription of a number, if it stands."""
@@ -68,8 +68,8 @@ class RedriveTargets:
     async def _target(self, origin: Queue | Subscription) -> MoveTarget | None:
         if isinstance(origin, Queue):
             queue = await self._queues.get(origin.name)
-            stands = queue is not None and queue.id == origin.id
-            return MoveTarget(origin.id, origin.ordered) if stands else None
+            exists = queue is not None and queue.id == origin.id
+            return MoveTarget(origin.id, origin.ordered) if exists else None
         subscription = await self._subscriptions.get(origin.topic, origin.id)
         topic = await self._topics.get(origin.topic)
         if subscription is None or topic is None or subscription.queue_id != origin.queue_id:
@@ -143,20 +143,20 @@ class RedrivePlanner:
         return plan._replace(without_origin=min(plan.number, max(0, staying)))
 
     async def count(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
-        """The same for a task that is started, without a look at where each came from."""
+        """The plan of a task that starts, which does not count messages without an origin."""
         last_seq = await self._store.last_seq()
-        most = COUNTED_MAX if choice is None else IN_FLIGHT_MAX
-        counts = await self._store.count(source.id, self._clock.now(), most)
+        count_max = COUNTED_MAX if choice is None else IN_FLIGHT_MAX
+        counts = await self._store.count(source.id, self._clock.now(), count_max)
         if choice is None:
             return RedrivePlan(counts.available, counts.claimed, last_seq)
         if choice.query:
-            return await self._count_found(source, choice, RedrivePlan(0, counts.claimed, last_seq))
+            return await self._count_finds(source, choice, RedrivePlan(0, counts.claimed, last_seq))
         cause = cause_of(choice)
         of_cause = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
         number = sum(count.number for count in of_cause)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
-    async def _count_found(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
+    async def _count_finds(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
         """The plan with what a search finds among the oldest that it may look at."""
         holds, now = read_search(choice.query, choice.asked_at), self._clock.now()
         position, looked_at = max(0, choice.first_seq - 1), 0
@@ -173,9 +173,9 @@ class RedrivePlanner:
 
     async def _look(self, choice: MoveChoice, request: LookRequest) -> Sequence[Delivery]:
         page = await self._store.look(request)
-        return await tried(self._store, page) if asks_attempts(choice.query) else page
+        return await add_attempts(self._store, page) if asks_attempts(choice.query) else page
 
-    async def next_found(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
+    async def next_finds(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
         """The finds of a search in the slice behind the last place that was looked at, as many as the move takes."""
         position = max(looked_to, choice.first_seq - 1)
         page = await self._look(choice, LookRequest(request.queue_id, SLICE, position, cause=request.cause))
@@ -183,16 +183,16 @@ class RedrivePlanner:
         in_range = [each for each in page if each.seq <= request.seq_max]
         seqs = [each.seq for each in in_range if holds(each)]
         if len(seqs) > request.limit:
-            chosen = seqs[: request.limit]
-            return NextFound(chosen, chosen[-1], ended=False)
+            page_seqs = seqs[: request.limit]
+            return NextFound(page_seqs, page_seqs[-1], ended=False)
         ended = len(page) < SLICE or len(in_range) < len(page)
         return NextFound(seqs, in_range[-1].seq if in_range else position, ended)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""
         counts = await self._store.causes(source.id, CAUSES_MAX, COUNTED_MAX, COUNTED_MAX)
-        standing = await self._targets.of_numbers({count.cause.origin for count in counts})
-        return sum(count.number for count in counts if count.cause.origin in standing)
+        targets = await self._targets.of_numbers({count.cause.origin for count in counts})
+        return sum(count.number for count in counts if count.cause.origin in targets)
 
 
 # The canary of a careful redrive: how the messages fare that it moved last.
@@ -206,14 +206,14 @@ _ATTEMPTS_END_MS = 2_000  # at an endpoint that answers; a consumer takes as lon
 
 
 def sample_of(became: Mapping[int, MovedTo]) -> Sequence[Sampled]:
-    """Those of the messages that were just moved that are looked at, spread over all of them."""
+    """A sample of the messages that were just moved, spread over all of them."""
     moved = list(became.values())
     step = -(-len(moved) // SAMPLE_MAX) or 1
     return [Sampled(each.queue_id, each.seq, each.message_id.hex()) for each in moved[::step]]
 
 
 class Canary:
-    """Looks at how messages fare."""
+    """Looks at what became of messages that were moved."""
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store
@@ -224,12 +224,12 @@ class Canary:
         if not sample:
             return UNTRIED
         ids = {each: bytes.fromhex(each.message_id) for each in sample}
-        noted = await self._store.notes_of_each([(each.queue_id, ids[each]) for each in sample])
+        notes_by_message = await self._store.notes_of_each([(each.queue_id, ids[each]) for each in sample])
         still_there = await self._still_there(sample, now)
         failed = taken = 0
         for each in sample:
             came_back = still_there.get((each.queue_id, each.seq))
-            if (each.queue_id, ids[each]) in noted or came_back:
+            if (each.queue_id, ids[each]) in notes_by_message or came_back:
                 failed += 1
             elif came_back is None:
                 taken += 1
@@ -253,12 +253,12 @@ class Canary:
     async def failure_text(self, sample: Sequence[Sampled]) -> str:
         """The most common cause among a sample's failed attempts, `: server_error 503`; empty if nobody said any."""
         keys = [(each.queue_id, bytes.fromhex(each.message_id)) for each in sample]
-        noted = await self._store.notes_of_each(keys)
-        causes = Counter(notes[0].failure for notes in noted.values())
+        notes_by_message = await self._store.notes_of_each(keys)
+        causes = Counter(notes[0].failure for notes in notes_by_message.values())
         return f": {causes.most_common(1)[0][0]}" if causes else ""
 
     async def _still_there(self, sample: Iterable[Sampled], now: int) -> dict[tuple[int, int], bool]:
-        """Of those that still stand in their queue, whether a consumer received them and let them come back."""
+        """The messages still in their queue: True if a consumer received one and let it come back."""
         by_queue: dict[int, list[int]] = {}
         for each in sample:
             by_queue.setdefault(each.queue_id, []).append(each.seq)

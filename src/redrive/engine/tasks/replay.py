@@ -67,7 +67,7 @@ class Replayer:
         self._documents = resources.documents
         self._notifier = notifier
         self._publisher = publisher
-        self._waiting = ReplayBuffer(store, runtime, resources, notifier)
+        self._buffer = ReplayBuffer(store, runtime, resources, notifier)
         self._tasks = LeasedTasks(runtime, resources.documents, REPLAY)
         self._timers: dict[str, Timer] = {}
         self._turns = Turns()
@@ -87,11 +87,11 @@ class Replayer:
         """
         fresh = self._fresh(subscription, starts_at, ends_at)
         begins_at = 0
-        if await self._waiting.let_earlier_go(fresh):  # nodes may be moving it just now
+        if await self._buffer.let_earlier_go(fresh):  # nodes may be moving it just now
             begins_at = self._runtime.clock.now() + SETTLED_MS
-        replay = self._tasks.leased(replace(fresh, begins_at=begins_at))
+        replay = self._tasks.with_lease(replace(fresh, begins_at=begins_at))
         await draft.overwrite(REPLAY, replay.key, replay)
-        await self._waiting.hold_in(draft, replay)
+        await self._buffer.hold_in(draft, replay)
         draft.afterwards(lambda: self._tasks.begin(replay, self._carry_on))
         return replay
 
@@ -119,9 +119,9 @@ class Replayer:
         """Take the subscription's replay away, if it has one; when the draft is written, what waits is let go."""
         replay = await self.of_in(draft, subscription)
         if replay is None and subscription.is_held:  # an older version was cut short before it began
-            replay = self._tasks.leased(self._fresh(subscription, self._runtime.clock.now(), None))
+            replay = self._tasks.with_lease(self._fresh(subscription, self._runtime.clock.now(), None))
             draft.put(REPLAY, replay.key, replay)
-            await self._waiting.hold_in(draft, replay)
+            await self._buffer.hold_in(draft, replay)
         if replay is None:
             return
         missed_to = 0 if replay.ends_at is None else await self._store.last_seq()
@@ -166,21 +166,21 @@ class Replayer:
     # ---- carrying a replay on ----------------------------------------------------------------------------
 
     async def _carry_on(self, replay: Replay) -> None:
-        carried: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
-        while carried is not None and carried.state.active:
-            terms = await self._waiting.terms(carried)
+        current: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
+        while current is not None and current.state.active:
+            terms = await self._buffer.terms(current)
             if terms is None:
-                await self._documents.remove(REPLAY, carried.key)
+                await self._documents.remove(REPLAY, current.key)
                 return
             if not terms.topic.archive_ms:
-                carried = await self._record(carried, state=ReplayState.FAILED)
-            elif carried.state is ReplayState.PENDING:
-                carried = await self._begin(carried, terms)
+                current = await self._record(current, state=ReplayState.FAILED)
+            elif current.state is ReplayState.PENDING:
+                current = await self._begin(current, terms)
             else:
-                carried = await self._batch(carried, terms)
-        if carried is not None:
-            logger.info("replay.%s subscription=%s", carried.state, carried.key)
-            await self._tend(carried)
+                current = await self._batch(current, terms)
+        if current is not None:
+            logger.info("replay.%s subscription=%s", current.state, current.key)
+            await self._tend(current)
 
     async def _current(self, replay: Replay) -> Replay | None:
         """The replay as it is now; None if it was replaced or taken away."""
@@ -188,18 +188,18 @@ class Replayer:
         return current if current is not None and current.id == replay.id else None
 
     async def _begin(self, replay: Replay, terms: ReplayContext) -> Replay | None:
-        """Forget what has waited for long, if it has, and find where in the archive to begin.
+        """Forget what has waited for long, and find where in the archive to begin.
 
         What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
         """
-        await self._documents.transact(lambda draft: self._waiting.hold_in(draft, replay))
+        await self._documents.transact(lambda draft: self._buffer.hold_in(draft, replay))
         subscription = terms.subscription
         wait_ms = replay.begins_at - self._runtime.clock.now()
         if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
             self._resume(replay, max(wait_ms, LOOK_MS))
             return None
         now = self._runtime.clock.now()
-        await self._waiting.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
+        await self._buffer.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
         last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
 
@@ -220,8 +220,8 @@ class Replayer:
         topic, subscription = terms
         now = self._runtime.clock.now()
         rows = await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)
-        page = [archive.read(await self._opened(row)) for row in rows]
-        first_waiting = await self._waiting.first(subscription)  # after the page, which it may be in
+        page = [archive.read(await self._open(row)) for row in rows]
+        first_waiting = await self._buffer.first(subscription)  # after the page, which it may be in
 
         def is_next(archived: Archived) -> bool:
             if replay.ends_at is None:
@@ -229,18 +229,22 @@ class Replayer:
             return archived.at <= now - SETTLED_MS
 
         ready = list(takewhile(is_next, page))
-        await self._again(replay, terms, [each for each in ready if replay.covers(each.at)])
+        await self._publish_again(replay, terms, [each for each in ready if replay.covers(each.at)])
         last_seq = ready[-1].seq if ready else replay.last_seq
-        more = len(ready) == BATCH_MAX
-        done = not more if replay.ends_at is None else _is_past(replay.ends_at, ready, now, more=more)
-        state = ReplayState.COMPLETED if done else ReplayState.RUNNING
+        has_more = len(ready) == BATCH_MAX
+        is_done = (
+            not has_more
+            if replay.ends_at is None
+            else _is_past(replay.ends_at, ready, now, has_more=has_more)
+        )
+        state = ReplayState.COMPLETED if is_done else ReplayState.RUNNING
         recorded = await self._record(replay, state=state, last_seq=last_seq)
-        if recorded is None or done or more:
+        if recorded is None or is_done or has_more:
             return recorded
         self._resume(recorded, SETTLED_MS)
         return None
 
-    async def _opened(self, row: Delivery) -> Delivery:
+    async def _open(self, row: Delivery) -> Delivery:
         (opened,) = await self._seals.opened([row])
         if is_sealed(opened):
             raise KeyUnusable("an archive cannot be read: the key that it is encrypted with cannot be used")
@@ -256,7 +260,9 @@ class Replayer:
         clock = self._runtime.clock
         self._timers[replay.id] = clock.call_at(clock.now() + after_ms, resume)
 
-    async def _again(self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]) -> None:
+    async def _publish_again(
+        self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]
+    ) -> None:
         topic, subscription = terms
         matches_filter = filter_of(subscription)
         matches = []
@@ -269,50 +275,50 @@ class Replayer:
                 matches.append(archived)
             self._turns.end(budget)
         if matches:
-            past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
-            await self._publisher.publish_again(topic, past_those_that_wait, matches, replay.id)
+            unheld_subscription = replace(subscription, waiting_id=None, held_by=None)
+            await self._publisher.publish_again(topic, unheld_subscription, matches, replay.id)
 
     async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
         """Write down how far it is; None if it is no more this node's to carry on."""
 
-        def carried_on(current: Replay) -> Replay:
+        def record_progress(current: Replay) -> Replay:
             if current.id != replay.id or not current.state.active or not self._tasks.is_ours(current):
                 return current
-            read = current.last_seq if last_seq is None else last_seq
-            return self._tasks.leased(replace(current, state=state, last_seq=read))
+            last_read = current.last_seq if last_seq is None else last_seq
+            return self._tasks.with_lease(replace(current, state=state, last_seq=last_read))
 
         try:
-            stored = await self._documents.update(REPLAY, replay.key, carried_on)
+            stored = await self._documents.update(REPLAY, replay.key, record_progress)
         except NotFound:
             return None
-        ours = stored.id == replay.id and stored.state is state and self._tasks.is_ours(stored)
-        return stored if ours else None
+        is_ours = stored.id == replay.id and stored.state is state and self._tasks.is_ours(stored)
+        return stored if is_ours else None
 
     # ---- when it has ended -------------------------------------------------------------------------------
 
     async def _tend(self, replay: Replay) -> None:
-        """See to what follows from a replay's end; twice is once."""
-        terms = await self._waiting.terms(replay)
+        """Do what follows from a replay's end; harmless if it is done again."""
+        terms = await self._buffer.terms(replay)
         if terms is None:
             await self._documents.remove(REPLAY, replay.key)
             return
         subscription = terms.subscription
-        rests = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
-        if rests and terms.topic.archive_ms:
-            await self._waiting.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
+        stays_at_rest = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
+        if stays_at_rest and terms.topic.archive_ms:
+            await self._buffer.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
             return
         if replay.state is ReplayState.STOPPED:
-            await self._waiting.purge(subscription, replay.missed_to)
+            await self._buffer.purge(subscription, replay.missed_to)
         if subscription.waiting_id is not None and await self._current(replay) is not None:
             # A node that had not heard yet may let something wait, which would hold up all that comes after it.
             self._notifier.watch(
-                subscription.waiting_id, lambda: self._tasks.begin(replay, self._waiting.let_go)
+                subscription.waiting_id, lambda: self._tasks.begin(replay, self._buffer.let_go)
             )
-        await self._waiting.release(replay, subscription)
+        await self._buffer.release(replay, subscription)
         if replay.state is ReplayState.STOPPED:
             await self._documents.remove(REPLAY, replay.key)
 
 
-def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, more: bool) -> bool:
+def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, has_more: bool) -> bool:
     """True if nothing that was published up to then can be left in the archive."""
-    return bool(ready and ready[-1].at > ends_at + SKEW_MS) or (not more and now - SETTLED_MS >= ends_at)
+    return bool(ready and ready[-1].at > ends_at + SKEW_MS) or (not has_more and now - SETTLED_MS >= ends_at)

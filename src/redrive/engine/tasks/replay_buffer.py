@@ -42,7 +42,7 @@ class ReplayBuffer:
         return ReplayContext(topic, subscription)
 
     async def hold_in(self, draft: Draft, replay: Replay) -> None:
-        """Let wait what is published from the draft's moment on."""
+        """Have what is published wait, from the moment on at which the draft is written."""
         subscription = await self._subscriptions.get_in(draft, replay.topic, replay.subscription_id)
         if (
             subscription is None
@@ -56,7 +56,7 @@ class ReplayBuffer:
         )
 
     async def let_earlier_go(self, replay: Replay) -> bool:
-        """Let go what still waits behind a replay before this, which has ended; whether there was something."""
+        """Release what still waits behind an earlier replay, which has ended; True if something did."""
         terms = await self.terms(replay)
         if terms is None or terms.subscription.is_held or terms.subscription.waiting_id is None:
             return False
@@ -111,7 +111,7 @@ class ReplayBuffer:
         if subscription.waiting_id is None:
             return
         now = self._runtime.clock.now()
-        while (await self._store.sweep(subscription.waiting_id, before - 1, now, ROWS_PER_SWEEP)).left:
+        while (await self._store.sweep(subscription.waiting_id, before - 1, now, ROWS_PER_SWEEP)).has_more:
             pass
 
     async def purge(self, subscription: Subscription, seq_max: int) -> None:

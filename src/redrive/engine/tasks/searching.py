@@ -7,8 +7,8 @@ from redrive.engine.ports import QueueStore
 from redrive.model.delivery import Delivery
 
 
-async def tried(store: QueueStore, deliveries: Sequence[Delivery]) -> list[Delivery]:
-    """Deliveries with their attempts: one read finds those of dead letters that were pushed, in notes beside them.
+async def add_attempts(store: QueueStore, deliveries: Sequence[Delivery]) -> list[Delivery]:
+    """The deliveries with their attempts: one read finds those of dead letters that were pushed, in their notes.
 
     In its new queue a dead letter counts receives, as clients of SQS see them.
     """

@@ -135,7 +135,7 @@ async def publish(
             new_delivery
             for publication, answer in zip(publications, answers, strict=True)
             if not answer.repeated
-            for new_delivery in publication.opened(answer.seq)
+            for new_delivery in publication.deliveries_at(answer.seq)
         ]
         await add_locked(connection, passing)
     left = iter(answers)

@@ -62,8 +62,8 @@ class _Moving:
                 moving = await self._with_followers(seen, room)
             await self._send_on(moving)
             if not moving:
-                return Moved(self._per_queue, left=bool(line), became=self._became)
-        return Moved(self._per_queue, left=True, became=self._became)
+                return Moved(self._per_queue, has_more=bool(line), became=self._became)
+        return Moved(self._per_queue, has_more=True, became=self._became)
 
     async def _line(self, room: int) -> list[Any]:
         """The deliveries that may go next; those whose origin is unknown stay, and hold up only their group."""
@@ -132,7 +132,7 @@ class _Moving:
         seqs = await rows.next_seqs(connection, len(moving))
         fresh = []
         for (delivery, _), seq in zip(moving, seqs, strict=True):
-            entered = request.moved(delivery, seq, next(self._ids))
+            entered = request.as_moved(delivery, seq, next(self._ids))
             self._per_queue[entered.queue_id] += 1
             self._became[delivery.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
             fresh.append(entered)

@@ -64,7 +64,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
             )
         ]
         await connection.execute(_FORGET_PACE, queue_id, Pace.over_us(now))
-    return Swept(removed, left=max(removed, *forgotten) >= limit)
+    return Swept(removed, has_more=max(removed, *forgotten) >= limit)
 
 
 async def _forget(connection: Connection, statement: str, queue_id: int, moment: int, limit: int) -> int:

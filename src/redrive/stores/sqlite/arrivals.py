@@ -134,7 +134,7 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
         if original is not None:
             answers.append(original)
             continue
-        enqueue(transaction, publication.opened(seq))
+        enqueue(transaction, publication.deliveries_at(seq))
         answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
 
@@ -218,15 +218,15 @@ def move(transaction: Transaction, request: MoveRequest) -> Moved:
     while room := request.limit - per_queue.total():
         line = _movable(cursor, request, room)
         if not line:
-            return Moved(per_queue, left=False, became=became)
+            return Moved(per_queue, has_more=False, became=became)
         for delivery, turn in line:
             target = request.target(delivery.origin)
             rows.remove(cursor, delivery.queue_id, delivery.seq, turn, delivery.group_id)
-            entered = request.moved(delivery, transaction.next_seq(), next(ids))
+            entered = request.as_moved(delivery, transaction.next_seq(), next(ids))
             _insert(transaction, entered)
             per_queue[target.queue_id] += 1
             became[delivery.seq] = MovedTo(target.queue_id, entered.seq, entered.message_id)
-    return Moved(per_queue, left=True, became=became)
+    return Moved(per_queue, has_more=True, became=became)
 
 
 def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> Sequence[Placed]:

@@ -166,7 +166,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
         cursor.execute(statement, (queue_id, moment, limit))
         numbers.append(cursor.connection.changes())
     cursor.execute(_FORGET_PACE, (queue_id, Pace.over_us(now)))
-    return Swept(len(removed), left=max(numbers) >= limit)
+    return Swept(len(removed), has_more=max(numbers) >= limit)
 
 
 def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:

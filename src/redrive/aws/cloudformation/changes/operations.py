@@ -85,7 +85,7 @@ class StackOperations:
         """
         change = change or self.new_id()
         stack = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))
-        operation = self._tasks.leased(StackOperation(change, stack.key))
+        operation = self._tasks.with_lease(StackOperation(change, stack.key))
         draft.put(STACK, stack.key, stack)
         await put_events(draft, self._engine, stack, [self.event(stack)])
         await draft.overwrite(OPERATION, operation.key, operation)
@@ -159,7 +159,7 @@ class StackOperations:
 
         def renew(current: StackOperation) -> StackOperation:
             is_ours = self._tasks.is_ours(current)
-            return replace(self._tasks.leased(current), starts=0) if is_ours else current
+            return replace(self._tasks.with_lease(current), starts=0) if is_ours else current
 
         while True:
             await clock.sleep_until(clock.now() + _RENEWAL_MS)
