@@ -234,5 +234,5 @@ async def test_counts_that_no_longer_stand_are_forgotten(
     await counts.of(QUEUE)
     await clock.sleep_until(clock.now() + 2 * KEPT_MS_MAX)
     await counts.of(replace(QUEUE, purged_at=1))
-    assert len(counts._known) == 1
+    assert len(counts._kept_counts) == 1
     assert not counts._counting

@@ -151,7 +151,7 @@ async def test_requests_are_not_read_far_ahead(serve: Serve, connect: Connect) -
     await until(lambda: begun == 2)
     (connection,) = [each for each in front.shared.connections if each._is_paused]
     assert len(connection._reader.ready) < 600
-    assert len(connection._held) <= 256 * 1024
+    assert len(connection._unparsed) <= 256 * 1024
     release.set()
     for _ in range(count):
         assert (await client.answer()).status == 200

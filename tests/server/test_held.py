@@ -26,7 +26,7 @@ def begun(body: int, sent: int, *headers: str) -> bytes:
 
 
 def held(front: HttpFront) -> int:
-    return front.shared.held._total.bytes
+    return front.shared.load._total.bytes
 
 
 async def test_bodies_of_one_address_have_a_budget(serve: Serve, connect: Connect) -> None:
@@ -83,7 +83,7 @@ async def test_a_client_that_leaves_takes_its_bytes_along(serve: Serve, connect:
     await until(lambda: held(front) >= 600_000)
     await client.close()
     await until(lambda: not front.shared.connections)
-    assert (held(front), front.shared.held._by_address) == (0, {})
+    assert (held(front), front.shared.load._by_address) == (0, {})
 
 
 async def test_one_address_cannot_keep_all_others_out(serve: Serve, connect: Connect) -> None:
@@ -122,7 +122,7 @@ async def test_a_head_may_let_more_in_than_anybody_may_send(
 
 
 def unread(front: HttpFront) -> int:
-    return front.shared.held._total.unread
+    return front.shared.load._total.unread
 
 
 async def test_unread_answers_have_a_budget(serve: Serve, connect: Connect) -> None:

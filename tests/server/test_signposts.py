@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.landing import lost, signpost
+from redrive.server.landing import signpost, way_back_page
 
 _BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "host": "localhost:4566"}
 
@@ -67,11 +67,11 @@ def test_clients_of_the_services_get_no_signpost(request_: Request) -> None:
 
 
 def test_a_visitor_who_is_lost_is_led_to_the_console() -> None:
-    page = lost(Request("GET", "/nonsense", "", _BROWSER, b""), "/_redrive/console/")
+    page = way_back_page(Request("GET", "/nonsense", "", _BROWSER, b""), "/_redrive/console/")
     assert page is not None
     assert page.status == 404
     text = page.body.decode()
     assert text.startswith("There is no page at /nonsense.\n")
     assert "http://localhost:4566/_redrive/console/     the console" in text
-    assert lost(asked("/nonsense", accept="*/*")) is None
-    assert lost(asked("/nonsense", "POST", accept="text/html")) is None
+    assert way_back_page(asked("/nonsense", accept="*/*")) is None
+    assert way_back_page(asked("/nonsense", "POST", accept="text/html")) is None

@@ -7,7 +7,7 @@ import shlex
 from typing import Final
 
 from redrive.cli.client import add_region, add_url
-from redrive.server.client_environment import client_variables, misleading
+from redrive.server.client_environment import client_variables, misleading_variables
 
 _ACCOUNT: Final = re.compile(r"\d{12}")
 # Version 1 of the AWS CLI ignores AWS_ENDPOINT_URL for SQS, and version 2 reads it since 2.13 only.
@@ -31,7 +31,7 @@ def register(command: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Print the lines, for any shell that follows POSIX."""
     variables = client_variables(os.environ, parsed.url, parsed.region, parsed.account)
-    for name in misleading(os.environ, variables):
+    for name in misleading_variables(os.environ, variables):
         print(f"unset {name}")
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")

@@ -8,7 +8,7 @@ from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.model.http import Request, Response
 from redrive.server.control import Control
 from redrive.server.guard import BrowserGuard
-from redrive.server.landing import lost, signpost
+from redrive.server.landing import signpost, way_back_page
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -74,7 +74,7 @@ class Router:
             paths: Beginnings of paths that one protocol has to itself.
             recognising: Asked in turn about what is left; never about a POST to `/`.
             otherwise: Who takes the rest.
-            needs_credential: Whether who shows none is sent away, except from what takes little.
+            needs_credential: Whether a request that shows none may only have a small body.
             guard: Refuses what web pages cause, where nobody shows a credential.
             hosted: Come before all others.
             console: The path of the web console; empty: there is none.
@@ -95,14 +95,14 @@ class Router:
         hosted = self._hosted_for(request)
         if hosted is not None:
             return hosted.answer(request, self._refusal)
-        if self._guard is not None and (refused := self._guard.refusal(request)) is not None:
-            return refused
+        if self._guard is not None and (refusal := self._guard.refusal(request)) is not None:
+            return refusal
         path = request.path
         if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
             return self._otherwise.answer(request)
-        way = signpost(request, self._console, self._services)
-        if way is not None:
-            return way
+        landing_page = signpost(request, self._console, self._services)
+        if landing_page is not None:
+            return landing_page
         return self._by_path(request, path)
 
     def _hosted_for(self, request: Request) -> Hosted | None:
@@ -122,8 +122,10 @@ class Router:
         for protocol in self._recognising:
             if protocol.handles(request):
                 return protocol.answer(request)
-        stray = lost(request, self._console)
-        return stray if stray is not None and recognise(request) is None else self._otherwise.answer(request)
+        way_back = way_back_page(request, self._console)
+        if way_back is not None and recognise(request) is None:
+            return way_back
+        return self._otherwise.answer(request)
 
     def _refusal(self, request: Request) -> Response | None:
         return None if self._guard is None else self._guard.refusal(request)

@@ -36,7 +36,7 @@ def client_variables(
     }
 
 
-def misleading(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
+def misleading_variables(environment: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
     """The other variables that would lead clients elsewhere: a profile, a token, `AWS_ENDPOINT_URL_SQS` and the like."""
     others = environment.keys() - variables.keys() - _HARMLESS
     return sorted(name for name in others if re.fullmatch(r"AWS_\w+", name))

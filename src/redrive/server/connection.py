@@ -35,7 +35,7 @@ class Shared:
     renderer: Renderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
-    held: ClientLoad  # Memory that its requests hold
+    load: ClientLoad  # Memory that its requests hold
     # How large a body may be, by its head; None: any may be as large as the limits have it.
     body_bound: BodyBound | None = None
     # Told of each request that is answered here because it is not a whole request, and whose it was.
@@ -58,8 +58,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_address",
-        "_counted",
-        "_held",
+        "_counted_bytes",
         "_is_closing",
         "_is_paused",
         "_is_stalled",
@@ -71,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_shared",
         "_streaming",
         "_transport",
+        "_unparsed",
         "_unread",
         "deadline",
     )
@@ -84,8 +84,8 @@ class Connection(asyncio.Protocol):
         self.deadline = _NEVER
         self._shared = shared
         self._scheme = scheme
-        self._held = b""  # read and not parsed yet
-        self._counted = 0  # bytes of what is not answered yet, as they stand in `Shared.held`
+        self._unparsed = b""  # read and not parsed yet
+        self._counted_bytes = 0  # bytes of what is not answered yet, as they stand in `Shared.load`
         self._unread = 0  # bytes of answers, likewise
         self._is_paused = False  # we do not read
         self._is_stalled = False  # the client does not read
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(limits, self._scheme, self._address, shared.body_bound)
         self.deadline = shared.loop.time() + limits.keep_alive_seconds
         shared.connections.add(self)
-        excess = shared.held.admit(self._address)
+        excess = shared.load.admit(self._address)
         if excess > _REFUSALS_MAX:
             self.abort()
         elif excess > 0 or shared.is_draining:
@@ -117,12 +117,12 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what has come, a slice at a time, and answer as it goes."""
         if self._is_paused:
-            self._held += data  # was on its way when reading was paused
+            self._unparsed += data  # was on its way when reading was paused
             return
         reader = self._reader
         for start in range(0, len(data), SLICE_BYTES):
             if start and self._is_full():
-                self._held = data[start:]
+                self._unparsed = data[start:]
                 break
             reader.feed(data[start : start + SLICE_BYTES])
             self._answer()
@@ -165,12 +165,12 @@ class Connection(asyncio.Protocol):
         """
         shared = self._shared
         shared.connections.discard(self)
-        shared.held.leave(self._address, self._counted, self._unread)
-        self._counted = self._unread = 0
+        shared.load.leave(self._address, self._counted_bytes, self._unread)
+        self._counted_bytes = self._unread = 0
         if shared.is_draining and not shared.connections:
             shared.emptied.set()
         self._is_closing = True
-        self._held = b""
+        self._unparsed = b""
         self._reader.close()
         if self._running is not None and self._request.on_gone is not None:
             self._request.on_gone()
@@ -240,13 +240,13 @@ class Connection(asyncio.Protocol):
             if isinstance(reply, CoroutineType)
             else asyncio.ensure_future(reply, loop=loop)
         )
-        running.add_done_callback(self._settled)
+        running.add_done_callback(self._on_done)
         self._request = request
         self._running = running
         if len(request.body) > SLICE_BYTES:
             self._count()
 
-    def _settled(self, running: asyncio.Future[Response]) -> None:
+    def _on_done(self, running: asyncio.Future[Response]) -> None:
         self._running = None
         request = self._request
         try:
@@ -262,7 +262,7 @@ class Connection(asyncio.Protocol):
     def _send(self, request: Request, reply: Response) -> None:
         shared = self._shared
         reader = self._reader
-        if self._counted:
+        if self._counted_bytes:
             self._count()
         is_last = shared.is_draining or (reader.is_finished and not reader.ready and not reader.refusal)
         connection = _CLOSE if is_last else _KEEP_ALIVE if "connection" in request.headers else b""
@@ -287,11 +287,13 @@ class Connection(asyncio.Protocol):
         lines = (_CLOSE if is_last else connection) + (CHUNKED if chunked else content_length(reply.length))
         self.deadline = _NEVER
         self._transport.write(self._shared.renderer.begin(reply, lines))
-        writer = BodyWriter(self._transport, reply, chunked=chunked, on_end=partial(self._streamed, is_last))
+        writer = BodyWriter(
+            self._transport, reply, chunked=chunked, on_end=partial(self._on_stream_end, is_last)
+        )
         self._streaming, self._request, self._running = writer, request, writer.task
         request.on_gone = writer.cancel
 
-    def _streamed(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback
+    def _on_stream_end(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback
         self._running = self._streaming = None
         if not whole:
             self.abort()  # the only way to say so
@@ -330,22 +332,22 @@ class Connection(asyncio.Protocol):
     def _count(self) -> None:
         """Count what is held for this client; where there is no room for more, nothing more is read of it."""
         reader = self._reader
-        held = len(self._held) + reader.begun_bytes + sum(len(each.body) for each in reader.ready)
+        bytes_held = len(self._unparsed) + reader.begun_bytes + sum(len(each.body) for each in reader.ready)
         if self._running is not None:
-            held += len(self._request.body)
-        more = held - self._counted
-        self._counted = held
-        has_room = self._shared.held.add(self._address, more)
+            bytes_held += len(self._request.body)
+        more = bytes_held - self._counted_bytes
+        self._counted_bytes = bytes_held
+        has_room = self._shared.load.add(self._address, more)
         if more > 0 and not has_room and reader.begun_bytes and not reader.is_finished:
             reader.refuse(RefusedRequestError(503, "Too many unanswered requests; try again later"))
-            self._held = b""
+            self._unparsed = b""
             self._answer()
             self._count()
 
     def _count_unread(self, size: int) -> bool:
         more = size - self._unread
         self._unread = size
-        return self._shared.held.add_unread(self._address, more)
+        return self._shared.load.add_unread(self._address, more)
 
     # Reading on.
 
@@ -360,8 +362,8 @@ class Connection(asyncio.Protocol):
         if self._is_paused and not self._is_full():
             self._is_paused = False
             self._transport.resume_reading()
-            held, self._held = self._held, b""
-            self.data_received(held)
+            data, self._unparsed = self._unparsed, b""
+            self.data_received(data)
 
     def _is_full(self) -> bool:
         return self._is_stalled or len(self._reader.ready) >= self._shared.limits.pipelined_max

@@ -38,7 +38,7 @@ class EndpointRoutes:
         self.answer = OwnedRoutes(authentication, routes, audit).answer
 
     async def _list(self, request: Request, where: ResourceName) -> Response:
-        """Those that are not simply served; with `all=true` the others too."""
+        """The endpoints with a trouble or an open circuit; with `all=true` the others too."""
         arguments = parameters(request)
         after, limit = page_of(arguments)
         everybody = arguments.get("all") == "true"
@@ -66,7 +66,7 @@ class EndpointRoutes:
         subscription = await self._subscription(where, members)
         options = _options(members)
 
-        def opted(current: Subscription) -> Subscription:
+        def with_options(current: Subscription) -> Subscription:
             return replace(
                 current,
                 rests=options.get("circuit_breaker", current.rests),
@@ -76,7 +76,7 @@ class EndpointRoutes:
             )
 
         if options:
-            subscription = await self._engine.resources.subscriptions.update(subscription, opted)
+            subscription = await self._engine.resources.subscriptions.update(subscription, with_options)
         closed = members.get("close") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.conditions.of(subscription)
         document = _row(subscription, condition, self._engine.clock.now())
@@ -121,6 +121,6 @@ def _row(subscription: Subscription, condition: EndpointCondition, now: int) -> 
 def _shown_circuit(state: OpenCircuit, now: int) -> dict[str, Any]:
     """A circuit but for its endpoint, whose URL may carry a password, and the node that probes."""
     document = state.to_document()
-    for own in ("endpoint", "prober", "probing_until"):
-        del document[own]
+    for private_field in ("endpoint", "prober", "probing_until"):
+        del document[private_field]
     return {**document, "over": state.until <= now}

@@ -40,7 +40,7 @@ class Exposition:
     """Writes all metrics of a node."""
 
     def __init__(
-        self, engine: Engine, telemetry: Telemetry, meters: NodeMeters, refused: Mapping[str, int]
+        self, engine: Engine, telemetry: Telemetry, meters: NodeMeters, refusal_counts: Mapping[str, int]
     ) -> None:
         """Collect metrics from these sources.
 
@@ -48,13 +48,13 @@ class Exposition:
             engine: The one that serves.
             telemetry: Knows what was counted of topics, and how full queues and backlogs are.
             meters: This node's.
-            refused: By reason, how many requests were.
+            refusal_counts: The numbers of refused requests by reason.
         """
         self._engine = engine
         self._telemetry = telemetry
         self._meters = meters
-        self._refused = refused
-        self._writing: asyncio.Task[str] | None = None
+        self._refusal_counts = refusal_counts
+        self._scrape: asyncio.Task[str] | None = None
 
     async def text(self) -> str:
         """All families, each with its HELP and TYPE; concurrent requests share one result.
@@ -62,13 +62,13 @@ class Exposition:
         Ten scrapes at once of 3,000 queues and topics took one turn of the event loop of 0.27 s. Now they take what one
         takes, 25 ms, in turns of some milliseconds.
         """
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write(), name="redrive-scrape")
-            self._writing.add_done_callback(self._written)
-        return await asyncio.shield(self._writing)
+        if self._scrape is None:
+            self._scrape = asyncio.create_task(self._write(), name="redrive-scrape")
+            self._scrape.add_done_callback(self._forget_scrape)
+        return await asyncio.shield(self._scrape)
 
-    def _written(self, _: "asyncio.Task[str]") -> None:
-        self._writing = None
+    def _forget_scrape(self, _: "asyncio.Task[str]") -> None:
+        self._scrape = None
 
     async def _write(self) -> str:
         pieces: list[str] = []
@@ -94,12 +94,12 @@ class Exposition:
         yield self._node()
 
     def _queue_counters(self) -> Iterator[list[str]]:
-        counted = [
+        queue_counts = [
             (_labels_of("queue", counts.name), counts)
             for counts in islice(self._engine.operations.queue_counts(), SHOWN_MAX)
         ]
         for metric in METRIC_NAMES:
-            samples = [(labelled, getattr(counts, metric)) for labelled, counts in counted]
+            samples = [(label_text, getattr(counts, metric)) for label_text, counts in queue_counts]
             yield family(f"redrive_queue_{metric}_total", "counter", _help_of(metric, "queue"), samples)
 
     async def _topic_counters(self) -> Iterator[list[str]]:
@@ -118,7 +118,7 @@ class Exposition:
         )
 
     async def _is_there(self, topic: ResourceName) -> bool:
-        """True if a topic stands, as far as can be told: while the store is away its counters stay."""
+        """True if a topic exists, or the store is away and cannot say: its counters stay then."""
         topics = self._engine.resources.topics
         try:
             return (topics.known(topic) or await topics.get(topic)) is not None
@@ -128,8 +128,8 @@ class Exposition:
     def _attempts(self) -> list[str]:
         meters = self._meters
         durations = [
-            ([("protocol", protocol), ("outcome", outcome)], measured.read())
-            for (protocol, outcome), measured in sorted(meters.attempts.items())
+            ([("protocol", protocol), ("outcome", outcome)], durations_of_kind.read())
+            for (protocol, outcome), durations_of_kind in sorted(meters.attempts.items())
         ]
         return [
             *histogram(
@@ -148,14 +148,16 @@ class Exposition:
     async def _endpoints(self) -> list[str]:
         try:
             number = len(await self._engine.operations.open_circuits())
-        except StoreUnavailable:  # it is not known, and the rest is wanted all the more
+        except StoreUnavailable:  # the number is unknown, and whoever looks now needs the other families
             return []
         help_text = "Circuit breakers that are open: endpoints that fail and are left alone"
         return family("redrive_circuit_breakers_open", "gauge", help_text, [("", number)])
 
     def _node(self) -> list[str]:
         meters = self._meters
-        refused = [(labels([("reason", reason)]), count) for reason, count in sorted(self._refused.items())]
+        refused = [
+            (labels([("reason", reason)]), count) for reason, count in sorted(self._refusal_counts.items())
+        ]
         help_text = f"Requests refused for their credentials or their origin, {_SINCE}"
         build = [(labels([("version", __version__)]), 1)]
         return [
@@ -188,9 +190,9 @@ def _turn() -> Generator[None, None, None]:
 def _level_families(
     kind: str, names: Sequence[tuple[str, str]], levels: Sequence[Level]
 ) -> Iterator[list[str]]:
-    labelled = [(_labels_of(kind, level.name), level.counts) for level in levels]
+    counts_by_labels = [(_labels_of(kind, level.name), level.counts) for level in levels]
     for index, (name, help_text) in enumerate(names):
-        samples = [(each, counts[index]) for each, counts in labelled]
+        samples = [(label_text, counts[index]) for label_text, counts in counts_by_labels]
         yield family(f"redrive_{kind}_{name}", "gauge", help_text, samples)
 
 
@@ -232,7 +234,7 @@ Sample = tuple[str, float]
 
 def labels(pairs: Pairs) -> str:
     """Labels as they stand behind a name; nothing if there are none."""
-    return "{" + _joined(pairs) + "}" if pairs else ""
+    return "{" + _label_list(pairs) + "}" if pairs else ""
 
 
 def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> list[str]:
@@ -244,19 +246,22 @@ def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> l
         help_text: On one line.
         samples: In the order that they are written in.
     """
-    return [*_head(name, kind, help_text), *[f"{name}{labelled} {value}" for labelled, value in samples]]
+    return [*_head(name, kind, help_text), *[f"{name}{label_text} {value}" for label_text, value in samples]]
 
 
 def histogram(name: str, help_text: str, readings: Iterable[tuple[Pairs, Reading]]) -> list[str]:
     """The lines of a family of histograms."""
     lines = _head(name, "histogram", help_text)
     for pairs, reading in readings:
-        beginning = f"{_joined(pairs)}," if pairs else ""
+        beginning = f"{_label_list(pairs)}," if pairs else ""
         lines += [
             f'{name}_bucket{{{beginning}le="{_bound(bound)}"}} {count}' for bound, count in reading.buckets
         ]
-        labelled = labels(pairs)
-        lines += [f"{name}_sum{labelled} {reading.sum}", f"{name}_count{labelled} {reading.buckets[-1][1]}"]
+        label_text = labels(pairs)
+        lines += [
+            f"{name}_sum{label_text} {reading.sum}",
+            f"{name}_count{label_text} {reading.buckets[-1][1]}",
+        ]
     return lines
 
 
@@ -264,14 +269,14 @@ def _head(name: str, kind: str, help_text: str) -> list[str]:
     return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
 
 
-def _joined(pairs: Pairs) -> str:
-    return ",".join([f'{label}="{_escaped(value)}"' for label, value in pairs])
+def _label_list(pairs: Pairs) -> str:
+    return ",".join([f'{label}="{_escape(value)}"' for label, value in pairs])
 
 
 def _bound(bound: float) -> str:
     return "+Inf" if bound == float("inf") else str(bound)
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     """A resource group of Azure's may have a quote in its name."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

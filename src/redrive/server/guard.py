@@ -143,7 +143,7 @@ class BrowserGuard:
     def _refuse(self, request: Request, reason: str, identity: str, text: str) -> Response:
         self._refusals.add(reason, address=request.client_host, identity=identity)
         excerpt = "".join(char for char in identity[:_SHOWN_CHARS_MAX] if char.isprintable())
-        return _refused(request, text.format(excerpt))
+        return _refusal_answer(request, text.format(excerpt))
 
 
 _UNKNOWN_HOST: Final = (
@@ -188,11 +188,11 @@ def _is_link(query: str) -> bool:
     except ValueError:
         return False
     actions = {value for name, value in fields if name == "Action"}
-    signed = any(name.lower().startswith("x-amz-") for name, _ in fields)
-    return bool(actions) and actions <= _LINK_ACTIONS and not signed
+    is_signed = any(name.lower().startswith("x-amz-") for name, _ in fields)
+    return bool(actions) and actions <= _LINK_ACTIONS and not is_signed
 
 
-def _refused(request: Request, text: str) -> Response:
+def _refusal_answer(request: Request, text: str) -> Response:
     """The answer, in a form that the client of each protocol can show."""
     is_query = "Action=" in request.query or request.headers.get("content-type", "").startswith(_FORM)
     if is_query:
@@ -210,7 +210,7 @@ def _refused(request: Request, text: str) -> Response:
 # Scrapers: who may read the metrics, which name every account's queues and topics.
 
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
-_WANTED: Final = (
+_METRICS_REFUSAL: Final = (
     "Metrics name the queues and topics of all accounts. They are shown to whoever brings the token that the server was"
     " started with (--metrics-token): Authorization: Bearer TOKEN. Without one they are shown to programs on its own"
     " machine, unless it runs functions and --auth is required."
@@ -245,14 +245,14 @@ class Scrapers:
         if not self._token and not self._runs_functions and _is_local(request):
             return self._guard.refusal(request)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        brought = token.strip() if scheme.lower() == "bearer" else ""
-        if self._token and hmac.compare_digest(brought.encode(), self._token):
+        token_text = token.strip() if scheme.lower() == "bearer" else ""
+        if self._token and hmac.compare_digest(token_text.encode(), self._token):
             return None
-        reason = "MetricsTokenInvalid" if brought else "MetricsTokenMissing"
+        reason = "MetricsTokenInvalid" if token_text else "MetricsTokenMissing"
         self._refusals.add(reason, address=request.client_host, identity="")
-        refused = json_answer(401, {"message": _WANTED})
-        refused.headers = {**refused.headers, "WWW-Authenticate": "Bearer"}
-        return refused
+        answer = json_answer(401, {"message": _METRICS_REFUSAL})
+        answer.headers = {**answer.headers, "WWW-Authenticate": "Bearer"}
+        return answer
 
 
 def _is_local(request: Request) -> bool:

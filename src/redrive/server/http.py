@@ -187,14 +187,14 @@ class HttpFront:
         for connection in list(shared.connections):
             connection.drain()
         try:
-            await asyncio.wait_for(self._emptied(), seconds)
+            await asyncio.wait_for(self._until_empty(), seconds)
         except TimeoutError:
             for connection in list(shared.connections):
                 connection.abort()
-            await self._emptied()
+            await self._until_empty()
         self._timer.cancel()
 
-    async def _emptied(self) -> None:
+    async def _until_empty(self) -> None:
         if self.shared.connections:
             await self.shared.emptied.wait()
 

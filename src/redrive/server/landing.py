@@ -62,9 +62,9 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
     """
     if not _is_visit(request):
         return None
-    moved = _MOVED.get(request.path)
-    if moved is not None:
-        return Response(307, f"It is at {moved}\n".encode(), "text/plain", {"Location": moved})
+    location = _MOVED.get(request.path)
+    if location is not None:
+        return Response(307, f"It is at {location}\n".encode(), "text/plain", {"Location": location})
     url = f"{request.scheme}://{request.host}"
     accepted = request.headers.get("accept", "")
     if console and request.path == "/" and "text/html" in accepted:
@@ -79,7 +79,7 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
     return None
 
 
-def lost(request: Request, console: str = "") -> Response | None:
+def way_back_page(request: Request, console: str = "") -> Response | None:
     """The way back for a person whose browser asked for what no service knows; None for clients.
 
     Args:
@@ -152,7 +152,7 @@ class DocumentationSite:
 
 
 def _policy(page: bytes) -> str:
-    """A policy that lets in the site's own files, and of what stands within the page that alone which was built."""
+    """A policy that allows the site's own files, and within a page exactly the scripts and styles it was built with."""
     return (
         f"default-src 'none'; script-src 'self'{_hashes(_SCRIPT.findall(page))};"
         f" style-src 'self'{_hashes(_STYLE.findall(page))}; img-src 'self' data:; font-src 'self'; connect-src 'self';"

@@ -80,41 +80,44 @@ class ClientLoad:
     _by_address: dict[str, _Share] = field(default_factory=dict)
 
     def admit(self, address: str) -> int:
-        """Count a new connection in; by how many there are too many now."""
-        own = self._by_address.setdefault(address, _Share())
-        own.connections += 1
+        """Count a new connection in; returns by how many there are too many now, 0 or less where there is room."""
+        of_address = self._by_address.setdefault(address, _Share())
+        of_address.connections += 1
         self._total.connections += 1
         limits = self.limits
         return max(
             self._total.connections - limits.connections_max,
-            own.connections - limits.connections_per_address_max,
+            of_address.connections - limits.connections_per_address_max,
         )
 
     def leave(self, address: str, counted: int, unread: int) -> None:
         """Count a connection out, with the bytes that were counted of it, and those of its answers."""
-        own = self._by_address[address]
-        for share in (own, self._total):
+        of_address = self._by_address[address]
+        for share in (of_address, self._total):
             share.connections -= 1
             share.bytes -= counted
             share.unread -= unread
-        if not own.connections:
+        if not of_address.connections:
             del self._by_address[address]
 
     def add(self, address: str, more: int) -> bool:
-        """Count bytes in, or out where `more` is negative; whether there is room for what is held now."""
-        own = self._by_address[address]
-        own.bytes += more
+        """Count bytes in, or out where `more` is negative; True if there is room for what is held now."""
+        of_address = self._by_address[address]
+        of_address.bytes += more
         self._total.bytes += more
         limits = self.limits
-        return own.bytes <= limits.held_bytes_per_address_max and self._total.bytes <= limits.held_bytes_max
+        return (
+            of_address.bytes <= limits.held_bytes_per_address_max
+            and self._total.bytes <= limits.held_bytes_max
+        )
 
     def add_unread(self, address: str, more: int) -> bool:
-        """Count bytes of answers in, or out where `more` is negative; whether there is room for what is held now."""
-        own = self._by_address[address]
-        own.unread += more
+        """The same for bytes of answers that the client has not read."""
+        of_address = self._by_address[address]
+        of_address.unread += more
         self._total.unread += more
         limits = self.limits
         return (
-            own.unread <= limits.unread_bytes_per_address_max
+            of_address.unread <= limits.unread_bytes_per_address_max
             and self._total.unread <= limits.unread_bytes_max
         )

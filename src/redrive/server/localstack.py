@@ -16,7 +16,7 @@ from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import StoreUnavailable
 from redrive.model.http import Request, Response
-from redrive.server.client_environment import client_variables, misleading
+from redrive.server.client_environment import client_variables, misleading_variables
 from redrive.server.control import Reset, Route
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
 from redrive.settings.values import SettingsInvalid
@@ -55,13 +55,13 @@ class InitScripts:
             SettingsInvalid: There is no such folder.
         """
         self._scripts = [_Script(path) for path in _paths(Path(folder).absolute())] if folder else []
-        self._completed = False
+        self._is_completed = False
 
     async def run(self, url: str, region: str) -> None:
         """Run all of them, with an environment in which clients ask the server at this URL."""
         variables = client_variables(os.environ, url, region, "test")
         environment = {**os.environ, **variables}
-        for name in misleading(os.environ, variables):
+        for name in misleading_variables(os.environ, variables):
             del environment[name]
         for script in self._scripts:
             script.state = "RUNNING"
@@ -69,7 +69,7 @@ class InitScripts:
             script.state = "ERROR" if status else "SUCCESSFUL"
             level = logging.WARNING if status else logging.INFO
             logger.log(level, "init.script path=%s status=%s", script.path, status)
-        self._completed = True
+        self._is_completed = True
 
     def stages(self) -> Mapping[str, Any]:
         """The stages that are over and the state of each script, as LocalStack's `/_localstack/init` has it."""
@@ -83,7 +83,7 @@ class InitScripts:
         return {"completed": self._is_over(name), "scripts": self._listing() if name == "READY" else []}
 
     def _is_over(self, stage: str) -> bool:
-        return self._completed if stage == "READY" else stage != "SHUTDOWN"
+        return self._is_completed if stage == "READY" else stage != "SHUTDOWN"
 
     def _listing(self) -> list[dict[str, str]]:
         return [

@@ -191,22 +191,22 @@ class Answers:
     """Counts answers until they are taken."""
 
     def __init__(self) -> None:
-        self._counted: dict[Answer, _Count] = {}
+        self._counts: dict[Answer, _Count] = {}
 
     def add(self, answer: Answer, took_ms: int) -> None:
-        """Count one, unless its topic stands for one destination, of which there may be a million."""
+        """Count an answer, unless its topic stands for a single destination, of which there may be a million."""
         if answer.topic.private:
             return
-        count = self._counted.get(answer)
+        count = self._counts.get(answer)
         if count is None:
-            count = self._counted[answer] = _Count()
+            count = self._counts[answer] = _Count()
         count.statistics.add(took_ms)
         count.spans[bisect_left(SPANS_MS, took_ms)] += 1
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:
         """The answers since the last time, each kind as points of its series."""
-        counted, self._counted = self._counted, {}
-        for answer, count in counted.items():
+        counts, self._counts = self._counts, {}
+        for answer, count in counts.items():
             yield answer.series, count.statistics.statistics
             for span, number in enumerate(count.spans):
                 if number:
@@ -240,7 +240,7 @@ class TrafficByPlace:
     """Adds up by scope what queues and topics counted, until it is taken."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[str, str, int], Traffic] = {}
+        self._sums: dict[tuple[str, str, int], Traffic] = {}
 
     def add(self, tallies: QueueAccumulators | TopicAccumulators, minute: int) -> None:
         """Add what a queue or a topic counted in the minute that begins then (ms)."""
@@ -250,9 +250,9 @@ class TrafficByPlace:
         name = tallies.name
         # A private topic's region has more behind a colon.
         account_minute = (name.account, name.region.partition(":")[0], minute)
-        known = self._counted.get(account_minute)
-        self._counted[account_minute] = (
-            traffic if known is None else Traffic(*map(sum, zip(known, traffic, strict=True)))
+        before = self._sums.get(account_minute)
+        self._sums[account_minute] = (
+            traffic if before is None else Traffic(*map(sum, zip(before, traffic, strict=True)))
         )
 
     def take(self) -> list[MetricPoint]:
@@ -261,11 +261,11 @@ class TrafficByPlace:
             MetricPoint(
                 scope_series(ResourceName(account, region, ""), counter), minute, "", Statistics.of(value)
             )
-            for (account, region, minute), traffic in self._counted.items()
+            for (account, region, minute), traffic in self._sums.items()
             for counter, value in zip(COUNTED, traffic, strict=True)
             if value
         ]
-        self._counted.clear()
+        self._sums.clear()
         return points
 
 
@@ -296,19 +296,19 @@ class Arrivals:
     """Counts arrivals by dead-letter queue, until they are taken."""
 
     def __init__(self) -> None:
-        self._taken: dict[ResourceName, int] = {}
+        self._letters: dict[ResourceName, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._taken)
+        return bool(self._letters)
 
     def add(self, dead_letter_queue: ResourceName, letters: int) -> None:
         """Count letters that a dead-letter queue took."""
-        self._taken[dead_letter_queue] = self._taken.get(dead_letter_queue, 0) + letters
+        self._letters[dead_letter_queue] = self._letters.get(dead_letter_queue, 0) + letters
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:
-        """Each queue's since the last time, and its place's."""
-        taken, self._taken = self._taken, {}
-        for name, letters in taken.items():
+        """The arrivals since the last time: of each queue, and of its account and region."""
+        letters_by_queue, self._letters = self._letters, {}
+        for name, letters in letters_by_queue.items():
             yield arrivals_at(name), Statistics.of(letters)
             yield arrivals_in(name), Statistics.of(letters)
 
@@ -366,20 +366,20 @@ class Losses:
     """Counts losses until they are taken."""
 
     def __init__(self) -> None:
-        self._lost: dict[Loss, int] = {}
+        self._messages: dict[Loss, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._lost)
+        return bool(self._messages)
 
     def add(self, loss: Loss, messages: int) -> None:
         """Count messages that are lost."""
         if loss.of.private:  # one topic for each destination, of which there may be a million
             region, _, kind = loss.of.region.partition(":")
             loss = loss._replace(of=ResourceName(loss.of.account, region, ""), subscription=kind)
-        self._lost[loss] = self._lost.get(loss, 0) + messages
+        self._messages[loss] = self._messages.get(loss, 0) + messages
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:
         """The losses since the last time, each cause as points of its series."""
-        lost, self._lost = self._lost, {}
-        for loss, messages in lost.items():
+        messages_by_loss, self._messages = self._messages, {}
+        for loss, messages in messages_by_loss.items():
             yield loss.series, Statistics.of(messages)

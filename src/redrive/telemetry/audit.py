@@ -104,12 +104,12 @@ class AuditTrail:
             limit: At most so many.
             before: Only entries before this position.
         """
-        stored = await self._store.get(LOG_GROUP, _group(owner).key)
-        if stored is None:
+        resource = await self._store.get(LOG_GROUP, _group(owner).key)
+        if resource is None:
             return []
-        group = LogGroup.from_document(stored.document)
+        group = LogGroup.from_document(resource.document)
         events = await self._store.find_events(LogQuery(group.id, limit=limit, after=before, backwards=True))
-        return [_read(event) for event in events]
+        return [_entry_of(event) for event in events]
 
 
 def gaps(entries: Sequence[KeptEntry]) -> Collection[tuple[int, int]]:
@@ -130,7 +130,7 @@ def _group(owner: ResourceName) -> ResourceName:
     return ResourceName(owner.account, owner.region + _HIDDEN, GROUP)
 
 
-def _read(event: LogEvent) -> KeptEntry:
+def _entry_of(event: LogEvent) -> KeptEntry:
     document: dict[str, Any] = orjson.loads(event.message)
     digest = hashlib.sha256(event.message.encode()).hexdigest()
     return KeptEntry(AuditEntry(**document), event.position, digest)

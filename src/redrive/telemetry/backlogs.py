@@ -48,27 +48,25 @@ class BacklogGauges:
 
     async def sample(self, now: int) -> None:
         """Look at the backlogs."""
-        held = await self._held()
-        await self._count(sorted(held), now)
+        backlogs = await self._occupied_backlogs()
+        await self._count(sorted(backlogs), now)
         levels: dict[ResourceName, Level] = {}
-        for number, (topic, oldest_at) in held.items():
+        for number, (topic, oldest_at) in backlogs.items():
             level = Level(topic, self._counts.get(number, EMPTY), max(0, now - oldest_at) // 1000)
             levels[topic] = levels[topic].and_also(level) if topic in levels else level
         self.levels = fullest(levels.values())
 
-    async def _held(self) -> dict[int, tuple[ResourceName, int]]:
+    async def _occupied_backlogs(self) -> dict[int, tuple[ResourceName, int]]:
         """The backlogs that hold something: their topics, and when the oldest delivery of each entered (ms)."""
-        held: dict[int, tuple[ResourceName, int]] = {}
+        backlogs: dict[int, tuple[ResourceName, int]] = {}
         after = 0
         while page := await self._store.occupied(after, _NUMBERS_PER_PAGE):
-            for occupied in page:
-                subscription = (
-                    None if occupied.oldest_at is None else await self._of_backlog(occupied.queue_id)
-                )
+            for place in page:
+                subscription = None if place.oldest_at is None else await self._of_backlog(place.queue_id)
                 if subscription is not None:
-                    held[occupied.queue_id] = subscription.topic, occupied.oldest_at or 0
+                    backlogs[place.queue_id] = subscription.topic, place.oldest_at or 0
             after = page[-1].queue_id
-        return held
+        return backlogs
 
     async def _count(self, numbers: list[int], now: int) -> None:
         """Count what is in some of the backlogs, those whose turn it is; forget those that are empty."""
@@ -109,7 +107,7 @@ class ArchiveGauges:
         self._hours: dict[ResourceName, int] = {}  # which each was looked at for last
 
     def forget(self) -> None:
-        """Call no archive active."""
+        """Forget every archive: none is looked at until something happens to it again."""
         self._metrics.archives.clear()
         self._hours.clear()
 

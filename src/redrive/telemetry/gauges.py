@@ -38,7 +38,7 @@ class Level:
 
     def and_also(self, other: "Level") -> "Level":
         """Both levels as one: the deliveries of both, and the greater age."""
-        counts = Counts(*(own + others for own, others in zip(self.counts, other.counts, strict=True)))
+        counts = Counts(*(mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)))
         return Level(self.name, counts, max(self.age_seconds, other.age_seconds))
 
 
@@ -56,10 +56,10 @@ def fullest(levels: Iterable[Level], number: int = SHOWN_MAX) -> list[Level]:
     if len(public) > number:
         public = sorted(public, key=_fullness, reverse=True)
         public, others = public[:number], others + public[number:]
-    return [*public, _together(others)] if others else public
+    return [*public, _sum_of(others)] if others else public
 
 
-def _together(levels: Sequence[Level]) -> Level:
+def _sum_of(levels: Sequence[Level]) -> Level:
     """Several levels as one: the deliveries of all, and the greatest age."""
     counts = Counts(
         sum([level.counts.available for level in levels]),
@@ -139,7 +139,7 @@ class Gauges:
             after = page[-1].queue_id
 
     def forget(self) -> None:
-        """Call no queue active."""
+        """Forget every queue: none is looked at until something happens to it again."""
         self._activity.clear()
         self._looks.clear()
         self.levels = []
@@ -161,8 +161,8 @@ class Gauges:
             was_active = name in self._looks or touched_at < minute
             self._looks[name] = looks[-1]
             for look in looks:
-                points += _full(name, look)
-                points += _zeros(name, look.minute - MINUTE_MS) if was_active else ()
+                points += _level_points(name, look)
+                points += _zero_points(name, look.minute - MINUTE_MS) if was_active else ()
         self.levels = fullest(
             Level(name, look.counts, look.age_seconds, look.oldest_at)
             for name, look in self._looks.items()
@@ -186,7 +186,7 @@ class Gauges:
     async def _look(self, queue: Queue, moment: int) -> _QueueReading:
         counts = await self._store.count(queue.id, moment)
         oldest = await self._oldest(queue) if any(counts) else []
-        began = [_began(queue, each, moment) for each in oldest if not _is_stuck(each)]
+        began = [_began_to_age_at(queue, each, moment) for each in oldest if not _is_stuck(each)]
         return _QueueReading(moment, counts, min(began, default=None))
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
@@ -194,8 +194,8 @@ class Gauges:
         if not first or not (_is_stuck(first[0]) or _was_received_there(first[0])):
             return first
         deliveries = await self._store.peek(queue.id, LOOKED_AT)
-        moving = [each for each in deliveries if not _is_stuck(each)]
-        return moving if moving and moving[0].origin is not None else moving[:1]
+        not_stuck = [each for each in deliveries if not _is_stuck(each)]
+        return not_stuck if not_stuck and not_stuck[0].origin is not None else not_stuck[:1]
 
 
 def _is_stuck(delivery: Delivery) -> bool:
@@ -207,7 +207,7 @@ def _was_received_there(delivery: Delivery) -> bool:
     return delivery.origin is not None and delivery.token is not None
 
 
-def _began(queue: Queue, delivery: Delivery, moment: int) -> int:
+def _began_to_age_at(queue: Queue, delivery: Delivery, moment: int) -> int:
     """The moment (ms) that the delivery began to age.
 
     A dead letter's age is that in the dead-letter queue, of which it brings its retention along (SQS developer guide,
@@ -229,7 +229,7 @@ def _is_idle(look: _QueueReading, touched_at: int) -> bool:
     return not any(look.counts) and look.minute - touched_at > ACTIVE_MS
 
 
-def _full(queue: ResourceName, look: _QueueReading) -> Iterator[MetricPoint]:
+def _level_points(queue: ResourceName, look: _QueueReading) -> Iterator[MetricPoint]:
     gauges = {
         "messages_available": look.counts.available,
         "messages_claimed": look.counts.claimed,
@@ -241,6 +241,6 @@ def _full(queue: ResourceName, look: _QueueReading) -> Iterator[MetricPoint]:
         yield MetricPoint(queue_series(queue, name), look.minute, "", Statistics.of(value), fills=True)
 
 
-def _zeros(queue: ResourceName, minute: int) -> Iterator[MetricPoint]:
+def _zero_points(queue: ResourceName, minute: int) -> Iterator[MetricPoint]:
     for name in QUEUE_COUNTERS:
         yield MetricPoint(queue_series(queue, name), minute, "", _NOTHING, fills=True)

@@ -65,8 +65,8 @@ class LogBuffer:
                 await self.write_down(events, names)
                 del lines[:LINES_PER_CALL]
         finally:
-            later, self._lines = self._lines, []
-            self._keep([*lines, *later])
+            newer_lines, self._lines = self._lines, []
+            self._keep([*lines, *newer_lines])
 
     async def _add(self, events: Sequence[LogEvent], _: Mapping[int, str]) -> None:
         await self._store.add_events(events)
@@ -83,7 +83,7 @@ class LogBuffer:
         stored: Put | Resource | None = await self._store.get(LOG_STREAM, key)
         if stored is None:
             stream = LogStream(await self._store.new_id(), group_id, name, now)
-            stored = await self._created(Put(LOG_STREAM, key, stream.to_document()))
+            stored = await self._create_or_get(Put(LOG_STREAM, key, stream.to_document()))
         return LogStream.from_document(stored.document)
 
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
@@ -91,11 +91,11 @@ class LogBuffer:
         if stored is None:
             days = kept_days(name) or RETENTION_DAYS
             group = LogGroup(await self._store.new_id(), name, now, days)
-            stored = await self._created(Put(LOG_GROUP, name.key, group.to_document()))
+            stored = await self._create_or_get(Put(LOG_GROUP, name.key, group.to_document()))
         return LogGroup.from_document(stored.document)
 
-    async def _created(self, creation: Put) -> Put | Resource:
-        """Put a document where there is none; what stands there then, for another node may have been faster."""
+    async def _create_or_get(self, creation: Put) -> Put | Resource:
+        """Create a document; returns what is stored then, since another node may have been faster."""
         try:
             await self._store.write([creation])
         except Conflict:

@@ -74,8 +74,8 @@ class NodeMeters(Listener):
     def undelivered(self, fact: Undelivered) -> None:
         if fact.confirmation:
             return
-        ended = self.dead_letters if fact.outcome is Outcome.DEAD_LETTERED else self.losses
-        ended[_SUBSCRIPTION, fact.last.attempt.reason] += 1
+        counter = self.dead_letters if fact.outcome is Outcome.DEAD_LETTERED else self.losses
+        counter[_SUBSCRIPTION, fact.last.attempt.reason] += 1
 
     @override
     def buried(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:

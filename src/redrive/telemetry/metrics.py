@@ -100,14 +100,14 @@ class Metrics(Listener):
         self._topics: dict[int, TopicAccumulators] = {}
         self._minute = 0
         self._until = 0
-        self._waiting: dict[tuple[Series, int, str], MetricAccumulator] = {}
+        self._accumulators: dict[tuple[Series, int, str], MetricAccumulator] = {}
         self._groups: dict[tuple[SeriesGroup, int], MetricAccumulator] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
         #: Topics whose archive took something or was replayed from, and when (ms); see `backlogs`.
         self.archives: dict[ResourceName, int] = {}
         self._totals = Totals()
-        self._gone: set[ResourceName] = set()
+        self._deleted_topics: set[ResourceName] = set()
         self._traffic = TrafficByPlace()
         self._arrivals = Arrivals()
         self._losses = Losses()
@@ -148,13 +148,13 @@ class Metrics(Listener):
             return
         tallies.of("attempts_failed", labels).add(1)
         if fact.transition.outcome is not Outcome.RETRY:
-            self._gave_up(fact)
+            self._count_given_up(fact)
 
     @override
     def expired(self, fact: Attempted) -> None:
-        self._gave_up(fact)
+        self._count_given_up(fact)
 
-    def _gave_up(self, fact: Attempted) -> None:
+    def _count_given_up(self, fact: Attempted) -> None:
         self._topic(fact.topic, fact.at).of("deliveries_failed", _labels(fact.subscription)).add(1)
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_failed").add(1)
@@ -179,12 +179,12 @@ class Metrics(Listener):
         if fact.subscription.dead_letter is not None:
             self.activity[fact.subscription.dead_letter] = fact.at
             if fact.attempt.delivered:
-                self._arrived(fact.subscription.dead_letter, 1, fact.at)
+                self._count_arrivals(fact.subscription.dead_letter, 1, fact.at)
 
     @override
     def buried(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         if queue.dead_letter is not None:
-            self._arrived(queue.dead_letter.queue, messages, now)
+            self._count_arrivals(queue.dead_letter.queue, messages, now)
 
     @override
     def undelivered(self, fact: Undelivered) -> None:
@@ -192,12 +192,12 @@ class Metrics(Listener):
         if fact.outcome is Outcome.DEAD_LETTERED or fact.confirmation:
             return
         reason = f"{last.attempt.reason.value} {last.attempt.status or ''}".strip()
-        self._lost(Loss(last.topic.name, last.subscription.id, reason), 1, last.at)
+        self._count_loss(Loss(last.topic.name, last.subscription.id, reason), 1, last.at)
 
     @override
     def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         if messages:
-            self._lost(Loss(queue.name, "", why.value), messages, now)
+            self._count_loss(Loss(queue.name, "", why.value), messages, now)
 
     @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
@@ -248,20 +248,20 @@ class Metrics(Listener):
         self.archives[topic.name] = now
         return self._topic(topic, now)
 
-    def _arrived(self, dead_letter_queue: ResourceName, letters: int, now: int) -> None:
+    def _count_arrivals(self, dead_letter_queue: ResourceName, letters: int, now: int) -> None:
         self._turn(now)
         if not self._arrivals:
             self._news()
         self._arrivals.add(dead_letter_queue, letters)
 
-    def _lost(self, loss: Loss, messages: int, now: int) -> None:
+    def _count_loss(self, loss: Loss, messages: int, now: int) -> None:
         self._turn(now)
         if not self._losses:
             self._news()
         self._losses.add(loss, messages)
 
     def _turn(self, now: int) -> None:
-        """Begin the minute of now, if it has not begun."""
+        """Begin the minute that `now` is in, if it has not begun."""
         if now >= self._until:
             self._collect()
             self._minute = now - now % MINUTE_MS
@@ -270,33 +270,33 @@ class Metrics(Listener):
     def _collect(self) -> None:
         # A topic that stands for one destination is nobody's, and there may be a million: SNS counts them together.
         topics = [tallies for tallies in self._topics.values() if not tallies.name.private]
-        counted: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]
-        for tallies in counted:
+        all_tallies: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]
+        for tallies in all_tallies:
             for series, statistics in tallies:
-                self._wait(series, self._minute).add_statistics(statistics)
+                self._accumulator(series, self._minute).add_statistics(statistics)
         for of_topic in topics:
-            if of_topic.name not in self._gone:
+            if of_topic.name not in self._deleted_topics:
                 self._totals.add(of_topic)
-        self._gone.clear()
+        self._deleted_topics.clear()
         for tallies in self._queues.values():
             self._traffic.add(tallies, self._minute)
         for of_topic in self._topics.values():
             self._traffic.add(of_topic, self._minute)
         for series, statistics in (*self._arrivals.take(), *self._losses.take(), *self._answers.take()):
-            self._wait(series, self._minute).add_statistics(statistics)
+            self._accumulator(series, self._minute).add_statistics(statistics)
         for (group, minute), accumulator in self._groups.items():
             for series in group.series:
-                self._wait(series, minute).add_statistics(accumulator.statistics)
+                self._accumulator(series, minute).add_statistics(accumulator.statistics)
         self._queues.clear()
         self._topics.clear()
         self._groups.clear()
 
-    def _wait(self, series: Series, minute: int, unit: str = "") -> MetricAccumulator:
+    def _accumulator(self, series: Series, minute: int, unit: str = "") -> MetricAccumulator:
         key = series, minute, unit
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            waiting = self._waiting[key] = MetricAccumulator()
-        return waiting
+        accumulator = self._accumulators.get(key)
+        if accumulator is None:
+            accumulator = self._accumulators[key] = MetricAccumulator()
+        return accumulator
 
     # ---- what was counted --------------------------------------------------------------------------------
 
@@ -305,9 +305,9 @@ class Metrics(Listener):
         self._collect()
         points = [
             MetricPoint(series, at, unit, tally.statistics)
-            for (series, at, unit), tally in self._waiting.items()
+            for (series, at, unit), tally in self._accumulators.items()
         ]
-        self._waiting.clear()
+        self._accumulators.clear()
         return points
 
     def take_traffic(self) -> list[MetricPoint]:
@@ -322,17 +322,17 @@ class Metrics(Listener):
         return self._totals
 
     def topic_changed(self, name: ResourceName, *, is_deleted: bool) -> None:
-        """A topic was made, changed or deleted on this node: nobody asks for the totals of one that is gone."""
+        """Note that this node made, changed or deleted a topic: the totals of a deleted one are dropped."""
         if is_deleted:
             self._totals.forget(name)
-            self._gone.add(name)  # what was counted in this minute is not in the totals yet
+            self._deleted_topics.add(name)  # what was counted in this minute is not in the totals yet
         else:
-            self._gone.discard(name)
+            self._deleted_topics.discard(name)
 
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Add points that were counted elsewhere."""
         for point in points:
-            self._wait(point.series, point.at, point.unit).add_statistics(point.statistics)
+            self._accumulator(point.series, point.at, point.unit).add_statistics(point.statistics)
 
     def add(self, group: SeriesGroup, value: float, at: int) -> None:
         """Add a sample of that moment (ms), counted elsewhere, to each series of a group."""
@@ -344,7 +344,7 @@ class Metrics(Listener):
 
     def put_back(self, points: Sequence[MetricPoint]) -> None:
         """Keep points that could not be stored, for the next time."""
-        room = WAITING_MAX - len(self._waiting)
+        room = WAITING_MAX - len(self._accumulators)
         if len(points) > room:
             logger.warning("telemetry.points_lost number=%d: the store refused them", len(points) - room)
         self.count(points[-room:] if room > 0 else ())

@@ -205,11 +205,11 @@ class Telemetry:
 
         The task is begun by whoever moves the clock: what a leap does may be deferred, and this is a part of it.
         """
-        flushed: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
-        begin = functools.partial(_begin, flushed, lambda: _survive(self.flush(), "sample"))
+        flush_task: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
+        begin = functools.partial(_begin, flush_task, lambda: _survive(self.flush(), "sample"))
         timer = self._clock.call_at(moment, begin)
         try:
-            await (await flushed)
+            await (await flush_task)
         finally:
             timer.cancel()
 
@@ -266,10 +266,10 @@ class Telemetry:
 
 
 def _begin(
-    begun: "asyncio.Future[asyncio.Task[None]]", work: Callable[[], Coroutine[Any, Any, None]]
+    task_future: "asyncio.Future[asyncio.Task[None]]", work: Callable[[], Coroutine[Any, Any, None]]
 ) -> None:
-    if not begun.done():
-        begun.set_result(asyncio.get_running_loop().create_task(work()))
+    if not task_future.done():
+        task_future.set_result(asyncio.get_running_loop().create_task(work()))
 
 
 async def _survive(work: Awaitable[None], what: str) -> None:

@@ -46,17 +46,17 @@ class TraceIds(RandomIdGenerator):
     """Ids of traces and spans: random ones, but for the trace that is chosen.
 
     Attributes:
-        chosen: The id of the trace that begins next; None: a random one.
+        next_id: The id of the trace that begins next; None: a random one.
     """
 
     def __init__(self) -> None:
-        self.chosen: int | None = None
+        self.next_id: int | None = None
 
     @override
     def generate_trace_id(self) -> int:
         """The chosen id, once."""
-        chosen, self.chosen = self.chosen, None
-        return super().generate_trace_id() if chosen is None else chosen
+        next_id, self.next_id = self.next_id, None
+        return super().generate_trace_id() if next_id is None else next_id
 
 
 class AttemptSpans(Listener):
@@ -84,7 +84,7 @@ class AttemptSpans(Listener):
     def _write(self, name: str, fact: Attempted, attempt: Attempt | None) -> None:
         """Write what ended just now; without an attempt there was no dead-letter queue to hand the delivery to."""
         duration_ms = 0 if attempt is None else attempt.duration_ms
-        self._ids.chosen = trace_id(fact.message_id)
+        self._ids.next_id = trace_id(fact.message_id)
         span = self._tracer.start_span(
             name,
             _NO_PARENT,
@@ -92,7 +92,7 @@ class AttemptSpans(Listener):
             _attributes(fact, attempt),
             start_time=(fact.at - duration_ms) * _NS_OF_MS,
         )
-        self._ids.chosen = None  # also of a span that is not sampled
+        self._ids.next_id = None  # also of a span that is not sampled
         if attempt is None or not attempt.delivered:
             reason = fact.attempt.reason if attempt is None else attempt.reason
             span.set_status(Status(StatusCode.ERROR, reason.value))
@@ -160,13 +160,13 @@ class OtlpExporter:
         spans = OTLPSpanExporter(f"{endpoint}/v1/traces", timeout=_TIMEOUT_SECONDS)
         self._provider.add_span_processor(BatchSpanProcessor(spans))
         self._metrics = OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=_TIMEOUT_SECONDS)
-        self._read: Callable[[int], Sequence[Metric]] = _nothing
+        self._read_metrics: Callable[[int], Sequence[Metric]] = _no_metrics
         self._task: asyncio.Task[None] | None = None
         self.tracer: Tracer = self._provider.get_tracer("redrive", __version__)
 
     def start(self, read: Callable[[int], Sequence[Metric]]) -> None:
         """Send what `read` says of a moment (ms), every minute from now on."""
-        self._read = read
+        self._read_metrics = read
         self._task = asyncio.create_task(self._run(), name="redrive-otlp")
 
     async def close(self) -> None:
@@ -185,17 +185,17 @@ class OtlpExporter:
     async def _send(self) -> None:
         """Send the metrics; those that a collector does not take come with the next ones, for all are totals."""
         try:
-            result = await asyncio.to_thread(self._metrics.export, self._measured())
+            result = await asyncio.to_thread(self._metrics.export, self._metrics_data())
         except Exception:  # a fault of ours must not end the metrics of a node
             logger.exception("otlp.metrics_not_sent: they are sent again in a minute")
             return
         if result is not MetricExportResult.SUCCESS:
             logger.warning("otlp.metrics_not_taken: they are sent again in a minute")
 
-    def _measured(self) -> MetricsData:
-        metrics = list(self._read(self._clock.now()))
+    def _metrics_data(self) -> MetricsData:
+        metrics = list(self._read_metrics(self._clock.now()))
         return MetricsData([ResourceMetrics(self._resource, [ScopeMetrics(_SCOPE, metrics, "")], "")])
 
 
-def _nothing(_: int) -> Sequence[Metric]:
+def _no_metrics(_: int) -> Sequence[Metric]:
     return ()

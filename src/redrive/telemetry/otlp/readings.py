@@ -105,12 +105,12 @@ class Readings:
         ]
 
     def _queue_counters(self, at: int) -> list[Metric]:
-        counted = list(islice(self._queue_counts(), SHOWN_MAX))
+        all_counts = list(islice(self._queue_counts(), SHOWN_MAX))
         return [
             self._sums(
                 f"redrive.queue.{name}",
                 name.replace("_", " "),
-                [(getattr(counts, name), _labels("queue", counts.name)) for counts in counted],
+                [(getattr(counts, name), _labels("queue", counts.name)) for counts in all_counts],
                 at,
             )
             for name in self._counters
