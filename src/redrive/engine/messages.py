@@ -152,11 +152,11 @@ class QueueCounts:
         """
         count_key = queue.id, queue.purged_at
         now = self._clock.now()
-        kept = self._kept_counts.get(count_key)
-        if kept is not None and kept.began <= now < kept.until + KEPT_MS_MAX:
-            if now >= kept.until:
+        recent = self._kept_counts.get(count_key)
+        if recent is not None and recent.began <= now < recent.until + KEPT_MS_MAX:
+            if now >= recent.until:
                 self._count(count_key)
-            return kept.counts
+            return recent.counts
         counts = await self._store.count(queue.id, now, COUNTED_AT_ONCE)
         if sum(counts) < COUNTED_AT_ONCE:  # a kind that was not counted to its end would be as many alone
             return counts
@@ -192,9 +192,9 @@ class QueueCounts:
             return counts  # it was forgotten meanwhile
         kept_ms = min(KEPT_MS_MAX, (now - began) * KEPT_PER_MS)
         self._kept_counts = {
-            key: kept
-            for key, kept in self._kept_counts.items()
-            if kept.began <= now < kept.until + KEPT_MS_MAX
+            key: recent
+            for key, recent in self._kept_counts.items()
+            if recent.began <= now < recent.until + KEPT_MS_MAX
         }
         self._kept_counts.pop(count_key, None)
         if kept_ms > 0:  # else counting took no time, or the clock was set back meanwhile

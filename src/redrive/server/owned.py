@@ -32,7 +32,7 @@ class ControlRefusal(Exception):  # noqa: N818 - an answer, not a failure
 
 
 class OwnedRoutes:
-    """Routes by method and path, for callers who are told apart."""
+    """Routes by method and path, which answer a caller about that caller's own resources."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class OwnedRoutes:
             return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
             caller = await self._authentication.caller(request, SIGNING_NAME)
-            return await self._routed(route, request, self._owner(request, caller), caller)
+            return await self._run_and_audit(route, request, self._owner(request, caller), caller)
         except AwsError as error:
             return json_answer(error.status, {"message": error.message})
         except ControlRefusal as error:
@@ -68,7 +68,7 @@ class OwnedRoutes:
         except RedriveError as error:
             return json_answer(409, {"message": f"{type(error).__name__}: {error}"})
 
-    async def _routed(
+    async def _run_and_audit(
         self, route: OwnedRoute, request: Request, owner: ResourceName, caller: Caller
     ) -> Response:
         response = await route(request, owner)
@@ -103,7 +103,7 @@ def method_of(request: Request) -> str:
 
 
 def parameters(request: Request) -> Mapping[str, str]:
-    """The query; of what is said twice, the last."""
+    """The parameters of the query; of a repeated one, the last value."""
     return {name: values[-1] for name, values in parse_qs(request.query).items()}
 
 
@@ -210,17 +210,17 @@ def _by_arn(where: ResourceName, text: str, service: str) -> ResourceName:
         raise ControlRefusal(str(error)) from None
     if arn.service != service:
         raise ControlRefusal(f"{text} is of {arn.service}, not of {service}")
-    return _own(where, ResourceName(arn.account, arn.region, arn.resource), text)
+    return _require_own(where, ResourceName(arn.account, arn.region, arn.resource), text)
 
 
 def _by_url(where: ResourceName, text: str) -> ResourceName:
     parts = urlsplit(text).path.strip("/").split("/")
     if len(parts) != _URL_PARTS:
         raise ControlRefusal(f"{text} is not the URL of a queue: http://HOST/ACCOUNT/NAME")
-    return _own(where, ResourceName(parts[0], where.region, parts[1]), text)
+    return _require_own(where, ResourceName(parts[0], where.region, parts[1]), text)
 
 
-def _own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
+def _require_own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
     if queue_name.account != where.account:
         raise ControlRefusal(
             f"{text} belongs to account {queue_name.account}, and the request is made as account {where.account}"

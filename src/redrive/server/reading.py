@@ -184,7 +184,7 @@ class RequestReader:
         """The empty line: what the head says is judged before any of the body is taken."""
         self.phase = _BODY
         self.phase_is_new = True
-        headers = self._headers = self._joined()
+        headers = self._headers = self._read_headers()
         self._check_version()
         if (length := headers.get("content-length")) is not None:
             if len(length) > _LENGTH_DIGITS_MAX:
@@ -226,7 +226,7 @@ class RequestReader:
         return Request(method, path, query, self._headers, body, self._scheme, self._client_host)
 
     def _allow_body(self, size: int) -> None:
-        """Refuse a body of so many bytes, or more of it: asked of the head once, where anybody's bound is passed."""
+        """Refuse a body of more bytes than are allowed; the first time it passes anybody's bound, the head decides."""
         if size > self._body_bytes_max and self._body_bytes_max <= self._limits.body_bytes_unasked:
             bound = self._limits.body_bytes_max
             if self._body_bound is not None:
@@ -238,8 +238,8 @@ class RequestReader:
             advice = "; put a larger archive of code into a bucket, in parts" if whole else ""
             raise RefusedRequestError(413, f"The body is larger than {self._body_bytes_max} bytes{advice}")
 
-    def _joined(self) -> dict[str, str]:
-        """The headers by name. Done at once, this takes half of what it took in six calls of the parser.
+    def _read_headers(self) -> dict[str, str]:
+        """The headers by name, of all lines at once: half the time of doing it line by line as the parser calls.
 
         They are measured only where the bytes that hold them, with what else these hold, are more than headers may be.
         """

@@ -49,14 +49,14 @@ class RedriveRoutes:
         }
 
     async def _redrive(self, request: Request, where: ResourceName) -> Response:
-        """The chosen ones at once; those of a cause, or all of them, as a task.
+        """Redrive dead letters named by id at once; those of a cause or a search, or all of them, as a task.
 
         `{"queue", "to"?, "ids"?, "rate"?, "pace"?, "cause"?, "except"?, "search"?, "delay_seconds"?}`.
         """
         members = document_of(request.body)
-        source = await existing(self._engine, where, members.get("queue"))
+        source = await find_queue(self._engine, where, members.get("queue"))
         destination = (
-            None if members.get("to") is None else await existing(self._engine, where, members["to"])
+            None if members.get("to") is None else await find_queue(self._engine, where, members["to"])
         )
         if members.get("ids") is not None:
             moved = await self._engine.operations.moves.move(source, _ids(members["ids"]), destination)
@@ -74,7 +74,7 @@ class RedriveRoutes:
     async def _plan(self, request: Request, where: ResourceName) -> Response:
         """The numbers that a redrive would move, and that stay because they are in flight or have no known origin."""
         arguments = parameters(request)
-        source = await existing(self._engine, where, arguments.get("queue"))
+        source = await find_queue(self._engine, where, arguments.get("queue"))
         plan = await self._engine.operations.redrives.plan(
             source, choice_of(arguments, self._engine.clock.now())
         )
@@ -89,7 +89,7 @@ class RedriveRoutes:
 
     async def _tasks(self, request: Request, where: ResourceName) -> Response:
         """The redrive tasks of a queue, latest first; the last ten are remembered."""
-        queue = await existing(self._engine, where, parameters(request).get("queue"))
+        queue = await find_queue(self._engine, where, parameters(request).get("queue"))
         tasks = await self._engine.operations.redrives.tasks_of(queue.name)
         return json_answer(200, {"tasks": [shown_task(task) for task in tasks]})
 
@@ -99,7 +99,7 @@ class RedriveRoutes:
         verbs = [verb for verb in ("cancel", "pause", "resume") if members.get(verb) is True]
         if len(verbs) != 1:
             raise ControlRefusal('expected {"queue": "…", "cancel": true}, or pause, or resume')
-        queue = await existing(self._engine, where, members.get("queue"))
+        queue = await find_queue(self._engine, where, members.get("queue"))
         name = str(members["task"]) if members.get("task") else await self._active(queue)
         operations = self._engine.operations
         try:
@@ -123,9 +123,9 @@ class RedriveRoutes:
     async def _edit(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "id", "body", "to"?}`: send one back with another body, in place of the old one."""
         members = document_of(request.body)
-        source = await existing(self._engine, where, members.get("queue"))
+        source = await find_queue(self._engine, where, members.get("queue"))
         destination = (
-            None if members.get("to") is None else await existing(self._engine, where, members["to"])
+            None if members.get("to") is None else await find_queue(self._engine, where, members["to"])
         )
         seq, body = number("id", members.get("id"), 1), members.get("body")
         if not isinstance(body, str) or not body:
@@ -136,20 +136,20 @@ class RedriveRoutes:
     async def _set_aside(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "ids"}`: put them into the queue for such, as they are."""
         members = document_of(request.body)
-        source = await existing(self._engine, where, members.get("queue"))
+        source = await find_queue(self._engine, where, members.get("queue"))
         moved = await self._engine.operations.moves.set_aside(source, _ids(members.get("ids")))
-        aside = await self._engine.operations.moves.aside_of(source.name)
-        return json_answer(200, {"moved": moved.total, "to": aside.name.name})
+        aside_queue = await self._engine.operations.moves.aside_of(source.name)
+        return json_answer(200, {"moved": moved.total, "to": aside_queue.name.name})
 
     async def _bring_back(self, request: Request, where: ResourceName) -> Response:
         """`{"ids"}`: put what was set aside into its dead-letter queue again."""
-        aside = await self._engine.operations.moves.aside_of(where)
+        aside_queue = await self._engine.operations.moves.aside_of(where)
         seqs = _ids(document_of(request.body).get("ids"))
-        moved = await self._engine.operations.moves.bring_back(aside, seqs)
+        moved = await self._engine.operations.moves.bring_back(aside_queue, seqs)
         return json_answer(200, {"moved": moved.total})
 
 
-async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
+async def find_queue(engine: Engine, where: ResourceName, text: object) -> Queue:
     """The queue that is meant.
 
     Raises:
@@ -163,7 +163,7 @@ async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
 
 
 def cause_of(text: object) -> Cause | None:
-    """The cause that a listing of causes calls so: the number of its origin, a colon and the failure.
+    """Read a cause as the listing of causes writes it: the number of its origin, a colon and the failure.
 
     Raises:
         ControlRefusal: It is written otherwise.
@@ -177,7 +177,7 @@ def cause_of(text: object) -> Cause | None:
 
 
 def choice_of(members: Mapping[str, Any], now: int) -> MoveChoice | None:
-    """The cause, or the finds of a search, that are to be redriven, but for some.
+    """The choice of dead letters to redrive, by cause or by search; None: all of them.
 
     Raises:
         ControlRefusal: It is not one, there are exceptions without one, or the search cannot be read.
@@ -186,7 +186,7 @@ def choice_of(members: Mapping[str, Any], now: int) -> MoveChoice | None:
     excepted = members.get("except") or []
     query = str(members.get("search") or "").strip()
     if query:
-        return _found_by(query, cause, excepted, now)
+        return _search_choice(query, cause, excepted, now)
     if cause is None:
         if excepted:
             raise ControlRefusal('"except" can only be given with "cause"')
@@ -194,7 +194,7 @@ def choice_of(members: Mapping[str, Any], now: int) -> MoveChoice | None:
     return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
 
 
-def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
+def _search_choice(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
     if excepted:
         raise ControlRefusal("except does not go with a search")
     try:
@@ -205,7 +205,7 @@ def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> Mo
 
 
 def pace_of(members: Mapping[str, Any]) -> CarefulPace | int | None:
-    """The pace that is wished for: careful, or so many a second, 0 for as fast as it goes; None: nothing is said.
+    """The requested pace: careful, or so many a second, 0 for as fast as possible; None: the request has none.
 
     Raises:
         ControlRefusal: Neither, or both.

@@ -40,7 +40,7 @@ class RequestLog:
         """Answer one request, and log it."""
         began, body_bytes = self._monotonic(), len(request.body)
         request.record = RequestRecord()
-        return observed(self._handler, request, partial(self._log, request, began, body_bytes))
+        return answer_observed(self._handler, request, partial(self._log, request, began, body_bytes))
 
     def refused(self, client_host: str, refusal: RefusedRequestError) -> None:
         """Log a request that was not a whole request: nobody answers it but the front."""
@@ -67,27 +67,27 @@ class RequestLog:
 
 # A handler whose every answer is told to an observer, be it there at once, awaited, or missing for an error.
 
-Ended: TypeAlias = Callable[[Response | None], None]
+OnEnd: TypeAlias = Callable[[Response | None], None]
 """Takes the answer to a request, once; None: the handler failed, or its caller went away before the answer."""
 
 
-def observed(handler: Handler, request: Request, ended: Ended) -> Response | Awaitable[Response]:
+def answer_observed(handler: Handler, request: Request, on_end: OnEnd) -> Response | Awaitable[Response]:
     """Answer one request by a handler, and tell its end."""
     try:
         reply = handler(request)
     except Exception:
-        ended(None)
+        on_end(None)
         raise
     if isinstance(reply, Response):
-        ended(reply)
+        on_end(reply)
         return reply
-    return _awaited(reply, ended)
+    return _await_observed(reply, on_end)
 
 
-async def _awaited(reply: Awaitable[Response], ended: Ended) -> Response:
+async def _await_observed(reply: Awaitable[Response], on_end: OnEnd) -> Response:
     response: Response | None = None
     try:
         response = await reply
     finally:
-        ended(response)
+        on_end(response)
     return response

@@ -14,7 +14,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from redrive.model.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
-from redrive.server.request_log import observed
+from redrive.server.request_log import answer_observed
 
 CHARS_MAX: Final = 256  # of what a caller gave: an operation or a path
 _FAILED: Final = 500
@@ -44,7 +44,7 @@ class RequestSpans:
         span = self._begin(request)
         if request.record is None:
             request.record = RequestRecord()
-        return observed(self._handler, request, partial(self._end, span, request))
+        return answer_observed(self._handler, request, partial(self._end, span, request))
 
     def _begin(self, request: Request) -> Span:
         parent = _TRACE_CONTEXT.extract(request.headers) if "traceparent" in request.headers else None

@@ -21,7 +21,7 @@ from redrive.server.owned import (
     page_of,
     parameters,
 )
-from redrive.server.redriving import LETTERS, PATH, RedriveRoutes, cause_of, existing
+from redrive.server.redriving import LETTERS, PATH, RedriveRoutes, cause_of, find_queue
 
 DEAD_LETTER_QUEUES: Final = f"{PATH}-queues"
 
@@ -51,7 +51,7 @@ class DeadLetterRoutes:
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
         arguments = parameters(request)
-        queue = await existing(self._engine, where, arguments.get("queue"))
+        queue = await find_queue(self._engine, where, arguments.get("queue"))
         after, limit = page_of(arguments, "0")
         page = LookRequest(
             queue.id, limit + 1, number("after", after, 0), cause=cause_of(arguments.get("cause"))
@@ -66,7 +66,7 @@ class DeadLetterRoutes:
     async def _causes(self, request: Request, where: ResourceName) -> Response:
         """The causes of a queue's dead letters, the most frequent first."""
         arguments = parameters(request)
-        queue = await existing(self._engine, where, arguments.get("queue"))
+        queue = await find_queue(self._engine, where, arguments.get("queue"))
         operations = self._engine.operations
         causes = await operations.dead_letters.causes(queue, CAUSES_MAX, COUNTED_MAX)
         counts = await self._engine.messages.count(queue, COUNTED_MAX)
@@ -226,7 +226,7 @@ def _page(request: Request, where: ResourceName) -> tuple[ResourceName, str, int
 
 def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
     delivery, subscription = traced.letter.delivery, traced.subscription
-    held = "in_flight" if delivery.token is not None else "delayed"
+    waiting_state = "in_flight" if delivery.token is not None else "delayed"
     owner = None
     if subscription is not None:
         owner = {
@@ -238,7 +238,7 @@ def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
     return {
         "queue": None if traced.queue is None else traced.queue.name.name,
         "subscription": owner,
-        "state": held if delivery.available_at > now else "available",
+        "state": waiting_state if delivery.available_at > now else "available",
         "available_at": delivery.available_at,
         "dead_letter": delivery.origin is not None,
         **shown_letter(traced.letter, now),

@@ -101,12 +101,12 @@ def local_authority(folder: Path, hosts: Iterable[str], now: int) -> LocalCertif
     local = LocalCertificate(folder / "server.pem", folder / "authority.pem")
     instant = datetime.fromtimestamp(now / 1000, UTC)
     names = sorted({*_ALWAYS, *hosts} - _UNSPECIFIED)
-    authority = _read(folder / "authority-key.pem")
+    authority = _read_identity(folder / "authority-key.pem")
     if authority is None or not authority.outlives(instant, _SERVER_DAYS):
         authority = _make_authority(instant)
         _write(folder / "authority-key.pem", authority.pem(), _OWNER_ONLY)
     _write(local.authority_file, authority.certificate.public_bytes(serialization.Encoding.PEM), _EVERYBODY)
-    server = _read(local.server_file)
+    server = _read_identity(local.server_file)
     if server is None or not server.serves(names, authority) or not server.outlives(instant, _RENEWAL_DAYS):
         _write(local.server_file, _make_server(names, authority, instant).pem(), _OWNER_ONLY)
     return local
@@ -126,8 +126,8 @@ class _Identity:
         return self.certificate.not_valid_after_utc > instant + timedelta(days=days)
 
     def serves(self, names: list[str], authority: "_Identity") -> bool:
-        covered = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        if not set(_general_names(names)) <= set(covered):
+        covered_names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        if not set(_general_names(names)) <= set(covered_names):
             return False
         return (
             _key_id(self.certificate)
@@ -142,7 +142,7 @@ def _key_id(certificate: x509.Certificate) -> bytes | None:
     return certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
 
 
-def _read(path: Path) -> _Identity | None:
+def _read_identity(path: Path) -> _Identity | None:
     """The key and certificate in `path`, or None if they are missing or spoilt: they are only made again."""
     try:
         pem = path.read_bytes()

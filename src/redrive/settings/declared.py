@@ -131,12 +131,12 @@ class _Table:
         tables = members.get(name, [])
         if not isinstance(tables, list):
             raise SettingsInvalid(f"{where}: {name} is not a list of tables")
-        declared = []
+        values = []
         for number, table_members in enumerate(tables, start=1):
             table = cls(f"{where}: {name} {number}", table_members)
-            declared.append(read(table))
+            values.append(read(table))
             table.end()
-        return declared
+        return values
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._members.pop(name, default)
@@ -145,9 +145,9 @@ class _Table:
         return value
 
     def tables(self, name: str, read: "Callable[[_Table], T]") -> list[T]:
-        declared = self.each(self.where, self._members, name, read)
+        values = self.each(self.where, self._members, name, read)
         self._members.pop(name, None)
-        return declared
+        return values
 
     def texts(self, name: str) -> dict[str, str]:
         values = self._members.pop(name, {})

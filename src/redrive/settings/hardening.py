@@ -52,15 +52,17 @@ def _test_switches(settings: Settings) -> str:
     return f"{', '.join(used)}: for tests; leave them as they are by default" if used else ""
 
 
-def _sealed(settings: Settings) -> str:
+def _sealed_secrets(settings: Settings) -> str:
     if settings.store_key_file:
         return ""
     return "anyone who reads the store or a backup has every secret in it; store_key_file encrypts them"
 
 
 def _encryption(settings: Settings) -> str:
-    encrypted = bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
-    if encrypted or is_loopback(settings.host):
+    is_encrypted = (
+        bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
+    )
+    if is_encrypted or is_loopback(settings.host):
         return ""
     return "requests and answers cross the network unencrypted; tls_cert with tls_key encrypts them, or tls = auto"
 
@@ -68,8 +70,8 @@ def _encryption(settings: Settings) -> str:
 def _database(settings: Settings) -> str:
     if not settings.store_is_shared:
         return ""
-    verified = options_of(settings.store).get("sslmode") == "verify-full"
-    if verified or all(not host or is_loopback(host) for host, _ in hosts_of(settings.store)):
+    is_verified = options_of(settings.store).get("sslmode") == "verify-full"
+    if is_verified or all(not host or is_loopback(host) for host, _ in hosts_of(settings.store)):
         return ""
     return (
         "another machine may answer as the database; ?sslmode=verify-full at the end of store prevents that"
@@ -95,17 +97,17 @@ def _pushes(settings: Settings) -> str:
         return (
             "endpoints may be addresses that only this machine can reach; set forbid_private_endpoints = true"
         )
-    opened = [
+    networks = [
         str(network)
         for network in read_networks(settings.allow_private_endpoints)
         if any(address in network for address in _CLOSED_ADDRESSES)
     ]
-    if not opened:
+    if not networks:
         return ""
-    return f"{', '.join(opened)} in allow_private_endpoints opens this machine, or where clouds keep its credentials"
+    return f"{', '.join(networks)} in allow_private_endpoints opens this machine, or where clouds keep its credentials"
 
 
-def _lent(settings: Settings) -> str:
+def _lent_credentials(settings: Settings) -> str:
     names = [name for name in read_aws_endpoints(settings.aws_endpoints) if name in AWS_SERVICES]
     names += [name for name in read_addresses(settings.azure_endpoints) if "/" not in name]
     if not names:
@@ -128,13 +130,13 @@ def _mail(settings: Settings) -> str:
 _CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
     "signatures": _signatures,
     "test switches": _test_switches,
-    "sealed secrets": _sealed,
+    "sealed secrets": _sealed_secrets,
     "encryption": _encryption,
     "database": _database,
     "listening": _listening,
     "hosts": _hosts,
     "pushes": _pushes,
-    "lent credentials": _lent,
+    "lent credentials": _lent_credentials,
     "functions": _functions,
     "mail": _mail,
 }
@@ -163,8 +165,8 @@ def risks(settings: Settings) -> Iterator[str]:
             "server.functions_unconfined: anyone who may create a function runs programs as this server's user, who can"
             " read its store and its keys; functions_isolation = bubblewrap isolates them"
         )
-    encrypted = settings.tls != "off" or bool(settings.tls_cert)
-    if not encrypted and not is_loopback(settings.host):
+    is_encrypted = settings.tls != "off" or bool(settings.tls_cert)
+    if not is_encrypted and not is_loopback(settings.host):
         yield (
             f"server.plain_http host={settings.host}: anyone on the network path can read requests, messages and answers;"
             " --tls auto or --tls-cert with --tls-key encrypts them"

@@ -45,8 +45,8 @@ def read_settings(
     values: dict[str, Any] = {}
     origins: list[Origin] = []
     for field in fields(Settings):
-        nearest, source = _nearest(field, flags, environment, from_file, file)
-        value = values[field.name] = _typed(field.name, nearest, type(field.default))
+        raw_value, source = _nearest(field, flags, environment, from_file, file)
+        value = values[field.name] = _convert(field.name, raw_value, type(field.default))
         if field.name == "resources" and declares:
             value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
             source = f"file ({file})" if source == "default" else f"{source} and file ({file})"
@@ -98,7 +98,7 @@ def _read_file(file: Path | None) -> tuple[dict[str, Any], bool]:
     return settings, len(settings) < len(values)
 
 
-def _typed(name: str, value: object, kind: type) -> str | int | bool:
+def _convert(name: str, value: object, kind: type) -> str | int | bool:
     text = str(value)
     if kind is bool:
         if text.lower() not in ("true", "false", "1", "0"):
@@ -109,13 +109,13 @@ def _typed(name: str, value: object, kind: type) -> str | int | bool:
             raise SettingsInvalid(f"{name} must be a number, not {text!r}")
         return int(text)
     return (
-        " ".join(f"{key}={_unspaced(item)}" for key, item in value.items())
+        " ".join(f"{key}={_text_without_spaces(item)}" for key, item in value.items())
         if isinstance(value, dict)
         else text
     )
 
 
-def _unspaced(value: object) -> str:
+def _text_without_spaces(value: object) -> str:
     """A value within a table."""
     text = str(value)
     if not text or any(character.isspace() for character in text):

@@ -61,10 +61,12 @@ class BacklogGauges:
         backlogs: dict[int, tuple[ResourceName, int]] = {}
         after = 0
         while page := await self._store.occupied(after, _NUMBERS_PER_PAGE):
-            for place in page:
-                subscription = None if place.oldest_at is None else await self._of_backlog(place.queue_id)
+            for occupied in page:
+                subscription = (
+                    None if occupied.oldest_at is None else await self._of_backlog(occupied.queue_id)
+                )
                 if subscription is not None:
-                    backlogs[place.queue_id] = subscription.topic, place.oldest_at or 0
+                    backlogs[occupied.queue_id] = subscription.topic, occupied.oldest_at or 0
             after = page[-1].queue_id
         return backlogs
 
