@@ -74,7 +74,7 @@ class Seal:
         self.prefix = "" if self._first is None else f'{{"{_KEY_ID}":"{self._first}",'
 
     def closed(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """These changes as they are kept."""
+        """These changes with their documents sealed, as the store has them."""
         if self._first is None:
             return changes
         return [
@@ -85,12 +85,14 @@ class Seal:
         ]
 
     def sealed(self, kind: str, key: str, document: Any) -> Any:
-        """A document as it is kept."""
+        """A document, sealed, as the store has it."""
         if self._first is None:
             return document
         nonce = self._random_bytes(_NONCE_BYTES)
-        sealed = self._by_id[self._first].encrypt(nonce, orjson.dumps(document), _associated_data(kind, key))
-        return {_KEY_ID: self._first, _CONTENT: b64encode(nonce + sealed).decode()}
+        ciphertext = self._by_id[self._first].encrypt(
+            nonce, orjson.dumps(document), _associated_data(kind, key)
+        )
+        return {_KEY_ID: self._first, _CONTENT: b64encode(nonce + ciphertext).decode()}
 
     def is_of_first(self, document: Any) -> bool:
         """True if the first key has sealed a document."""
@@ -102,16 +104,16 @@ class Seal:
         Raises:
             StoreUnavailable: Its key is not among these, or it was changed since.
         """
-        stored = resource.document
-        if not isinstance(stored, dict) or stored.keys() != {_KEY_ID, _CONTENT}:
+        envelope = resource.document
+        if not isinstance(envelope, dict) or envelope.keys() != {_KEY_ID, _CONTENT}:
             return resource
         name = f"{resource.kind} {resource.key}"
-        cipher = self._by_id.get(stored[_KEY_ID])
+        cipher = self._by_id.get(envelope[_KEY_ID])
         if cipher is None:
             raise StoreUnavailable(
-                f"{name} is sealed with the key {stored[_KEY_ID]}, which {self._setting} does not have"
+                f"{name} is sealed with the key {envelope[_KEY_ID]}, which {self._setting} does not have"
             )
-        content = b64decode(stored[_CONTENT])
+        content = b64decode(envelope[_CONTENT])
         try:
             document = cipher.decrypt(
                 content[:_NONCE_BYTES], content[_NONCE_BYTES:], _associated_data(*resource[:2])

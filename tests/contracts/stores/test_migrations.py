@@ -251,7 +251,7 @@ async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(
     assert await home.query(OLD_LINE)  # by which an old node claims, while it is there
     await connection.close()
     await claiming.close()
-    await store._dropping
+    await store._drop_task
     assert not await home.query(OLD_LINE)
     made = await described(home)
     assert made == kept(home, made)

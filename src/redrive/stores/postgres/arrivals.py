@@ -61,7 +61,7 @@ async def enqueue_plain(connection: Connection, calls: Sequence[NewDeliveries]) 
         [each.headers for each in new],
         [each.body for each in new],
     )
-    return _as_numbered(calls, inserted)
+    return _as_answers(calls, inserted)
 
 
 async def enqueue_plain_by_values(
@@ -82,10 +82,10 @@ async def enqueue_plain_by_values(
         for each in call
     ]
     inserted = await inserting.insert(connection, _INTO, _ROW, values, _SEQ)
-    return _as_numbered(calls, inserted)
+    return _as_answers(calls, inserted)
 
 
-def _as_numbered(calls: Sequence[NewDeliveries], inserted: Sequence[Any]) -> list[list[Enqueued]]:
+def _as_answers(calls: Sequence[NewDeliveries], inserted: Sequence[Any]) -> list[list[Enqueued]]:
     """The answers: rows are numbered in the order they were given, whatever order they are returned in."""
     seqs = iter(sorted(seq for (seq,) in inserted))
     return [[Enqueued(each.message_id, next(seqs), repeated=False) for each in call] for call in calls]
@@ -138,8 +138,8 @@ async def publish(
             for new_delivery in publication.deliveries_at(answer.seq)
         ]
         await add_locked(connection, passing)
-    left = iter(answers)
-    return [[next(left) for _ in call] for call in calls]
+    remaining_answers = iter(answers)
+    return [[next(remaining_answers) for _ in call] for call in calls]
 
 
 def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
@@ -147,7 +147,7 @@ def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
     return {
         (each.queue_id, each.group_id)
         for each in new_deliveries
-        if each.group_id is not None and not _alone(each)
+        if each.group_id is not None and not _comes_alone(each)
     }
 
 
@@ -175,17 +175,20 @@ async def add_locked(
     ]
     places = await rows.free_places(
         connection,
-        [(new_delivery.queue_id, new_delivery.group_id, _alone(new_delivery)) for new_delivery, _ in fresh],
+        [
+            (new_delivery.queue_id, new_delivery.group_id, _comes_alone(new_delivery))
+            for new_delivery, _ in fresh
+        ],
     )
     await rows.insert(
         connection, [new_delivery.row(seq) for new_delivery, seq in fresh], places, by_values=by_values
     )
-    written = [
+    new_notes = [
         (new_delivery.origin, new_delivery.message_id, new_delivery.note)
         for new_delivery, _ in fresh
         if new_delivery.origin and new_delivery.note
     ]
-    await notes.write(connection, written)
+    await notes.write(connection, new_notes)
     return answers
 
 
@@ -204,7 +207,7 @@ async def delay(
     return records[-1][0] if records else None
 
 
-def _alone(new_delivery: NewDelivery) -> bool:
+def _comes_alone(new_delivery: NewDelivery) -> bool:
     return not new_delivery.ordered and new_delivery.available_at > new_delivery.enqueued_at
 
 
@@ -221,14 +224,14 @@ async def bury(
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
         return
-    ended = [(each, death_reason(each, request.limits, now)) for each in dead]
+    ends = [(each, death_reason(each, request.limits, now)) for each in dead]
     seqs = await rows.next_seqs(connection, len(dead))
     buried = [
         as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered, failure=end)
-        for (delivery, end), seq in zip(ended, seqs, strict=True)
+        for (delivery, end), seq in zip(ends, seqs, strict=True)
     ]
     await admit(connection, buried)
-    await copy(connection, ended, target, now)
+    await copy(connection, ends, target, now)
 
 
 async def copy(

@@ -156,14 +156,14 @@ class CallLanes(Generic[Call, Answer]):
 
 async def _two_turns() -> None:
     """Let the loop turn twice: answers are sent, and what was called because of them is submitted."""
-    turned = asyncio.Event()
-    asyncio.get_running_loop().call_soon(turned.set)
-    await turned.wait()
+    turn = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turn.set)
+    await turn.wait()
 
 
 def _take(line: deque[_Waiting[Call, Answer]]) -> list[_Waiting[Call, Answer]]:
-    taken = [line.popleft() for _ in range(min(len(line), GROUP_CALLS_MAX))]
-    return [waiting for waiting in taken if not waiting.answer.done()]  # given up before they began
+    calls = [line.popleft() for _ in range(min(len(line), GROUP_CALLS_MAX))]
+    return [waiting for waiting in calls if not waiting.answer.done()]  # given up before they began
 
 
 def _answer(waiting: _Waiting[Call, Answer], answer: Answer) -> None:

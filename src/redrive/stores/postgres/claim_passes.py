@@ -69,8 +69,8 @@ class ClaimPasses:
         self._now = max(request.now for request in requests)
         self._tokens = [request.token for request in requests]
         self._locks = locks
-        self._more = True  # whether another pass may find more
-        self._removed = 0
+        self._may_have_more = True  # whether another pass may find more
+        self._removal_count = 0
         self.shares = [ClaimShare(request) for request in requests]
         self.ordinary = True
 
@@ -83,21 +83,21 @@ class ClaimPasses:
         window = 0
         for _ in range(_PASSES_MAX):
             room = sum(share.room for share in self.shares)
-            if not self._more or not room or self._removed >= REMOVALS_MAX:
+            if not self._may_have_more or not room or self._removal_count >= REMOVALS_MAX:
                 break
             await self._pass(room, max(window, room))
-            window = _WINDOW if self._removed else 0
-        asking = [share.claimed for share in self.shares if share.wants_next_at]
-        if asking:
+            window = _WINDOW if self._removal_count else 0
+        answers_without_next_at = [share.claimed for share in self.shares if share.wants_next_at]
+        if answers_without_next_at:
             next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)
-            for claimed in asking:
+            for claimed in answers_without_next_at:
                 claimed.next_at = next_at
 
     async def send_on(self) -> None:
         """Send what a claim would not offer any more where it goes; the rest stays untouched."""
         request = self._order
         limits = request.limits
-        ended = await self._connection.fetch(
+        endings = await self._connection.fetch(
             _ENDED,
             request.queue_id,
             request.now,
@@ -105,7 +105,7 @@ class ClaimPasses:
             limits.attempts_max if limits.ends_exhausted else _ENDLESS,
             _NEVER if limits.retention_ms is None else request.now - limits.retention_ms,
         )
-        line = await rows.due(self._connection, request.queue_id, await self._lock(ended), request.now)
+        line = await rows.due(self._connection, request.queue_id, await self._lock(endings), request.now)
         await self._apply(plan_endings(self.shares[0], line, request.now))
 
     async def _pass(self, room: int, window: int) -> None:
@@ -117,7 +117,9 @@ class ClaimPasses:
         give_out = plan_ordered if self._order.ordered else plan_fair
         plan = give_out(self.shares, line, followers, self._now)
         await self._apply(plan)
-        self._more = bool(len(front) == window or len(line) < len(front) or plan.removed or not all_followers)
+        self._may_have_more = bool(
+            len(front) == window or len(line) < len(front) or plan.removed or not all_followers
+        )
 
     async def _front(self, window: int) -> list[Any]:
         records: list[Any] = await self._connection.fetch(
@@ -150,16 +152,16 @@ class ClaimPasses:
         names = [delivery.group_id for delivery, turn in line if turn == LinePosition.HEAD]
         if not names or (not self._order.ordered and len(line) >= room):  # else the line alone is enough
             return {}, True
-        most = max(share.room for share in self.shares)
-        each = most if self._order.ordered else room // len(names) + 1
+        room_max = max(share.room for share in self.shares)
+        each = room_max if self._order.ordered else room // len(names) + 1
         limit = room if self._order.ordered else each * len(names)
         records = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each, limit)
         followers: Followers = {}
         for record in records:
             delivery = rows.delivery_of(record)
             followers.setdefault(delivery.group_id or "", []).append(delivery)
-        full = len(records) == limit or any(len(members) == each for members in followers.values())
-        return followers, not full
+        is_cut_off = len(records) == limit or any(len(members) == each for members in followers.values())
+        return followers, not is_cut_off
 
     async def _apply(self, plan: ClaimPlan) -> None:
         request = self._order
@@ -173,7 +175,7 @@ class ClaimPasses:
     async def _remove(self, plan: ClaimPlan) -> None:
         request = self._order
         self.ordinary = False
-        self._removed += len(plan.removed)
+        self._removal_count += len(plan.removed)
         await self._connection.execute(rows.REMOVE, request.queue_id, [each.seq for each in plan.removed])
         if request.dead_letters_to is not None:
             await arrivals.bury(self._connection, plan.dead, request, request.dead_letters_to, self._now)

@@ -71,10 +71,10 @@ class Claimer:
             if len(self._not_ordinary) >= _REMEMBERED_MAX:
                 self._not_ordinary.clear()
             self._not_ordinary.add(request.queue_id)
-        filled = await self._others.submit(request)
-        if filled.was_ordinary:
+        answer = await self._others.submit(request)
+        if answer.was_ordinary:
             self._not_ordinary.discard(request.queue_id)
-        return filled.claimed
+        return answer.claimed
 
     async def idle(self) -> None:
         """Return when all orders are filled."""

@@ -105,25 +105,25 @@ async def _takes_writes(connection: asyncpg.Connection) -> bool:
 
 async def _first_of(attempts: Iterable[_Attempt]) -> asyncpg.Connection:
     """The first connection that is made; each attempt but the first begins when those before it have failed or tarry."""
-    waiting, pending = list(attempts), set[asyncio.Task[asyncpg.Connection]]()
+    waiting_attempts, pending = list(attempts), set[asyncio.Task[asyncpg.Connection]]()
     failures: list[BaseException] = []
     try:
-        while waiting or pending:
-            if waiting:
-                pending.add(asyncio.create_task(waiting.pop(0), name="redrive-connect"))
+        while waiting_attempts or pending:
+            if waiting_attempts:
+                pending.add(asyncio.create_task(waiting_attempts.pop(0), name="redrive-connect"))
             done, pending = await asyncio.wait(
                 pending,
-                timeout=_HEAD_START_SECONDS if waiting else None,
+                timeout=_HEAD_START_SECONDS if waiting_attempts else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            connected = [task for task in done if task.exception() is None]
-            if connected:
-                pending |= set(connected[1:])
-                return connected[0].result()
+            successes = [task for task in done if task.exception() is None]
+            if successes:
+                pending |= set(successes[1:])
+                return successes[0].result()
             failures += filter(None, (task.exception() for task in done))
         raise _of_all(failures)
     finally:
-        for attempt in waiting:
+        for attempt in waiting_attempts:
             attempt.close()
         for task in pending:
             task.add_done_callback(_terminate)

@@ -96,10 +96,10 @@ class Connections:
         self._free: list[asyncpg.Connection] = []
         self._number = number
         self._closed = False
-        self._reached = (
+        self._was_reached = (
             False  # a database that was never there cannot be lost: who opens the store hears of it
         )
-        self._lost = False
+        self._is_lost = False
         self._told_at: dict[str, int] = {}
         self._is_citus: bool | None = None  # not asked yet
         self._under_way = 0
@@ -142,13 +142,13 @@ class Connections:
         self._under_way += 1
         self._idle.clear()
         try:
-            return await self._tried(work)
+            return await self._try(work)
         finally:
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
 
-    async def _tried(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    async def _try(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
         for tries_left in reversed(range(_DEADLOCK_TRIES)):
             try:
                 async with self._one() as connection:
@@ -180,10 +180,10 @@ class Connections:
             try:
                 yield connection
             except BaseException as error:
-                lost = isinstance(error, LOST) and not _is_of_another_node(error)
-                if lost or not isinstance(error, asyncpg.PostgresError | RedriveError):
+                is_lost = isinstance(error, LOST) and not _is_of_another_node(error)
+                if is_lost or not isinstance(error, asyncpg.PostgresError | RedriveError):
                     connection.terminate()  # in the midst of something: nobody knows what it would answer next
-                if lost:
+                if is_lost:
                     self._forget_others()
                 raise
             finally:
@@ -229,8 +229,8 @@ class Connections:
             raise self._no_session() from error
 
     def _unavailable(self, error: Exception, what: str = "the database did not answer") -> StoreUnavailable:
-        if self._reached and not self._lost:
-            self._lost = True
+        if self._was_reached and not self._is_lost:
+            self._is_lost = True
             logger.error("store.lost error=%s: calls fail until the database answers again", describe(error))
         return StoreUnavailable(f"{what}: {describe(error)}")
 
@@ -256,9 +256,9 @@ class Connections:
         return is_due
 
     def _back(self) -> None:
-        self._reached = True
-        if self._lost:
-            self._lost = False
+        self._was_reached = True
+        if self._is_lost:
+            self._is_lost = False
             logger.warning("store.back: the database answers again")
 
 

@@ -32,7 +32,7 @@ async def look_through(url: str) -> StoreContents:
     Raises:
         StoreUnavailable: There is no store, or no way to it.
     """
-    async with _connected(url, "redrive store verify") as connection:
+    async with _connection(url, "redrive store verify") as connection:
         if not await connection.fetchval(_HAS_SCHEMA):
             raise StoreUnavailable("the database has no store of Redrive")
         tally = ContentsTally()
@@ -59,12 +59,12 @@ async def fill(
     Raises:
         StoreUnavailable: The database is in use, not empty or not there, or what arrived is not what was sent.
     """
-    async with _connected(url, "redrive store migrate") as connection, connection.transaction():
+    async with _connection(url, "redrive store migrate") as connection, connection.transaction():
         await migrate(connection)
         await refuse_servers(connection, "stop the servers, and migrate then")
         await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE_SECONDS}s'")
         await connection.execute(f"LOCK TABLE {', '.join(table.name for table in TABLES)} IN EXCLUSIVE MODE")
-        await _refuse_filled(connection)
+        await _refuse_used(connection)
         sent, arrived = ContentsTally(), ContentsTally()
         for table in TABLES:
             await _copy(connection, table, sent.through(table, rows_of(table)))
@@ -95,7 +95,7 @@ async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally
     tally.end()
 
 
-async def _refuse_filled(connection: asyncpg.Connection) -> None:
+async def _refuse_used(connection: asyncpg.Connection) -> None:
     nonempty_tables = [
         table.name
         for table in TABLES
@@ -116,7 +116,7 @@ def _refuse_difference(sent: TableDigest, arrived: TableDigest) -> None:
 
 
 @asynccontextmanager
-async def _connected(url: str, name: str) -> AsyncIterator[asyncpg.Connection]:
+async def _connection(url: str, name: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection without the time limits of a server's statements; what goes wrong is StoreUnavailable."""
     try:
         connection = await asyncpg.connect(

@@ -89,14 +89,14 @@ async def distribute(url: str) -> Distribution:
             url, timeout=PATIENCE_SECONDS, server_settings={"application_name": _NAME}
         )
         try:
-            return await _distributed(connection)
+            return await _distribute(connection)
         finally:
             await connection.close()
     except (*LOST, asyncpg.PostgresError) as error:
         raise StoreUnavailable(f"the database could not be distributed: {describe(error)}") from error
 
 
-async def _distributed(connection: asyncpg.Connection) -> Distribution:
+async def _distribute(connection: asyncpg.Connection) -> Distribution:
     version = await connection.fetchval(VERSION)
     if version is None:
         raise StoreUnavailable(
@@ -110,12 +110,12 @@ async def _distributed(connection: asyncpg.Connection) -> Distribution:
         await migrate(connection)
         before = await layouts(connection)
         refuse_others(before)
-        missing = [name for name in (*DISTRIBUTED, *COPIED) if name not in before]
-        moved = await _spread(connection, missing) if missing else {}
+        missing_tables = [name for name in (*DISTRIBUTED, *COPIED) if name not in before]
+        rows_moved = await _spread(connection, missing_tables) if missing_tables else {}
         for (statement,) in await connection.fetch(_SET_FOR_ROLE, list(PLANNER), list(PLANNER.values())):
             await connection.execute(statement)
         after = await layouts(connection)
-    tables = [_layout(after[name], moved.get(name)) for name in (*DISTRIBUTED, *COPIED)]
+    tables = [_layout(after[name], rows_moved.get(name)) for name in (*DISTRIBUTED, *COPIED)]
     workers, role = await connection.fetchrow(WORKERS)
     return Distribution(version, workers, role, tables)
 

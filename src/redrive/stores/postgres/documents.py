@@ -99,8 +99,8 @@ async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:
     puts = sorted((change for change in changes if isinstance(change, Put)), key=_key)
     await _make(connection, [put for put in puts if not put.version])
     await _run(connection, _CHANGE, [(*_key(put), _text(put)) for put in puts if put.version])
-    removed = [_key(change) for change in changes if isinstance(change, Remove) and stored[_key(change)]]
-    await _run(connection, _REMOVE, removed)
+    removals = [_key(change) for change in changes if isinstance(change, Remove) and stored[_key(change)]]
+    await _run(connection, _REMOVE, removals)
     for change in changes:
         if isinstance(change, RequireNone):
             await _refuse_any(connection, change)
@@ -143,9 +143,9 @@ async def _make(connection: Connection, puts: Sequence[Put]) -> None:
     if not puts:
         return
     rows = [(*_key(put), put.first, _text(put)) for put in puts]
-    created = set(map(tuple, await connection.fetch(_MAKE, *_columns(rows))))
+    created_keys = set(map(tuple, await connection.fetch(_MAKE, *_columns(rows))))
     for put in puts:
-        if _key(put) not in created:  # another transaction made it since we looked
+        if _key(put) not in created_keys:  # another transaction made it since we looked
             raise _conflict(put.kind, put.key)
 
 

@@ -105,13 +105,13 @@ async def examine(
 
 
 async def _schema(connection: asyncpg.Connection) -> Examined:
-    known = len(steps.read("redrive.stores.postgres"))
+    steps_here = len(steps.read("redrive.stores.postgres"))
     try:
-        applied = await connection.fetchval(_STEPS) or 0
+        steps_applied = await connection.fetchval(_STEPS) or 0
     except asyncpg.UndefinedTableError:
         return Examined("store", "the schema is created at the first start")
-    newer = "a newer version was here; install that one, or restore a backup" * (applied > known)
-    return Examined("store", f"schema at step {applied} of {known}", newer)
+    newer = "a newer version was here; install that one, or restore a backup" * (steps_applied > steps_here)
+    return Examined("store", f"schema at step {steps_applied} of {steps_here}", newer)
 
 
 async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
@@ -119,13 +119,13 @@ async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
         return await connect(url, "redrive doctor")
 
     try:
-        way = await pooling.pooling_of(connection, another)
+        pooling_mode = await pooling.pooling_of(connection, another)
     except StoreUnavailable as error:
         return Examined("pooler", Pooling.SESSION.value, str(error))
-    wrong = way.refusal
-    if way is Pooling.SESSION:
+    wrong = pooling_mode.refusal
+    if pooling_mode is Pooling.SESSION:
         wrong = await pooling.shortage(another)
-    return Examined("pooler", way.value, wrong)
+    return Examined("pooler", pooling_mode.value, wrong)
 
 
 async def _clock(
@@ -186,7 +186,7 @@ async def _log(connection: asyncpg.Connection) -> Examined:
     return Examined("write-ahead log", f"{size // _MB} MB", long if size > _LOG_TIMES_MAX * usual else "")
 
 
-async def _outdated(connection: asyncpg.Connection) -> Examined:
+async def _outdated_indexes(connection: asyncpg.Connection) -> Examined:
     outdated = ", ".join(await migrate.outdated_indexes(connection))
     older = await migrate.older_node(connection)
     if older is not None and outdated:
@@ -196,11 +196,11 @@ async def _outdated(connection: asyncpg.Connection) -> Examined:
 
 
 async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:
-    bloated = await connection.fetch(_BLOATED)
-    sizes = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated)
-    mended = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated)
-    yield Examined("indexes", sizes, mended and f"five times what their entries need: {mended}")
-    yield await _outdated(connection)
+    bloated_indexes = await connection.fetch(_BLOATED)
+    sizes = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated_indexes)
+    remedy = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated_indexes)
+    yield Examined("indexes", sizes, remedy and f"five times what their entries need: {remedy}")
+    yield await _outdated_indexes(connection)
     dead = await connection.fetchrow(_DEAD)
     oldest = await connection.fetchrow(_OLDEST)
     wrong = ""
@@ -253,8 +253,8 @@ async def examine_cluster(connection: asyncpg.Connection) -> AsyncIterator[Exami
     workers, _ = await connection.fetchrow(WORKERS)
     yield Examined("cluster", f"Citus {version}, {workers} workers", await _wrong_layout(connection))
     away = _addresses(await connection.fetch(_AWAY))
-    refused = f"{away} is unavailable: calls for its queues, and changes of any document, are refused"
-    yield Examined("cluster nodes", "", refused if away else "")
+    consequence = f"{away} is unavailable: calls for its queues, and changes of any document, are refused"
+    yield Examined("cluster nodes", "", consequence if away else "")
     if not away:
         yield await _commits(connection)
         plans = _addresses(await connection.fetch(_OTHER_PLANS, PLANNER["plan_cache_mode"]))

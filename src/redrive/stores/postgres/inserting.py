@@ -34,14 +34,14 @@ async def insert(
     Returns:
         What the statement returns, row by row.
     """
-    returned: list[Any] = []
-    for part in _parts(rows):
-        statement = _statement(into, row, then, len(part), len(part[0]))
-        returned += await connection.fetch(statement, *(value for values in part for value in values))
-    return returned
+    records: list[Any] = []
+    for batch in _batches(rows):
+        statement = _statement(into, row, then, len(batch), len(batch[0]))
+        records += await connection.fetch(statement, *(value for values in batch for value in values))
+    return records
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     begin = 0
     while (remaining := len(rows) - begin) > QUICKER_MAX:
         size = _ROWS_MAX if remaining >= _ROWS_MAX else QUICKER_MAX

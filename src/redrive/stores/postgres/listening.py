@@ -50,25 +50,27 @@ class Notices:
         self._url = url
         self._clock = clock
         self._name = name
-        self._hear_arrived: Callable[[int], None] = lambda _: None
-        self._hear_changed: Callable[[str, str], None] = lambda *_: None
+        self._on_arrival: Callable[[int], None] = lambda _: None
+        self._on_change: Callable[[str, str], None] = lambda *_: None
         self._queues: set[int] = set()
         self._pid = 0  # of the session that listens: by it others' news is told from our own
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def hear(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+    def hear(self, on_arrival: Callable[[int], None], on_change: Callable[[str, str], None]) -> None:
         """Say whom to tell; see `Store.listen`."""
-        self._hear_arrived, self._hear_changed = arrived, changed
+        self._on_arrival, self._on_change = on_arrival, on_change
 
     def arrived(self, queue_id: int) -> None:
         """Tell the other nodes that a queue has something to claim, now or sooner than they knew."""
         self._queues.add(queue_id)
         self._wake.set()
 
-    async def tell_changes(self, connection: asyncpg.Connection, changed: Iterable[tuple[str, str]]) -> None:
+    async def tell_changes(
+        self, connection: asyncpg.Connection, documents: Iterable[tuple[str, str]]
+    ) -> None:
         """Tell the other nodes which documents changed: when the transaction of this connection commits."""
-        notices = {self._notice_of(kind, key) for kind, key in changed}
+        notices = {self._notice_of(kind, key) for kind, key in documents}
         if notices:
             await connection.execute(_NOTIFY, _CHANNEL, sorted(notices))
 
@@ -151,11 +153,11 @@ class Notices:
             connection.terminate()
 
     async def _connect_again(self) -> asyncpg.Connection:
-        doubting = asyncio.create_task(self._doubt(), name="redrive-doubt")
+        doubt_task = asyncio.create_task(self._doubt(), name="redrive-doubt")
         try:
             return await self._try_to_connect()
         finally:
-            doubting.cancel()
+            doubt_task.cancel()
 
     async def _doubt(self) -> None:
         """Say again and again that anything may have happened: nobody else tells this node, for however long."""
@@ -176,17 +178,17 @@ class Notices:
     # ---- hearing -----------------------------------------------------------------------------------------
 
     def _hear_anything(self) -> None:
-        self._hear_arrived(0)
-        self._hear_changed("", "")
+        self._on_arrival(0)
+        self._on_change("", "")
 
     def _heard(self, _connection: Any, pid: int, _channel: str, payload: str) -> None:
         news = orjson.loads(payload)
         if isinstance(news, dict):
             if news.get("from") != self._pid:
-                self._hear_changed(news["kind"], news["key"])
+                self._on_change(news["kind"], news["key"])
         elif pid != self._pid:
             for queue_id in news:
-                self._hear_arrived(queue_id)
+                self._on_arrival(queue_id)
 
 
 def _notices(queues: set[int]) -> list[str]:

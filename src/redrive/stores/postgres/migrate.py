@@ -57,36 +57,36 @@ async def migrate(connection: Connection) -> None:
         StoreUnavailable: A newer version of Redrive was here, the role may not apply what is missing, or others did not
             let go of the tables.
     """
-    known = steps.read("redrive.stores.postgres")
-    applied = await _applied(connection)
-    steps.refuse_newer(max(applied, default=0), len(known))
+    all_steps = steps.read("redrive.stores.postgres")
+    applied = await _applied_steps(connection)
+    steps.refuse_newer(max(applied, default=0), len(all_steps))
     if not applied or connection.is_in_transaction():
-        await _make(connection, known)
+        await _make(connection, all_steps)
         return
-    if len(applied) < len(known):
-        await _upgrade(connection, known)
+    if len(applied) < len(all_steps):
+        await _upgrade(connection, all_steps)
 
 
-async def _applied(connection: Connection) -> set[int]:
+async def _applied_steps(connection: Connection) -> set[int]:
     if not await connection.fetchval(_HAS_RECORD):
         return set()
     return {row["number"] for row in await connection.fetch("SELECT number FROM schema_steps")}
 
 
-async def _make(connection: Connection, known: Sequence[str]) -> None:
+async def _make(connection: Connection, all_steps: Sequence[str]) -> None:
     """Apply all steps or none."""
     async with connection.transaction():
         await connection.execute(_LOCK)
         await connection.execute(_RECORD)
-        applied = await _applied(connection)
-        for number, statements in enumerate(known, start=1):
+        applied = await _applied_steps(connection)
+        for number, statements in enumerate(all_steps, start=1):
             if number not in applied:
                 for statement in _each(statements):
                     await connection.execute(statement.replace(_CONCURRENTLY, ""), timeout=_LONG_SECONDS)
                 await connection.execute(_ADD, number)
 
 
-async def _upgrade(connection: Connection, known: Sequence[str]) -> None:
+async def _upgrade(connection: Connection, all_steps: Sequence[str]) -> None:
     role, may_change = await connection.fetchrow(_MAY_CHANGE)
     if not may_change:
         raise StoreUnavailable(
@@ -96,8 +96,8 @@ async def _upgrade(connection: Connection, known: Sequence[str]) -> None:
     while not await connection.fetchval(_TRY_LOCK):
         await connection.execute(_PAUSE)
     try:
-        applied = await _applied(connection)
-        for number, statements in enumerate(known, start=1):
+        applied = await _applied_steps(connection)
+        for number, statements in enumerate(all_steps, start=1):
             if number not in applied:
                 await _apply(connection, number, statements)
     finally:
@@ -186,12 +186,12 @@ _OLDER: Final = f"""
 
 def session_name(node: str) -> str:
     """The name of a node's sessions, by which other versions see what it knows of the schema."""
-    return f"{_MARK}{len(_known())} {node}"
+    return f"{_MARK}{len(_all_steps())} {node}"
 
 
 async def outdated_indexes(connection: asyncpg.Connection) -> list[str]:
     """The outdated indexes that are there."""
-    names = [name for statements in _known() for name in outdated_by(statements)]
+    names = [name for statements in _all_steps() for name in outdated_by(statements)]
     return [name for (name,) in await connection.fetch(_LEFT, names)]
 
 
@@ -202,9 +202,9 @@ def outdated_by(statements: str) -> Sequence[str]:
 
 async def older_node(connection: asyncpg.Connection) -> str | None:
     """The session of a server, or a command, that may know less of the schema than this version."""
-    name: str | None = await connection.fetchval(_OLDER, len(_known()))
+    name: str | None = await connection.fetchval(_OLDER, len(_all_steps()))
     return name
 
 
-def _known() -> Sequence[str]:
+def _all_steps() -> Sequence[str]:
     return steps.read("redrive.stores.postgres")

@@ -34,10 +34,10 @@ _OF_GROUP: Final = (
 async def move(connection: Connection, request: MoveRequest) -> Moved:
     """Send waiting deliveries of a queue onwards, oldest first; see `MoveRequest`."""
     async with rows.GroupLocks(connection) as locks:
-        return await _Moving(connection, request, locks).move()
+        return await _MovePass(connection, request, locks).move()
 
 
-class _Moving:
+class _MovePass:
     """One batch on its way."""
 
     def __init__(self, connection: Connection, request: MoveRequest, locks: rows.GroupLocks) -> None:
@@ -56,7 +56,7 @@ class _Moving:
             free = await self._lock(line)
             if request.chooses:
                 candidates = await rows.waiting(self._connection, request.queue_id, free, request.now)
-                moving = sorted(candidates, key=lambda placed: placed[0].seq)
+                deliveries = sorted(candidates, key=lambda placed: placed[0].seq)
             else:
                 seen = await rows.due(self._connection, request.queue_id, free, request.now)
                 moving = await self._with_followers(seen, room)
@@ -68,17 +68,19 @@ class _Moving:
     async def _line(self, room: int) -> list[Any]:
         """The deliveries that may go next; those whose origin is unknown stay, and hold up only their group."""
         request = self._request
-        due = (request.queue_id, request.now, request.seq_max)
+        bounds = (request.queue_id, request.now, request.seq_max)
         if request.seqs is not None:
-            records = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
+            records = await self._connection.fetch(_CHOSEN, *bounds, list(request.seqs), room)
             return [record for record in records if request.goes_home(record["origin"])]
         if request.cause is None:
-            candidates: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
+            candidates: list[Any] = await self._connection.fetch(_LINE, *bounds, self._origins, room)
             return candidates
         if not request.goes_home(request.cause.origin):
             return []
-        excepted = list(request.excepted)
-        of_group: list[Any] = await self._connection.fetch(_OF_GROUP, *due, *request.cause, excepted, room)
+        exceptions = list(request.excepted)
+        of_group: list[Any] = await self._connection.fetch(
+            _OF_GROUP, *bounds, *request.cause, exceptions, room
+        )
         return of_group
 
     async def _lock(self, line: Sequence[Any]) -> list[int]:
@@ -103,13 +105,13 @@ class _Moving:
             for record in await self._connection.fetch(rows.FOLLOWERS, request.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
-        moving: list[Placed] = []
+        deliveries: list[Placed] = []
         for delivery, turn in line:
-            moving.append((delivery, turn))
+            deliveries.append((delivery, turn))
             if turn == LinePosition.HEAD:
                 followers = self._next(behind.get(delivery.group_id, ()), delivery)
-                moving += [(follower, LinePosition.BEHIND) for follower in followers]
-        return moving[:room]
+                deliveries += [(follower, LinePosition.BEHIND) for follower in followers]
+        return deliveries[:room]
 
     def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
         """The followers up to the first that stays, or that would go to a queue whose group is not locked."""
@@ -120,16 +122,16 @@ class _Moving:
                 return list(behind[:index])
         return list(behind)
 
-    async def _send_on(self, moving: Sequence[Placed]) -> None:
+    async def _send_on(self, deliveries: Sequence[Placed]) -> None:
         request, connection = self._request, self._connection
-        await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in moving])
+        await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in deliveries])
         remaining = {
             delivery.group_id
-            for delivery, turn in moving
+            for delivery, turn in deliveries
             if turn == LinePosition.HEAD and delivery.group_id is not None
         }
         await rows.pass_turns(connection, request.queue_id, remaining)
-        seqs = await rows.next_seqs(connection, len(moving))
+        seqs = await rows.next_seqs(connection, len(deliveries))
         fresh = []
         for (delivery, _), seq in zip(moving, seqs, strict=True):
             entered = request.as_moved(delivery, seq, next(self._ids))

@@ -66,7 +66,7 @@ async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Poolin
     other = await another()
     try:
         async with other.transaction():
-            taken = await session_of(other)
+            second_session = await session_of(other)
             # Between transactions the second may have taken the very session of the first, which then has another.
             last = await session_of(connection)
     except TimeoutError as error:
@@ -79,7 +79,7 @@ async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Poolin
         return Pooling.STATEMENT
     finally:
         other.terminate()
-    return Pooling.SESSION if last == first != taken else Pooling.TRANSACTION
+    return Pooling.SESSION if last == first != second_session else Pooling.TRANSACTION
 
 
 async def shortage(another: Connect) -> str:
@@ -116,9 +116,9 @@ async def examine_way(connections: Connections) -> None:
     Raises:
         StoreUnavailable: The pooler is in another mode than session mode, or gives one session alone.
     """
-    way = await connections.run(lambda connection: pooling_of(connection, connections.another))
-    if way.refusal:
-        raise StoreUnavailable(way.refusal)
-    connections.pooled = way is Pooling.SESSION
+    mode = await connections.run(lambda connection: pooling_of(connection, connections.another))
+    if mode.refusal:
+        raise StoreUnavailable(mode.refusal)
+    connections.pooled = mode is Pooling.SESSION
     if connections.pooled and (short := await shortage(connections.another)):
         logger.error("store.pool_too_small: %s", short)

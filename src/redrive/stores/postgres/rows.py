@@ -134,8 +134,10 @@ async def try_groups(connection: Connection, groups: Iterable[Group]) -> Groups:
     for group in groups:
         by_lock.setdefault(_lock_of(group), set()).add(group)
     locks = sorted(by_lock)
-    taken = await connection.fetch(_TRY_LOCK, _LOCK_CLASS, locks) if locks else ()
-    return {group for lock, (ours,) in zip(locks, taken, strict=True) if ours for group in by_lock[lock]}
+    lock_results = await connection.fetch(_TRY_LOCK, _LOCK_CLASS, locks) if locks else ()
+    return {
+        group for lock, (ours,) in zip(locks, lock_results, strict=True) if ours for group in by_lock[lock]
+    }
 
 
 class GroupLocks:
@@ -184,20 +186,22 @@ async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str
     for queue_id, group_id, alone in newcomers:
         if group_id is not None and not alone:
             delayed_groups.setdefault(queue_id, set()).add(group_id)
-    taken: Groups = set()
+    groups_with_turn: Groups = set()
     for queue_id, names in delayed_groups.items():
         records = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
-        taken.update((queue_id, name) for (name,) in records)
+        groups_with_turn.update((queue_id, name) for (name,) in records)
     return [
-        LinePosition.READY if group_id is None or alone else _turn_or_behind((queue_id, group_id), taken)
+        LinePosition.READY
+        if group_id is None or alone
+        else _turn_or_behind((queue_id, group_id), groups_with_turn)
         for queue_id, group_id, alone in newcomers
     ]
 
 
-def _turn_or_behind(group: Group, taken: Groups) -> LinePosition:
-    if group in taken:
+def _turn_or_behind(group: Group, groups_with_turn: Groups) -> LinePosition:
+    if group in groups_with_turn:
         return LinePosition.BEHIND
-    taken.add(group)
+    groups_with_turn.add(group)
     return LinePosition.HEAD
 
 
@@ -246,5 +250,5 @@ async def pass_turns(connection: Connection, queue_id: int, names: Iterable[str]
     groups = sorted(set(names))
     if not groups:
         return False
-    done: str = await connection.execute(_HAND_TURNS_ON, queue_id, groups, now)
-    return done != "UPDATE 0"
+    status: str = await connection.execute(_HAND_TURNS_ON, queue_id, groups, now)
+    return status != "UPDATE 0"

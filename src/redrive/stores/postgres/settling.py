@@ -113,18 +113,18 @@ class ClaimSettler:
 
     async def _settle(self, connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
         ends = _first_ends(calls)
-        settling = _Settling(connection, calls[0].queue_id, ordered=calls[0].ordered)
-        groups = await settling.groups(ends)
+        settle_pass = _SettlePass(connection, calls[0].queue_id, ordered=calls[0].ordered)
+        groups = await settle_pass.groups(ends)
         async with connection.transaction():
             await rows.lock_groups(connection, groups)
-            await settling.remove([end for end in ends if _is_removal(end.settlement)])
-            await settling.retry([end for end in ends if end.settlement.outcome is Outcome.RETRY])
-            await settling.send_on([end for end in ends if end.settlement.target is not None])
-            await settling.finish()
-            await settling.lead_on(ends)
-        for queue_id in settling.news:
+            await settle_pass.remove([end for end in ends if _is_removal(end.settlement)])
+            await settle_pass.retry([end for end in ends if end.settlement.outcome is Outcome.RETRY])
+            await settle_pass.send_on([end for end in ends if end.settlement.target is not None])
+            await settle_pass.finish()
+            await settle_pass.lead_on(ends)
+        for queue_id in settle_pass.news:
             self._notices.arrived(queue_id)
-        return _answers(settling.fence, ends, calls)
+        return _answers(settle_pass.fence, ends, calls)
 
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
@@ -204,7 +204,7 @@ async def _delete(connection: Connection, calls: Sequence[Ends]) -> list[list[Se
     ]
 
 
-class _Settling:
+class _SettlePass:
     """Claims of one queue being ended, in one transaction.
 
     Attributes:
@@ -216,8 +216,8 @@ class _Settling:
         self._connection = connection
         self._queue_id = queue_id
         self._ordered = ordered
-        self._left: set[str] = set()
-        self._written: list[notes.Written] = []
+        self._groups_left: set[str] = set()
+        self._new_notes: list[notes.Written] = []
         self._through: list[bytes] = []
         self.fence = Fence(connection, queue_id)
         self.news: set[int] = set()
@@ -240,11 +240,11 @@ class _Settling:
             self._leave_turn(record)
 
     async def retry(self, ends: Sequence[_End]) -> None:
-        retried = await self.fence.meet(_RETRY, [end.held for end in ends], until=True)
-        messages = {(record["own_seq"], record["own_token"]): record["message_id"] for record in retried}
+        records = await self.fence.meet(_RETRY, [end.held for end in ends], until=True)
+        messages = {(record["own_seq"], record["own_token"]): record["message_id"] for record in records}
         if messages:
             self.news.add(self._queue_id)
-        self._written += [
+        self._new_notes += [
             (self._queue_id, messages[settlement.seq, settlement.token], settlement.note)
             for settlement, *_ in ends
             if settlement.note and (settlement.seq, settlement.token) in messages
@@ -257,30 +257,30 @@ class _Settling:
             for end in ends
             if end.settlement.target
         }
-        taken = await self.fence.meet(_TAKE_OUT, [end.held for end, _ in targets.values()])
-        seqs = await rows.next_seqs(self._connection, len(taken))
-        admitted = []
-        for record, seq in zip(taken, seqs, strict=True):
+        records = await self.fence.meet(_TAKE_OUT, [end.held for end, _ in targets.values()])
+        seqs = await rows.next_seqs(self._connection, len(records))
+        deliveries = []
+        for record, seq in zip(records, seqs, strict=True):
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
             if end.settlement.content is not None:
                 delivery.body, delivery.headers = end.settlement.content
-            admitted.append(self._sent_on(delivery, seq, end, target))
+            deliveries.append(self._enter_target(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
                 await arrivals.copy(
                     self._connection, [(delivery, DeadLetterReason.REJECTED)], target, end.now
                 )
                 self.news.add(target.copies.queue_id)
-        await arrivals.admit(self._connection, admitted)
+        await arrivals.admit(self._connection, deliveries)
 
-    def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: MoveTarget) -> Delivery:
+    def _enter_target(self, delivery: Delivery, seq: int, end: _End, target: MoveTarget) -> Delivery:
         settlement = end.settlement
         if settlement.outcome is not Outcome.DEAD_LETTERED:
             self._through.append(delivery.message_id)
         elif settlement.note is not None:
-            self._written.append((self._queue_id, delivery.message_id, settlement.note))
+            self._new_notes.append((self._queue_id, delivery.message_id, settlement.note))
         return enter(
             delivery,
             settlement.outcome,
@@ -294,9 +294,9 @@ class _Settling:
 
     async def finish(self) -> None:
         """Pass the turns on that were left, and keep or forget notes."""
-        await notes.write(self._connection, self._written)
+        await notes.write(self._connection, self._new_notes)
         await notes.forget(self._connection, self._queue_id, self._through)
-        if await rows.pass_turns(self._connection, self._queue_id, self._left):
+        if await rows.pass_turns(self._connection, self._queue_id, self._groups_left):
             self.news.add(self._queue_id)
 
     async def lead_on(self, ends: Sequence[_End]) -> None:
@@ -315,4 +315,4 @@ class _Settling:
 
     def _leave_turn(self, record: Any) -> None:
         if record["place"] == LinePosition.HEAD and record["group_id"] is not None:
-            self._left.add(record["group_id"])
+            self._groups_left.add(record["group_id"])

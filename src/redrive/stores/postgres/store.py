@@ -99,7 +99,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         self._settler = ClaimSettler(self.connections, self._notices)
         self._seal = seal
         self._clock = clock
-        self._dropping: asyncio.Task[None] | None = None
+        self._drop_task: asyncio.Task[None] | None = None
 
     @override
     async def open(self) -> None:
@@ -108,7 +108,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             await examine_way(self.connections)
             await self.connections.run(migrate)
             if not await self.connections.run(drop_outdated):
-                self._dropping = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
+                self._drop_task = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
             if self._seal.prefix:
                 await self.connections.run(lambda connection: documents.reseal(connection, self._seal))
             await self._notices.open()
@@ -119,20 +119,20 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     @override
     async def close(self) -> None:
         """Finish the waiting calls, tell the last news and disconnect."""
-        if self._dropping is not None:
-            self._dropping.cancel()
-            await asyncio.wait([self._dropping])
+        if self._drop_task is not None:
+            self._drop_task.cancel()
+            await asyncio.wait([self._drop_task])
         await self.flush()
         await self.connections.close()
         await self._notices.close()
 
     async def _drop_outdated(self) -> None:
         """Try again as long as a node of an older version is there."""
-        done = False
-        while not done:
+        is_done = False
+        while not is_done:
             await self._clock.sleep_until(self._clock.now() + _DROP_PAUSE_MS)
             with contextlib.suppress(StoreUnavailable):
-                done = await self.connections.run(drop_outdated)
+                is_done = await self.connections.run(drop_outdated)
 
     @property
     @override
@@ -169,12 +169,12 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
         refuse_repeated(changes)
-        sealed = self._seal.closed(changes)
+        sealed_changes = self._seal.closed(changes)
 
         async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
                 await rows.lock_groups(connection, arrivals.groups_of(new_deliveries))
-                versions = await documents.write(connection, sealed)
+                versions = await documents.write(connection, sealed_changes)
                 if new_deliveries:
                     await arrivals.add_locked(connection, new_deliveries)
                 if log_events:

@@ -52,8 +52,8 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
     The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
     behind the window goes when it comes to the front, or when somebody tries to claim it.
     """
-    expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
-    removed = await _remove(connection, queue_id, expired)
+    expired_rows = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
+    removed = await _remove(connection, queue_id, expired_rows)
     async with connection.transaction():
         forgotten = [
             await _forget(connection, statement, queue_id, moment, limit)
@@ -68,16 +68,16 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
 
 
 async def _forget(connection: Connection, statement: str, queue_id: int, moment: int, limit: int) -> int:
-    done: str = await connection.execute(statement, queue_id, moment, limit)
-    return int(done.removeprefix("DELETE "))
+    status: str = await connection.execute(statement, queue_id, moment, limit)
+    return int(status.removeprefix("DELETE "))
 
 
-async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -> int:
-    if not going:
+async def _remove(connection: Connection, queue_id: int, expired_rows: Sequence[Any]) -> int:
+    if not expired_rows:
         return 0
-    seqs = [seq for seq, _ in going]
+    seqs = [seq for seq, _ in expired_rows]
     async with connection.transaction():
-        await rows.lock_groups(connection, {(queue_id, name) for _, name in going if name is not None})
+        await rows.lock_groups(connection, {(queue_id, name) for _, name in expired_rows if name is not None})
         await rows.hold(connection, queue_id, seqs)
         removed = await connection.fetch(_DELETE, queue_id, seqs)
         remaining = [name for turn, name in removed if turn == LinePosition.HEAD and name is not None]

@@ -278,8 +278,8 @@ async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> N
     """See `TelemetryStore.add_points`."""
     active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     async with connection.transaction():
-        touched = sorted((*series[:4], _text_of(series), series.id, at) for series, at in active.items())
-        await connection.execute(_SERIES, *_columns(touched, 7))
+        series_rows = sorted((*series[:4], _text_of(series), series.id, at) for series, at in active.items())
+        await connection.execute(_SERIES, *_columns(series_rows, 7))
         await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
         await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))
         await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))
@@ -323,24 +323,24 @@ async def drop_points(connection: Connection, before: int, limit: int) -> int:
 
 def _rows(points: Iterable[MetricPoint]) -> list[tuple[Any, ...]]:
     """Each series, moment and unit once, with all that is to be added to it."""
-    summed: dict[_Key, Statistics] = {}
+    sums: dict[_Key, Statistics] = {}
     for point in points:
         key = (point.series.id, point.at, point.unit)
-        known = summed.get(key)
-        summed[key] = point.statistics if known is None else known + point.statistics
+        sum_so_far = sums.get(key)
+        sums[key] = point.statistics if sum_so_far is None else sum_so_far + point.statistics
     return [
         (*key, statistics.samples, statistics.total, statistics.least, statistics.greatest)
-        for key, statistics in sorted(summed.items())
+        for key, statistics in sorted(sums.items())
     ]
 
 
 def _values(points: Sequence[MetricPoint]) -> list[tuple[Any, ...]]:
-    counted: dict[tuple[int, int, str, float], float] = {}
+    counts: dict[tuple[int, int, str, float], float] = {}
     for point in points:
         for value, count in point.values.items():
             key = (point.series.id, point.at, point.unit, value)
-            counted[key] = counted.get(key, 0) + count
-    return [(*key, count) for key, count in sorted(counted.items())]
+            counts[key] = counts.get(key, 0) + count
+    return [(*key, count) for key, count in sorted(counts.items())]
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
