@@ -90,7 +90,7 @@ class DataKeys:
             region = seal.key.split(":")[3]
             plaintext = await self.inside.opened(region, b64decode(seal.data), seal.context)
         else:
-            plaintext = self._root_opened(seal)
+            plaintext = self._open_by_root(seal)
         data_key = DataKey(plaintext, seal.key, seal.context, seal.data)
         self.remember(seal.data, data_key, now + OPEN_MS)
         return data_key
@@ -101,7 +101,7 @@ class DataKeys:
             self._open.clear()
         self._open[data] = (data_key, until)
 
-    def _root_opened(self, seal: MessageSeal) -> bytes:
+    def _open_by_root(self, seal: MessageSeal) -> bytes:
         (arn,) = seal.context.values()
         root_seal = {"sealed_by": seal.data[:8], "content": seal.data[9:]}
         return b64decode(self._root.opened(Resource(_KIND, arn, 1, root_seal)).document["data_key"])
@@ -174,7 +174,7 @@ class QueueKey:
             try:
                 if stored is None or not self._root.is_of_first(stored.document["wrapped"]):
                     version = 0 if stored is None else stored.version
-                    await self._store.write([Put(KIND, _KEY, self._wrapped(content), version)])
+                    await self._store.write([Put(KIND, _KEY, self._wrap(content), version)])
             except Conflict:
                 continue  # another node was faster
             self._seal = self._seal_by(content)
@@ -198,7 +198,7 @@ class QueueKey:
             raise StoreUnavailable("the key of queues is not open yet")
         return self._seal
 
-    def _wrapped(self, content: bytes) -> dict[str, Any]:
+    def _wrap(self, content: bytes) -> dict[str, Any]:
         return {"wrapped": self._root.sealed(KIND, _KEY, {"key": b64encode(content).decode()})}
 
     def _content(self, resource: Resource) -> bytes:

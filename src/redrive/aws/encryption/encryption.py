@@ -57,9 +57,9 @@ class Encryption:
         private = ":" in queue.name.region  # ResourceName.private, without the call: each message asks
         if not (KEY in attributes or SQS_SSE in attributes or self._by_default or private):
             return None
-        known = self._queues.get(queue.id)
-        if known is not None and known.attributes is attributes:
-            return known
+        sealer = self._queues.get(queue.id)
+        if sealer is not None and sealer.attributes is attributes:
+            return sealer
         key = attributes.get(KEY)
         if key is None:
             usual = "true" if private or self._by_default else "false"
@@ -67,24 +67,24 @@ class Encryption:
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()
-        known = self._queues[queue.id] = QueueSealer(
+        sealer = self._queues[queue.id] = QueueSealer(
             self.keys, self._rights, "sqs", queue.name, key or "", attributes
         )
-        return known
+        return sealer
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
         """See `MessageSealing.of_topic`."""
         key = topic.attributes.get(KEY, "")
         if not key and not (topic.name.private and is_account(topic.name.account)):
             return None
-        known = self._topics.get(topic.id)
-        if known is None or known.key_id != key:
+        sealer = self._topics.get(topic.id)
+        if sealer is None or sealer.key_id != key:
             if len(self._topics) >= _SEALERS_MAX:
                 self._topics.clear()
-            known = self._topics[topic.id] = QueueSealer(
+            sealer = self._topics[topic.id] = QueueSealer(
                 self.keys, self._rights, "sns", topic.name, key, topic.attributes
             )
-        return known
+        return sealer
 
     async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """See `MessageSealing.opened`; without waiting where the data keys are remembered, as they are nearly always."""
@@ -108,8 +108,8 @@ class Encryption:
 
     def has_sent(self, call: Call, queue: Queue) -> bool:
         """True if the caller was let send to a queue no longer ago than its data key serves."""
-        known = self._queues.get(queue.id)
-        return known is not None and known.attributes is queue.attributes and known.has_admitted(call)
+        sealer = self._queues.get(queue.id)
+        return sealer is not None and sealer.attributes is queue.attributes and sealer.has_admitted(call)
 
     async def admit_sender(self, call: Call, queue: Queue) -> None:
         """Refuse a message for a queue whose key the caller may not use, or nobody can.
@@ -137,7 +137,7 @@ class Encryption:
         Raises:
             KeyUnusable: KMS refuses.
         """
-        checked = b""
+        checked_before = b""
         for delivery in deliveries:
             if isinstance(delivery, OpenedDelivery):
                 key, seal = delivery.key, delivery.seal
@@ -147,9 +147,9 @@ class Encryption:
             else:
                 continue
             about = seal.partition(b',"data":')[0]  # the key and the encryption context
-            if key and about != checked:
+            if key and about != checked_before:
                 await self._check_reader(principal, region, key, seal, about, reuse_ms)
-                checked = about
+                checked_before = about
 
     async def _check_reader(
         self, principal: Principal, region: str, key: str, seal: bytes, about: bytes, reuse_ms: int
@@ -163,12 +163,12 @@ class Encryption:
 
     async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:
         """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
-        (opened,) = await self.opened([delivery])
+        (opened_delivery,) = await self.opened([delivery])
         try:
-            await self.check_reader(principal, region, [opened], OPEN_MS)
+            await self.check_reader(principal, region, [opened_delivery], OPEN_MS)
         except KeyUnusable:
             return replace(delivery, body=HIDDEN)
-        return replace(delivery, body=HIDDEN) if is_sealed(opened) else opened
+        return replace(delivery, body=HIDDEN) if is_sealed(opened_delivery) else opened_delivery
 
     def has_read(self, principal: Principal, queue: Queue) -> bool:
         """True if somebody was let read a queue no longer ago than its data keys serve."""

@@ -48,15 +48,15 @@ def mapped(values: Mapping[str, V]) -> ValueReader[V]:
     return ValueReader(values.get, f"Invalid value [{{}}]. Must be {' or '.join(values)}.")
 
 
-def whole_number(least: int, most: int, unit: int = 1) -> ValueReader[int]:
+def whole_number(minimum: int, maximum: int, unit: int = 1) -> ValueReader[int]:
     """A whole number within a range, both ends included, in a smaller unit: so many to one."""
 
     def parse(text: str) -> int | None:
         if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
             return None
-        return int(text) * unit if least <= int(text) <= most else None
+        return int(text) * unit if minimum <= int(text) <= maximum else None
 
-    return ValueReader(parse, f"{{}} value provided is not an integer between {least}-{most}")
+    return ValueReader(parse, f"{{}} value provided is not an integer between {minimum}-{maximum}")
 
 
 TEXT: Final[ValueReader[str]] = ValueReader(str)

@@ -135,8 +135,8 @@ class Call:
     ) -> Decision:
         """The answer of the caller's own policies to whether it may do something to a scope's resources; see `may`."""
         decision = self.decide(action, scope.arn, self.account, keys=keys)
-        related = (scope.arn, *scope.related) if scope.arn.endswith("*") else scope.related
-        return (self.denial(action, related, keys) if decision.allowed else None) or decision
+        related_arns = (scope.arn, *scope.related) if scope.arn.endswith("*") else scope.related
+        return (self.denial(action, related_arns, keys) if decision.allowed else None) or decision
 
     def denial(
         self, action: str, arns: Iterable[str], keys: Mapping[str, Values] = _NO_KEYS
@@ -148,8 +148,8 @@ class Call:
         permissions = self.principal.permissions
         if permissions is None:
             return None
-        own = self._condition_keys(self.account, keys) if permissions.keys else request_keys()
-        refusals = (denial(AccessRequest(self.principal, action, arn, own)) for arn in arns)
+        condition_keys = self._condition_keys(self.account, keys) if permissions.keys else request_keys()
+        refusals = (denial(AccessRequest(self.principal, action, arn, condition_keys)) for arn in arns)
         return next(filter(None, refusals), None)
 
     def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:

@@ -8,9 +8,9 @@ def hash_order(names: Iterable[str]) -> list[str]:
 
     So CloudFormation lists parameters, and API Gateway those that a request lacks (recorded).
     """
-    known = list(names)
+    all_names = list(names)
     size = 16
-    while len(known) > size * 3 // 4:
+    while len(all_names) > size * 3 // 4:
         size *= 2
 
     def rank(name: str) -> int:
@@ -19,4 +19,4 @@ def hash_order(names: Iterable[str]) -> list[str]:
             code = (31 * code + ord(character)) & 0xFFFFFFFF
         return (code ^ (code >> 16)) & (size - 1)
 
-    return sorted(known, key=rank)
+    return sorted(all_names, key=rank)

@@ -97,8 +97,8 @@ def sequence_number(seq: int) -> str:
     It is large and its steps are uneven, 157 to 415, so that nobody counts on the next one. It depends on the place
     alone: every node writes the same, after a restart too.
     """
-    scattered = (seq * _SCATTER & _WORD) >> 56
-    return str(_SEQUENCE_BEGIN + seq * _SEQUENCE_STEP + scattered)
+    offset = (seq * _SCATTER & _WORD) >> 56
+    return str(_SEQUENCE_BEGIN + seq * _SEQUENCE_STEP + offset)
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------

@@ -78,15 +78,15 @@ async def each_in_turn(
     """
     if sum(map(steps, items)) <= STEPS_AT_ONCE:
         return [work(item) for item in items]
-    done: list[T] = []
-    while len(done) < len(items):
-        room, end = _PART_STEPS, len(done)
+    results: list[T] = []
+    while len(results) < len(items):
+        room, end = _PART_STEPS, len(results)
         while end < len(items) and room > 0:
             room -= steps(items[end])
             end += 1
-        part = items[len(done) : end]
-        done += await offload(account, functools.partial(_each, work, part), patient=True)
-    return done
+        part = items[len(results) : end]
+        results += await offload(account, functools.partial(_each, work, part), patient=True)
+    return results
 
 
 def _each(work: Callable[[S], T], items: Sequence[S]) -> list[T]:

@@ -128,11 +128,11 @@ class Pages:
         limit = params.get(_members(self.service, operation).get("limit_key", ""))
         if isinstance(limit, str):  # as HTTP APIs have it
             limit = int(limit) if _COUNT.fullmatch(limit) else 0
-        most = self.size_max
-        if self.size_refusal and limit is not None and not 1 <= limit <= (most or limit):
+        maximum = self.size_max
+        if self.size_refusal and limit is not None and not 1 <= limit <= (maximum or limit):
             raise self.size_refusal(limit)
         number: int = limit or size or self.size
-        return number if most is None else min(number, most)
+        return number if maximum is None else min(number, maximum)
 
     def ending(self, operation: str, last: str = "") -> Structure:
         """The members of an answer that say whether there is more: behind the key of the last item, if any."""

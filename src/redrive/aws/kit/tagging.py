@@ -77,14 +77,14 @@ class Tagging:
 
     def checked(self, pairs: Sequence[tuple[str, str]], *, of_stack: bool = False) -> dict[str, str]:
         """Tags by their keys; see `read`."""
-        if self.duplicate and len({self._same(key) for key, _ in pairs}) < len(pairs):
+        if self.duplicate and len({self._compared_key(key) for key, _ in pairs}) < len(pairs):
             raise self.duplicate()
         for key, value in pairs:
             if self.reserved and not of_stack and key.lower().startswith(_RESERVED):
                 raise self.reserved(key)
             if fault := self.fault(key, value):
                 raise fault
-        return self._bounded(dict(pairs))
+        return self._within_limit(dict(pairs))
 
     def added(self, before: Tags, more: Tags) -> dict[str, str]:
         """Tags with others over them.
@@ -92,16 +92,16 @@ class Tagging:
         Raises:
             AwsError: That is more than there may be.
         """
-        again = {self._same(key) for key in more}
+        again = {self._compared_key(key) for key in more}
         remaining = {
-            key: value for key, value in before.items() if key in more or self._same(key) not in again
+            key: value for key, value in before.items() if key in more or self._compared_key(key) not in again
         }
-        return self._bounded({**remaining, **more})
+        return self._within_limit({**remaining, **more})
 
     def without(self, before: Tags, keys: Collection[str]) -> dict[str, str]:
         """Tags without those of some keys."""
-        removed = {self._same(key) for key in keys}
-        return {key: value for key, value in before.items() if self._same(key) not in removed}
+        removed = {self._compared_key(key) for key in keys}
+        return {key: value for key, value in before.items() if self._compared_key(key) not in removed}
 
     def as_list(self, tags: Tags) -> Any:
         """Tags, as answers have them."""
@@ -135,10 +135,10 @@ class Tagging:
 
         return {self.add: add, self.remove: remove, self.list: show}
 
-    def _same(self, key: str) -> str:
+    def _compared_key(self, key: str) -> str:
         return key.lower() if self.any_case else key
 
-    def _bounded(self, tags: dict[str, str]) -> dict[str, str]:
+    def _within_limit(self, tags: dict[str, str]) -> dict[str, str]:
         if sum(not key.startswith(_RESERVED) for key in tags) > self.most:
             raise self.too_many()
         return tags
