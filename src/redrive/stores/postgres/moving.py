@@ -58,10 +58,10 @@ class _MovePass:
                 candidates = await rows.waiting(self._connection, request.queue_id, free, request.now)
                 deliveries = sorted(candidates, key=lambda placed: placed[0].seq)
             else:
-                seen = await rows.due(self._connection, request.queue_id, free, request.now)
-                moving = await self._with_followers(seen, room)
-            await self._send_on(moving)
-            if not moving:
+                line_part = await rows.due(self._connection, request.queue_id, free, request.now)
+                deliveries = await self._with_followers(line_part, room)
+            await self._send_on(deliveries)
+            if not deliveries:
                 return Moved(self._per_queue, has_more=bool(line), became=self._became)
         return Moved(self._per_queue, has_more=True, became=self._became)
 
@@ -133,7 +133,7 @@ class _MovePass:
         await rows.pass_turns(connection, request.queue_id, remaining)
         seqs = await rows.next_seqs(connection, len(deliveries))
         fresh = []
-        for (delivery, _), seq in zip(moving, seqs, strict=True):
+        for (delivery, _), seq in zip(deliveries, seqs, strict=True):
             entered = request.as_moved(delivery, seq, next(self._ids))
             self._per_queue[entered.queue_id] += 1
             self._became[delivery.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
