@@ -13,7 +13,7 @@ from redrive.model.metric import MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.protection import Text
 from redrive.telemetry.backlogs import ArchiveGauges
-from redrive.telemetry.gauges import _full, _QueueReading
+from redrive.telemetry.gauges import _level_points, _QueueReading
 from redrive.telemetry.metrics import Metrics
 from tests.telemetry.facts import ACCEPTED, FAILED, HERE, TOPIC, attempted, dead_lettered, queue
 from tests.telemetry.test_telemetry import Topics
@@ -46,7 +46,7 @@ async def everything() -> set[Series]:
     archives = await ArchiveGauges(topics, topics.size, metrics).sample(T0)
     points: list[MetricPoint] = [
         *metrics.take(),
-        *_full(Q.name, _QueueReading(T0, Counts(0, 0, 0), None)),
+        *_level_points(Q.name, _QueueReading(T0, Counts(0, 0, 0), None)),
         *archives,
     ]
     findings = AuditLog(Logs(), points.extend, random.Random(1), "node")
