@@ -125,12 +125,12 @@ class _MovePass:
     async def _send_on(self, deliveries: Sequence[Placed]) -> None:
         request, connection = self._request, self._connection
         await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in deliveries])
-        remaining = {
+        groups_left = {
             delivery.group_id
             for delivery, turn in deliveries
             if turn == LinePosition.HEAD and delivery.group_id is not None
         }
-        await rows.pass_turns(connection, request.queue_id, remaining)
+        await rows.pass_turns(connection, request.queue_id, groups_left)
         seqs = await rows.next_seqs(connection, len(deliveries))
         fresh = []
         for (delivery, _), seq in zip(deliveries, seqs, strict=True):

@@ -80,6 +80,6 @@ async def _remove(connection: Connection, queue_id: int, expired_rows: Sequence[
         await rows.lock_groups(connection, {(queue_id, name) for _, name in expired_rows if name is not None})
         await rows.hold(connection, queue_id, seqs)
         removed = await connection.fetch(_DELETE, queue_id, seqs)
-        remaining = [name for turn, name in removed if turn == LinePosition.HEAD and name is not None]
-        await rows.pass_turns(connection, queue_id, remaining)
+        groups_left = [name for turn, name in removed if turn == LinePosition.HEAD and name is not None]
+        await rows.pass_turns(connection, queue_id, groups_left)
     return len(removed)
