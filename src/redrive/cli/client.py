@@ -69,7 +69,7 @@ def server_url(text: str) -> str:
     return url
 
 
-def asking(
+def with_client(
     work: "Callable[[Client, argparse.Namespace], int]",
 ) -> Callable[[argparse.Namespace], int]:
     """Run a command with a client of the server that its line means."""
@@ -110,7 +110,7 @@ class Client:
         Raises:
             CommandFailed: The server refused, or did not answer as Redrive does.
         """
-        return self._ask("GET", self._addressed(path, parameters), None)
+        return self._ask("GET", self._path_with_query(path, parameters), None)
 
     def post(self, path: str, document: dict[str, Any]) -> ControlAnswer:
         """Ask to have something done.
@@ -118,25 +118,25 @@ class Client:
         Raises:
             CommandFailed: The server refused, or did not answer as Redrive does.
         """
-        return self._ask("POST", self._addressed(path, {}), json.dumps(document).encode())
+        return self._ask("POST", self._path_with_query(path, {}), json.dumps(document).encode())
 
-    def _addressed(self, path: str, parameters: Mapping[str, Any]) -> str:
+    def _path_with_query(self, path: str, parameters: Mapping[str, Any]) -> str:
         query = urllib.parse.urlencode({**self.scope, **parameters})
         return f"{path}?{query}" if query else path
 
     def _ask(self, method: str, path: str, body: bytes | None) -> ControlAnswer:
-        signed = AWSRequest(method, self.url + path, data=body)
+        signed_request = AWSRequest(method, self.url + path, data=body)
         key = os.environ.get("AWS_ACCESS_KEY_ID") or "test"
         secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "test")
-        SigV4Auth(Credentials(key, secret), "redrive", self.region).add_auth(signed)
+        SigV4Auth(Credentials(key, secret), "redrive", self.region).add_auth(signed_request)
         request = urllib.request.Request(  # noqa: S310 - the user's own server
-            self.url + path, data=body, headers=dict(signed.headers.items()), method=method
+            self.url + path, data=body, headers=dict(signed_request.headers.items()), method=method
         )
         try:
             with urllib.request.urlopen(  # noqa: S310 - the user's own server
                 request, timeout=SECONDS_MAX, context=_trust(self.url)
             ) as answer:
-                return _read(self.url, answer.read())
+                return _parse_answer(self.url, answer.read())
         except urllib.error.HTTPError as error:
             raise CommandFailed(_refusal(error)) from None
         except urllib.error.URLError as error:
@@ -145,7 +145,7 @@ class Client:
             raise CommandFailed(_unreachable(self.url, error)) from None
 
 
-def _read(url: str, body: bytes) -> ControlAnswer:
+def _parse_answer(url: str, body: bytes) -> ControlAnswer:
     try:
         document = json.loads(body, object_hook=ControlAnswer)
     except ValueError:  # no JSON, or no text
@@ -167,9 +167,9 @@ def _refusal(error: urllib.error.HTTPError) -> str:
 
 def _unreachable(url: str, why: object) -> str:
     if isinstance(why, ssl.SSLCertVerificationError):
-        trusted = _bundle() or "the system's certificates"
+        trust_store = _bundle() or "the system's certificates"
         return (
-            f"the certificate of {url} is not trusted by {trusted}: {why.verify_message};"
+            f"the certificate of {url} is not trusted by {trust_store}: {why.verify_message};"
             f" name the one that signed it in {_BUNDLE_VARIABLES[0]}"
         )
     if isinstance(why, ssl.SSLError):

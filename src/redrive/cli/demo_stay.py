@@ -65,7 +65,7 @@ class Scene:
                 "RedrivePolicy": json.dumps({"deadLetterTargetArn": dead}),
             },
         )
-        _wait(self._confirmed)
+        _wait(self._is_confirmed)
         self._let_them_die(topic, BAD_REQUEST, range(BAD), progress)
         self._let_them_die(topic, BUSY, range(BAD, self._orders), progress)
         self._fail(None)
@@ -82,7 +82,7 @@ class Scene:
                 progress(batch.stop)
         _wait(lambda: self._dead() >= numbers.stop)
 
-    def _confirmed(self) -> bool:
+    def _is_confirmed(self) -> bool:
         subscriptions = self._sns.list_subscriptions()["Subscriptions"]
         return all(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscriptions)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redrive.cli import redriving
-from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
+from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, with_client
 from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_members, origin
 from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
 
@@ -20,16 +20,16 @@ def register(command: argparse.ArgumentParser) -> None:
     queues = actions.add_parser("queues", help="list dead-letter queues and their sources")
     queues.add_argument("prefix", nargs="?", default="", help="only names that begin with this")
     add_json(queues)
-    queues.set_defaults(run=asking(_queues))
+    queues.set_defaults(run=with_client(_queues))
     listing = actions.add_parser("list", help="list the dead letters of a queue")
     listing.add_argument("queue", help=_QUEUE_HELP)
     add_listing(listing, "ID")
-    listing.set_defaults(run=asking(_list))
+    listing.set_defaults(run=with_client(_list))
     show = actions.add_parser("show", help="show one dead letter: body, origin and attempts")
     show.add_argument("queue", help=_QUEUE_HELP)
     show.add_argument("id", type=int, nargs="?", help="its id (default: the oldest)")
     add_json(show)
-    show.set_defaults(run=asking(_show))
+    show.set_defaults(run=with_client(_show))
     for action in (queues, listing, show, *redriving.register(actions), *register_changes(actions)):
         add_server(action)
 
@@ -117,13 +117,13 @@ def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argpar
     )
     causes.add_argument("queue", help="its name, ARN or URL")
     add_json(causes)
-    causes.set_defaults(run=asking(_causes))
+    causes.set_defaults(run=with_client(_causes))
     plan = actions.add_parser("plan", help="show what a redrive would move, without moving it")
     plan.add_argument("queue", help="its name, ARN or URL")
     plan.add_argument("--cause", help="only dead letters with this cause, as shown by `redrive dlq causes`")
     plan.add_argument("--search", help=SEARCH_HELP)
     add_json(plan)
-    plan.set_defaults(run=asking(_plan), excepted=None)
+    plan.set_defaults(run=with_client(_plan), excepted=None)
     edit = actions.add_parser("edit", help="replace the body of one dead letter and send it back")
     edit.add_argument("queue", help="its name, ARN or URL")
     edit.add_argument("id", type=int, help="its id")
@@ -131,16 +131,16 @@ def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argpar
         "--body-file", required=True, metavar="FILE", help="file with the new body; - for standard input"
     )
     edit.add_argument("--to", metavar="QUEUE", help="send it to this queue instead of its origin")
-    edit.set_defaults(run=asking(_edit))
+    edit.set_defaults(run=with_client(_edit))
     aside = actions.add_parser("set-aside", help="move dead letters unchanged to the queue redrive-set-aside")
     aside.add_argument("queue", help="its name, ARN or URL")
     aside.add_argument("id", type=int, nargs="+", help="ids of dead letters, moved in one transaction")
-    aside.set_defaults(run=asking(_set_aside))
+    aside.set_defaults(run=with_client(_set_aside))
     back = actions.add_parser(
         "bring-back", help="move messages that were set aside back to their dead-letter queues"
     )
     back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
-    back.set_defaults(run=asking(_bring_back))
+    back.set_defaults(run=with_client(_bring_back))
     return causes, plan, edit, aside, back
 
 

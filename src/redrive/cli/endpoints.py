@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
+from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, with_client
 from redrive.cli.terminal import moment
 
 
@@ -13,13 +13,13 @@ def register(command: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list endpoints that are failing, on hold or unconfirmed")
     listing.add_argument("--all", action="store_true", help="list the healthy ones too")
     add_listing(listing, "TOPIC/ID")
-    listing.set_defaults(run=asking(_list))
+    listing.set_defaults(run=with_client(_list))
     close = actions.add_parser(
         "close",
         aliases=["lift"],
         help="close the circuit breaker of an endpoint and retry waiting deliveries at once",
     )
-    close.set_defaults(run=asking(_close))
+    close.set_defaults(run=with_client(_close))
     options = actions.add_parser("set", help="set how failures of an endpoint are handled")
     options.add_argument(
         "--circuit-breaker",
@@ -32,7 +32,7 @@ def register(command: argparse.ArgumentParser) -> None:
         choices=("delivered", "refused"),
         help="how a 4xx that is not retried counts",
     )
-    options.set_defaults(run=asking(_set))
+    options.set_defaults(run=with_client(_set))
     for action in (close, options):
         action.add_argument("topic", help="its name or ARN, or the subscription's ARN")
         action.add_argument("id", nargs="?", help="the subscription's id, unless its ARN is given")

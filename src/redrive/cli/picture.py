@@ -46,7 +46,7 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - beside))
     width -= len(_GAP_MARK) * sum(column.cut for column in columns)
     every = -(-len(columns) // width)
-    columns = _thinned(columns, every)
+    columns = _thin(columns, every)
     chars = min(_CELL_CHARS_MAX, width // len(columns))
     lines = []
     for line, label in enumerate(labels):
@@ -59,8 +59,8 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     return "\n".join(lines)
 
 
-def _thinned(columns: Sequence[Column], every: int) -> list[Column]:
-    """Every so-manieth column, the last one always; a gap before one that goes is before the next that stays."""
+def _thin(columns: Sequence[Column], every: int) -> list[Column]:
+    """Every `every`-th column, counted from the last; a gap before a dropped one moves to the next that stays."""
     thinned: list[Column] = []
     cut = False
     for index, column in enumerate(columns):
@@ -113,10 +113,10 @@ def table(runs: Sequence[Run]) -> str:
     """The timetable as text; of a long run the two ends, and how many lie between."""
     lines = [_HEAD, *(line for run in runs for line in _lines(run))]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(_aligned(line, widths) for line in lines)
+    return "\n".join(_align(line, widths) for line in lines)
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+def _align(line: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
         cell.ljust(width) if column == _PHASE_COLUMN else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from redrive.cli.client import PAGE_MAX, Client, Entry, asking
+from redrive.cli.client import PAGE_MAX, Client, Entry, with_client
 from redrive.cli.terminal import add_json, many, moment, note, print_json
 from redrive.engine.ports import Clock
 from redrive.runtime.machine import SystemClock
@@ -39,11 +39,11 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     )
     back.add_argument("--dry-run", action="store_true", help="show what would move, without moving it")
     back.add_argument("--wait", action="store_true", help="show the progress of the task until it ends")
-    back.set_defaults(run=asking(_redrive))
+    back.set_defaults(run=with_client(_redrive))
     tasks = actions.add_parser("tasks", help="list redrive tasks of a queue, latest first")
     tasks.add_argument("queue", help="its name, ARN or URL")
     add_json(tasks)
-    tasks.set_defaults(run=asking(_tasks))
+    tasks.set_defaults(run=with_client(_tasks))
     changing = [_add_change(actions, verb, text) for verb, text in _CHANGES.items()]
     _add_pace(changing[-1])
     return back, tasks, *changing
@@ -60,7 +60,7 @@ def _add_change(actions: "argparse._SubParsersAction[Any]", verb: str, text: str
     command: argparse.ArgumentParser = actions.add_parser(verb, help=text)
     command.add_argument("queue", help="its name, ARN or URL")
     command.add_argument("task", nargs="?", help="task id (default: the one that is running)")
-    command.set_defaults(run=asking(_change), verb=verb, rate=None, pace=None)
+    command.set_defaults(run=with_client(_change), verb=verb, rate=None, pace=None)
     return command
 
 

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, asking
+from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, with_client
 from redrive.cli.terminal import many
 
 
@@ -28,7 +28,7 @@ def _register(command: argparse.ArgumentParser, kind: str, show: Callable[[list[
         listing = Listing(f"/_redrive/{kind}s", f"{kind}s", lambda entry: entry[kind], show, nothing)
         return listing.run(client, parsed, prefix=parsed.prefix)
 
-    command.set_defaults(run=asking(run))
+    command.set_defaults(run=with_client(run))
 
 
 def _show_queues(queues: list[Entry]) -> None:

@@ -10,7 +10,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from redrive.cli.client import Client, Entry, add_server, asking
+from redrive.cli.client import Client, Entry, add_server, with_client
 from redrive.cli.dlq import print_attempts
 from redrive.cli.redriving import origin
 from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
@@ -26,7 +26,7 @@ def register(command: argparse.ArgumentParser) -> None:
     command.add_argument("message", metavar="MESSAGE_ID")
     add_json(command)
     add_server(command)
-    command.set_defaults(run=asking(_run))
+    command.set_defaults(run=with_client(_run))
 
 
 def _run(client: Client, parsed: argparse.Namespace) -> int:
