@@ -22,7 +22,7 @@ from redrive.aws.apigateway.authorizers.http import Issuers, TokenRefusal, read_
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.apigateway.http.definitions import defined_tree
+from redrive.aws.apigateway.http.definitions import read_tree
 from redrive.aws.wire.errors import AwsError
 from redrive.model.http import Request, Response
 from tests.attack.test_filter_costs import TIMES_MAX, times_counting
@@ -179,4 +179,4 @@ def test_a_definition_remembers_no_longer_than_an_hour(seconds: int) -> None:
     schemes = {"Guard": {"type": "apiKey", "x-amazon-apigateway-authorizer": guard}}
     document = {"openapi": "3.0.1", "components": {"securitySchemes": schemes}, "paths": {}}
     with pytest.raises(AwsError, match="Authorizer result TTL must be between 0 and 3600 seconds"):
-        defined_tree(document, random.Random(1))
+        read_tree(document, random.Random(1))

@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from redrive.aws.apigateway.control.exchange import Refusal
-from redrive.aws.apigateway.mapping.sources import TO_BINARY, TO_TEXT, decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.sources import TO_BINARY, TO_TEXT, decode_body, encode_body, is_binary
 
 BYTES = b"\x89PNG\x00\xff"
 TEXT = b64encode(BYTES)
@@ -26,13 +26,13 @@ TEXT = b64encode(BYTES)
 def test_a_body_is_converted_as_amazons_table_says(
     handling: str | None, binary: bool, body: bytes, wanted: bytes
 ) -> None:
-    assert decoded(encoded(body, handling, is_binary=binary), handling, is_binary=binary) == wanted
+    assert decode_body(encode_body(body, handling, is_binary=binary), handling, is_binary=binary) == wanted
 
 
 @pytest.mark.parametrize("body", [b"{}", b"AAA", b"AA AA"])
 def test_a_text_that_is_no_base64_is_refused(body: bytes) -> None:
     with pytest.raises(Refusal):
-        decoded(body, TO_BINARY, is_binary=False)
+        decode_body(body, TO_BINARY, is_binary=False)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from redrive.aws.apigateway.control.schemas import Unfit, check_body, check_schema
+from redrive.aws.apigateway.control.schemas import BodyInvalid, check_body, check_schema
 from redrive.aws.wire.errors import AwsError
 from redrive.model.budget import STEPS_MAX, Budget, OverBudgetError
 
@@ -19,7 +19,7 @@ def fits(
 ) -> bool:
     try:
         check_body(json.dumps(schema), json.dumps(body).encode(), models or {}, budget or Budget())
-    except Unfit:
+    except BodyInvalid:
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""The front of all APIs: which API and stage a request is for; counted and logged when it was answered."""
+"""The front of all APIs: finds the API and the stage of a request, and counts and logs its answer."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from redrive.aws.apigateway.control.records import (
 from redrive.aws.apigateway.control.targets import URLS, InvokeTarget, target_of
 from redrive.aws.apigateway.http import front as http_front
 from redrive.aws.apigateway.http.front import HttpApiFront
-from redrive.aws.apigateway.requests.answers import ApiAnswer, refused, response_of
+from redrive.aws.apigateway.requests.answers import ApiAnswer, answer_refusal, response_of
 from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.wire.cors import preflight, shared
@@ -63,20 +63,20 @@ class ApiFront:
         return await self._http_answer(exchange, api_place)
 
     async def _forbidden(self, exchange: Exchange) -> ApiAnswer:
-        return await refused(exchange, Refusal(_UNKNOWN))
+        return await answer_refusal(exchange, Refusal(_UNKNOWN))
 
     async def _rest_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
         key = api_key(api_place.account, api_place.region, exchange.target.api)
         api = await self._documents.get(REST_API, key)
-        stage, exchange.path = stage_and_path(exchange.target)
-        staged = None if api is None else await self._rest.staged(api, stage)
-        if api is None or staged is None or self._is_closed(api, exchange):
+        stage_name, exchange.path = stage_and_path(exchange.target)
+        stage = None if api is None else await self._rest.find_stage(api, stage_name)
+        if api is None or stage is None or self._is_closed(api, exchange):
             return response_of(await self._forbidden(exchange), exchange)
-        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage)
-        answer = await self._rest.answer(exchange, staged)
-        method = _counted_method(exchange, staged.settings.get("methodSettings") or {})
+        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage_name)
+        answer = await self._rest.answer(exchange, stage)
+        method = _method_with_metrics(exchange, stage.settings.get("methodSettings") or {})
         route = f"{exchange.method} {exchange.route}" if exchange.method else ""
-        log = staged.settings.get("accessLogSettings")
+        log = stage.settings.get("accessLogSettings")
         self._count_and_log(exchange, answer, log, route=route, method=method)
         return response_of(answer, exchange)
 
@@ -86,16 +86,16 @@ class ApiFront:
         if api is None or api.settings.get("DisableExecuteApiEndpoint"):
             return response_of(http_front.own_answer(404), exchange)
         exchange.place = StagePlace(api.account, api.region, api.id, api.settings["Name"], "")
-        staged = await self._http.staged(api, exchange)
-        if staged is None:
+        stage = await self._http.find_stage(api, exchange)
+        if stage is None:
             return response_of(http_front.own_answer(404), exchange)
         cors = api.settings.get("CorsConfiguration")
-        is_preflight = preflight(cors, exchange.request)
-        if is_preflight is not None:
-            is_preflight.status = HTTPStatus.NO_CONTENT
-            return is_preflight
-        answer = await self._http.answer(exchange, staged)
-        log = staged.settings.get("AccessLogSettings") or {}
+        preflight_response = preflight(cors, exchange.request)
+        if preflight_response is not None:
+            preflight_response.status = HTTPStatus.NO_CONTENT
+            return preflight_response
+        answer = await self._http.answer(exchange, stage)
+        log = stage.settings.get("AccessLogSettings") or {}
         settings = {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
         route = exchange.route if exchange.resource else ""
         self._count_and_log(exchange, answer, settings, route=route, is_rest=False)
@@ -103,7 +103,7 @@ class ApiFront:
         return response_of(answer, exchange)
 
     def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
-        """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
+        """True if the API is closed to requests to its own host, and this is one; it has no other host here."""
         return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
 
     def _count_and_log(
@@ -116,7 +116,7 @@ class ApiFront:
         method: tuple[str, str] | None = None,
         is_rest: bool = True,
     ) -> None:
-        """Count and log a request that was answered; see `ApiMetrics.add` and `AccessLog.write`."""
+        """Count and log an answered request; see `ApiMetrics.add` and `AccessLog.write`."""
         now = self._engine.runtime.clock.now()
         latency = exchange.integration.get("latency")
         self._metrics.add(
@@ -132,22 +132,28 @@ class ApiFront:
         self._log.write(log, exchange, answer.status, len(answer.body), now)
 
 
-def _counted_method(exchange: Exchange, settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The method of a REST API that has its own metrics; None: it has none."""
-    own = settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
-    return (exchange.route, exchange.method) if exchange.method and own.get("metricsEnabled") else None
+def _method_with_metrics(exchange: Exchange, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The path and the name of a REST API's method, if its stage counts it by itself; else None."""
+    method_settings = (
+        settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
+    )
+    return (
+        (exchange.route, exchange.method)
+        if exchange.method and method_settings.get("metricsEnabled")
+        else None
+    )
 
 
 def stage_and_path(target: InvokeTarget) -> tuple[str, str]:
-    """The stage that a request names, and the path behind it."""
+    """The name of the stage in a request's path, and the rest of the path."""
     if target.stage:
-        return target.stage, _collapsed(target.path)
+        return target.stage, _collapse_slashes(target.path)
     stage, slash, rest = target.path.lstrip("/").partition("/")
-    return stage, _collapsed(slash + rest or "/")
+    return stage, _collapse_slashes(slash + rest or "/")
 
 
-def _collapsed(path: str) -> str:
-    """A path with each row of slashes as one."""
+def _collapse_slashes(path: str) -> str:
+    """A path in which each run of slashes is a single one."""
     if "//" not in path:
         return path
     parts = [part for part in path.split("/") if part]

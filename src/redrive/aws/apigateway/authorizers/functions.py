@@ -1,4 +1,4 @@
-"""Functions that authorize requests: invoked as API Gateway or as a role, their answers read, applied and cached."""
+"""Functions that authorize requests: invokes them as API Gateway or as a role, and reads and caches their answers."""
 
 import asyncio
 import hashlib
@@ -29,15 +29,15 @@ ANSWER_BYTES_MAX: Final = 16 * 1024
 class AuthorizerVerdict:
     """The answer of a function that authorizes."""
 
-    context: Mapping[str, Any] = field(default_factory=dict)  # For what is behind the method
+    context: Mapping[str, Any] = field(default_factory=dict)  # For the integration
     principal: str = ""  # Principal id from the function; empty if no policy is needed
     policy: str = ""  # Policy for the caller; empty: `allows` decides
-    allows: bool = False  # Whether it lets the request pass, where it has no policy
+    allows: bool = False  # Without a policy: the request may pass
     usage_key: str = ""  # The API key that it chose; empty: none
 
 
 def policy_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
-    """The verdict of an answer with a policy; raises Refusal (`AUTHORIZER_CONFIGURATION_ERROR`) if it is none."""
+    """The verdict of an answer with a policy; raises Refusal (`AUTHORIZER_CONFIGURATION_ERROR`) if it has none."""
     principal, document = answer.get("principalId"), answer.get("policyDocument")
     context, usage_key = answer.get("context") or {}, answer.get("usageIdentifierKey") or ""
     if not isinstance(principal, str) or not isinstance(document, Mapping):
@@ -53,7 +53,7 @@ def policy_verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
 
 
 def misconfigured(reason: str) -> Refusal:
-    """The refusal where an authorizer does not do its part."""
+    """The refusal if an authorizer has no usable answer."""
     return Refusal("AUTHORIZER_CONFIGURATION_ERROR", reason=reason)
 
 
@@ -69,7 +69,7 @@ def decide(exchange: Exchange, verdict: AuthorizerVerdict) -> Decision:
 
 
 def scalars(context: Mapping[str, Any]) -> dict[str, str]:
-    """A context whose values are texts, as REST APIs hand it on; raises Refusal if a value is an object or an array."""
+    """A context with texts as values, as REST APIs pass it on; raises Refusal if a value is an object or an array."""
     if any(isinstance(value, Mapping | list) for value in context.values()):
         raise misconfigured("Invalid JSON in response: the context has an object or an array")
     return {
@@ -91,7 +91,7 @@ class FunctionAuthorizer:
 
     id: str  # Within its API
     uri: str  # URI of the function
-    credentials: str  # The ARN of the role that it is invoked as; empty: it is API Gateway that invokes it
+    credentials: str  # The ARN of the role that invokes it; empty: API Gateway itself
     ttl_seconds: int  # How long an answer is remembered; 0: not at all
 
 
@@ -101,10 +101,10 @@ def check_ttl(seconds: int) -> None:
         raise bad_request(f"Authorizer result TTL must be between 0 and {_TTL_SECONDS_MAX} seconds")
 
 
-class RememberedAnswers:
+class AnswerCache:
     """Answers of functions, as they came: parsed, 16 KB of brackets are 346 KB.
 
-    Where there are too many, the account that has the most loses its oldest one, so none takes the room of others.
+    If there are too many, the account with the most loses its oldest one, so that no account displaces others'.
     """
 
     def __init__(self) -> None:
@@ -127,11 +127,11 @@ class RememberedAnswers:
         answers[key] = until, answer
         answers.move_to_end(key)
         if self._count > _REMEMBERED_MAX:
-            most = max(self._by_account, key=lambda each: len(self._by_account[each]))
-            self._by_account[most].popitem(last=False)
+            largest = max(self._by_account, key=lambda each: len(self._by_account[each]))
+            self._by_account[largest].popitem(last=False)
             self._count -= 1
-            if not self._by_account[most]:
-                del self._by_account[most]
+            if not self._by_account[largest]:
+                del self._by_account[largest]
 
 
 class AuthorizerFunctions:
@@ -141,7 +141,7 @@ class AuthorizerFunctions:
         self._calls = calls
         self._callers = callers
         self._clock = clock
-        self._remembered = RememberedAnswers()
+        self._cache = AnswerCache()
 
     async def verdict(
         self,
@@ -153,7 +153,7 @@ class AuthorizerFunctions:
     ) -> AuthorizerVerdict:
         """The verdict about a request.
 
-        - `identity`: the key under which it is cached; None: it is not cached.
+        - `identity`: the values by which it is cached; empty: it is not cached.
         - `read`: reads the verdict in the function's answer.
 
         Raises:
@@ -162,14 +162,14 @@ class AuthorizerFunctions:
         api_place = exchange.place
         parts = (api_place.api, api_place.stage, api_place.deployment, repr(authorizer), *identity)
         key = hashlib.sha256(orjson.dumps(parts)).digest()
-        known = self._remembered.get(api_place.account, key, self._clock.now())
-        if known is not None:
-            return read(_document(known))
+        cached = self._cache.get(api_place.account, key, self._clock.now())
+        if cached is not None:
+            return read(_document(cached))
         answer = await self._answer(exchange, authorizer, event)
         verdict = read(_document(answer))
         if authorizer.ttl_seconds and identity:
             until = self._clock.now() + authorizer.ttl_seconds * 1000
-            self._remembered.put(api_place.account, key, until, answer)
+            self._cache.put(api_place.account, key, until, answer)
         return verdict
 
     async def _answer(
@@ -178,21 +178,21 @@ class AuthorizerFunctions:
         """The answer of a function.
 
         Raises:
-            Refusal: `UNAUTHORIZED`, where it failed with that word; else `AUTHORIZER_CONFIGURATION_ERROR`.
+            Refusal: `UNAUTHORIZED`, if it failed with that word; else `AUTHORIZER_CONFIGURATION_ERROR`.
         """
         try:
             arn = functions.function_arn(with_variables(exchange, authorizer.uri))
             source = exchange.place.authorizer_arn(authorizer.id)
             caller = await self._callers.of(exchange, authorizer.credentials, source)
             async with asyncio.timeout(_SECONDS_MAX):
-                payload, failed = await functions.invoke_function(
+                payload, has_failed = await functions.invoke_function(
                     self._calls, arn, orjson.dumps(event), caller, exchange
                 )
         except TimeoutError:
             raise misconfigured("The authorizer timed out") from None
         except Refusal as refusal:
             raise misconfigured(refusal.reason) from None
-        if failed:
+        if has_failed:
             if _document(payload).get("errorMessage") == _UNAUTHORIZED:
                 raise Refusal("UNAUTHORIZED")
             raise misconfigured("The authorizer failed")

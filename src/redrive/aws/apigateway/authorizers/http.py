@@ -27,7 +27,7 @@ from redrive.aws.apigateway.authorizers.functions import (
     misconfigured,
     policy_verdict,
 )
-from redrive.aws.apigateway.control.errors import bad_request, unoffered
+from redrive.aws.apigateway.control.errors import bad_request, not_offered
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.sources import as_text, route_value
@@ -45,20 +45,20 @@ _MODULUS_CHARS_MAX: Final = 1_366
 _EXPONENT_CHARS_MAX: Final = 6
 _FETCH_MS: Final = 1_500  # as Amazon gives an issuer
 _REMEMBERED_MS: Final = 2 * 60 * 60 * 1000
-_AGAIN_MS: Final = 60_000  # an unknown key id asks for the keys again, no more often than this
+_RETRY_MS: Final = 60_000  # an unknown key id leads to another request for the keys, no sooner than this
 _ISSUERS_MAX: Final = 256
 _WELL_KNOWN: Final = "/.well-known/openid-configuration"
 
 
 class TokenRefusal(Exception):  # noqa: N818 - an answer
-    """A token that is not accepted; its text says why, without quotes."""
+    """A token is not accepted; the text says why, without quotes."""
 
 
 class UnverifiedToken(NamedTuple):
     """A token as it was sent."""
 
-    text: str  # All of it
-    key: str  # The id of the key that is said to have signed it
+    text: str  # The whole token
+    key: str  # The id of its alleged key
 
 
 @dataclass(slots=True)
@@ -66,9 +66,9 @@ class _Keys:
     """The keys of an issuer."""
 
     by_id: Mapping[str, RSAPublicKey] = field(default_factory=dict)
-    at: int = 0  # When they came (ms)
-    asked_at: int = 0  # When they were asked for, last (ms)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # Held by who asks
+    fetched_at: int = 0  # The moment at which they were replaced last (ms)
+    asked_at: int = 0  # The moment of the last request (ms)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # Held during a request
 
 
 def read_token(text: str) -> UnverifiedToken:
@@ -92,7 +92,7 @@ class Issuers:
     """Verifies tokens by the keys of those who issued them."""
 
     def __init__(self, web: Web, clock: Clock) -> None:
-        """Fetch keys by this, within what the operator allows; the clock is the one that issuers look at."""
+        """Fetch keys through `web`, which goes only where the operator allows; by the clock tokens expire."""
         self._web = web
         self._clock = clock
         self._issuers: OrderedDict[str, _Keys] = OrderedDict()
@@ -122,24 +122,24 @@ class Issuers:
             self._issuers.popitem(last=False)
         async with keys.lock:
             now = self._clock.now()
-            fresh = now < keys.at + _REMEMBERED_MS
-            if not (fresh and key_id in keys.by_id) and now >= keys.asked_at + _AGAIN_MS:
+            is_fresh = now < keys.fetched_at + _REMEMBERED_MS
+            if not (is_fresh and key_id in keys.by_id) and now >= keys.asked_at + _RETRY_MS:
                 keys.asked_at = now
-                fetched = await self._fetched(issuer)
-                if fetched or not fresh:
-                    keys.by_id, keys.at = fetched, now
+                new_keys = await self._fetch(issuer)
+                if new_keys or not is_fresh:
+                    keys.by_id, keys.fetched_at = new_keys, now
         return keys.by_id.get(key_id)
 
-    async def _fetched(self, issuer: str) -> Mapping[str, RSAPublicKey]:
+    async def _fetch(self, issuer: str) -> Mapping[str, RSAPublicKey]:
         configuration = await self._document(f"{issuer.rstrip('/')}{_WELL_KNOWN}")
         address = configuration.get("jwks_uri")
         document = await self._document(address) if isinstance(address, str) else {}
-        listed = document.get("keys")
-        keys = (_read_key(each) for each in (listed if isinstance(listed, list) else [])[:_KEYS_MAX])
+        entries = document.get("keys")
+        keys = (_read_key(each) for each in (entries if isinstance(entries, list) else [])[:_KEYS_MAX])
         return dict(filter(None, keys))
 
     async def _document(self, url: str) -> Mapping[str, Any]:
-        """The JSON object at an address; an empty one where there is none."""
+        """The JSON object at an address; empty if there is none."""
         headers = {"accept": "application/json"}
         try:
             answer = await self._web.fetch("GET", url, headers, b"", _FETCH_MS, _DOCUMENT_BYTES_MAX)
@@ -208,7 +208,7 @@ def check_authorizer(authorizer: Mapping[str, Any], _: Tree) -> None:
     elif kind == _REQUEST:
         _check_function(authorizer, sources)
     else:
-        raise unoffered(f"authorizers of the type {kind} for HTTP APIs")
+        raise not_offered(f"authorizers of the type {kind} for HTTP APIs")
 
 
 def _check_function(authorizer: Mapping[str, Any], sources: Sequence[str]) -> None:
@@ -254,7 +254,7 @@ class HttpAuthorizers:
         self._issuers = issuers
 
     async def admit(self, exchange: Exchange, route: Mapping[str, Any], tree: Tree) -> None:
-        """Refuse a request that the authorizer of its route does not let pass; else hand on what it says.
+        """Refuse a request that the authorizer of its route does not admit; else note its context in the exchange.
 
         Raises:
             Refusal: `UNAUTHORIZED`, `ACCESS_DENIED`, or `AUTHORIZER_CONFIGURATION_ERROR`.
@@ -279,9 +279,9 @@ class HttpAuthorizers:
             token = read_token(text[len(_BEARER) :] if text.lower().startswith(_BEARER) else text)
             claims = await self._issuers.claims(token, configuration["Issuer"])
             _check_audience(claims, configuration["Audience"])
-        except TokenRefusal as refused:
-            challenge = f'Bearer scope="" error="invalid_token" error_description="{refused}"'
-            raise Refusal("UNAUTHORIZED", reason=str(refused), challenge=challenge) from None
+        except TokenRefusal as refusal:
+            challenge = f'Bearer scope="" error="invalid_token" error_description="{refusal}"'
+            raise Refusal("UNAUTHORIZED", reason=str(refusal), challenge=challenge) from None
         scopes = _scopes(claims)
         if route_scopes and not set(route_scopes) & set(scopes):
             challenge = f'Bearer scope="{" ".join(route_scopes)}" error="insufficient_scope"'
@@ -301,23 +301,23 @@ class HttpAuthorizers:
         )
         event = _event(exchange, authorizer["AuthorizerPayloadFormatVersion"], identity)
         read = _simple_verdict if authorizer.get("EnableSimpleResponses") else policy_verdict
-        # A simple answer is about the route that was asked for; a policy says itself what it is about.
-        told_apart = [exchange.route, *identity] if identity and read is _simple_verdict else identity
-        verdict = await self._functions.verdict(exchange, function, told_apart, event, read)
-        by_policy = {"principalId": verdict.principal} if verdict.policy else {}
-        exchange.authorizer = {**verdict.context, **by_policy}
+        # A simple answer is valid for the requested route alone; a policy names its resources itself.
+        cache_identity = [exchange.route, *identity] if identity and read is _simple_verdict else identity
+        verdict = await self._functions.verdict(exchange, function, cache_identity, event, read)
+        principal = {"principalId": verdict.principal} if verdict.policy else {}
+        exchange.authorizer = {**verdict.context, **principal}
         exchange.authorizer_kind = "lambda"
-        allowed = decide(exchange, verdict).allowed if verdict.policy else verdict.allows
-        if not allowed:
+        is_allowed = decide(exchange, verdict).allowed if verdict.policy else verdict.allows
+        if not is_allowed:
             raise Refusal("ACCESS_DENIED")
 
 
 def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping[str, Any]:
     arn = exchange.place.arn(exchange.request.method, exchange.path)
-    joined = ",".join(identity)
+    identity_text = ",".join(identity)
     if version == "1.0":
         members = functions.event_members(exchange, is_rest=False)
-        sources = {"identitySource": joined, "authorizationToken": joined}
+        sources = {"identitySource": identity_text, "authorizationToken": identity_text}
         return {"version": version, "type": _REQUEST, "methodArn": arn, **sources, **members}
     members = functions.event_v2_members(exchange)
     return {**members, "type": _REQUEST, "routeArn": arn, "identitySource": list(identity) or None}

@@ -1,4 +1,4 @@
-"""Authorizers of REST APIs: what identifies a caller, what their functions are told, and what is handed on.
+"""Authorizers of REST APIs: their identity sources, the events of their functions, and the context of their answers.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
 """
@@ -20,7 +20,7 @@ from redrive.aws.apigateway.authorizers.functions import (
     policy_verdict,
     scalars,
 )
-from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
+from redrive.aws.apigateway.control.errors import bad_request, conflict, not_offered
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.sources import request_value
@@ -49,7 +49,7 @@ _MEMBERS: Final = (
 
 
 def authorizer_of(params: Mapping[str, Any], authorizer_id: str, tree: Tree) -> dict[str, Any]:
-    """An authorizer as its API keeps it.
+    """An authorizer as its API stores it.
 
     Raises:
         AwsError: `BadRequestException` or `ConflictException`: it cannot be, or is not offered.
@@ -67,7 +67,7 @@ def check_authorizer(authorizer: Mapping[str, Any], tree: Tree) -> None:
     """Refuse an authorizer that cannot be in an API; see `authorizer_of`."""
     kind, uri = authorizer.get("type"), authorizer.get("authorizerUri") or ""
     if kind not in (_BY_TOKEN, _BY_REQUEST):
-        raise unoffered(f"authorizers of the type {kind} for REST APIs")
+        raise not_offered(f"authorizers of the type {kind} for REST APIs")
     if not _URI.fullmatch(uri):
         raise bad_request(
             f"Invalid Authorizer URI: {uri}. Authorizer URI should be a valid API Gateway ARN that represents a Lambda"
@@ -90,10 +90,10 @@ def _check_sources(authorizer: Mapping[str, Any], kind: str) -> None:
         raise bad_request(f"Invalid identity source specified: {authorizer['identitySource']}")
     expression = authorizer.get("identityValidationExpression") or ""
     try:
-        fits = len(expression) <= _EXPRESSION_CHARS_MAX and re2.compile(expression)
+        is_valid = len(expression) <= _EXPRESSION_CHARS_MAX and re2.compile(expression)
     except re2.error:
-        fits = False
-    if not fits:
+        is_valid = False
+    if not is_valid:
         raise bad_request("Invalid identity validation expression specified")
 
 
@@ -106,12 +106,12 @@ class RestAuthorizers:
     """Asks the authorizers of methods whether a request may pass."""
 
     def __init__(self, functions: AuthorizerFunctions, clock: Clock) -> None:
-        """Ask functions by this; by this clock it is told how long that took."""
+        """Ask functions, and measure by the clock how long they take."""
         self._functions = functions
         self._clock = clock
 
     async def admit(self, exchange: Exchange, method: Mapping[str, Any], tree: Tree) -> None:
-        """Refuse a request that the authorizer of its method does not let pass; else hand on what it says.
+        """Refuse a request that the authorizer of its method does not admit; else note its context in the exchange.
 
         Raises:
             Refusal: `UNAUTHORIZED`, `ACCESS_DENIED`, or `AUTHORIZER_CONFIGURATION_ERROR`.
@@ -119,10 +119,10 @@ class RestAuthorizers:
         authorizer = (tree.get(AUTHORIZERS) or {}).get(method.get("authorizerId"))
         if authorizer is None:
             raise misconfigured("The method's authorizer is not there")
-        began = self._clock.now()
+        started_at = self._clock.now()
         verdict = await self.verdict(exchange, authorizer)
-        handed_on = {"principalId": verdict.principal, **verdict.context}
-        exchange.authorizer = {**handed_on, "integrationLatency": self._clock.now() - began}
+        context = {"principalId": verdict.principal, **verdict.context}
+        exchange.authorizer = {**context, "integrationLatency": self._clock.now() - started_at}
         exchange.usage_key = verdict.usage_key
         decision = decide(exchange, verdict)
         if not decision.allowed:

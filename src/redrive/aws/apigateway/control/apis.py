@@ -24,7 +24,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 
-#: Credentials that stand for the caller's own.
+#: The credentials of an integration that mean the caller's own.
 CALLERS_OWN: Final = "arn:aws:iam::*:user/*"
 SERVICE: Final = "apigateway"
 _SESSION: Final = "BackplaneAssumeRoleSession"  # as Amazon's calls it
@@ -36,7 +36,7 @@ _NOT_FOR_LOGS: Final = (
 
 def integration_roles(identities: Identities) -> ServiceRoles:
     """The roles that API Gateway acts as for integrations."""
-    return ServiceRoles(identities, SERVICE, _SESSION, _unassumable)
+    return ServiceRoles(identities, SERVICE, _SESSION, _role_refusal)
 
 
 def log_roles(identities: Identities) -> ServiceRoles:
@@ -45,21 +45,21 @@ def log_roles(identities: Identities) -> ServiceRoles:
 
 
 async def check_roles(roles: ServiceRoles, call: Call, tree: Tree, before: Tree) -> None:
-    """Refuse roles that a change brings into an API, or to another place in it, if its caller may not pass them.
+    """Check that a caller may pass the roles that a change brings into an API, or to another part of it.
 
     Raises:
         AwsError: See `ServiceRoles.check`.
     """
-    known = dict(_roles(before))
-    for field, role in _roles(tree):
-        if role != CALLERS_OWN and known.get(field) != role:
+    old_roles = dict(_roles(before))
+    for owner, role in _roles(tree):
+        if role != CALLERS_OWN and old_roles.get(owner) != role:
             if not isinstance(role, str):
                 raise bad_request("Invalid ARN specified in the request")
             await roles.check(call, role)
 
 
 def _roles(tree: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The roles of integrations, by what they are the role of."""
+    """The roles of integrations and authorizers, each with the path of its owner in the tree."""
     for id_, resource in (tree.get("resources") or {}).items():
         for verb, method in (resource.get("resourceMethods") or {}).items():
             if credentials := (method.get("methodIntegration") or {}).get("credentials"):
@@ -73,7 +73,7 @@ def _roles(tree: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield (id_,), credentials
 
 
-def _unassumable(role: str) -> AwsError:
+def _role_refusal(role: str) -> AwsError:
     return bad_request(f"API Gateway does not have permission to assume the provided role {role}")
 
 
@@ -86,8 +86,8 @@ class ApiKind(Generic[A]):
 
     documents: DocumentKind[A]  # Document kind of its APIs
     word: str  # `REST` or `HTTP`
-    deployment: str  # The member of a stage that has the id of its deployment
-    # Makes the refusal for an API that is not there, of the caller's account and its id.
+    deployment_member: str  # The member of a stage that has the id of its deployment
+    # Creates the refusal for an absent API, from the caller's account and the API's id.
     absent: Callable[[str, str], AwsError]
 
 
@@ -101,25 +101,25 @@ class Apis(Generic[A]):
         self._roles = roles
 
     async def api(self, call: Call, api_id: str) -> A:
-        """An API of the caller's; raises AwsError (`NotFoundException`)."""
+        """An API of the caller; raises AwsError (`NotFoundException`)."""
         key = api_key(call.account, call.region, api_id)
         api = await self._resources.documents.get(self._kind.documents, key)
-        return self._existing(call, api_id, api)
+        return self._require(call, api_id, api)
 
     async def api_in(self, draft: Draft, call: Call, api_id: str) -> A:
-        """An API of the caller's, as a draft leaves it; see `api`."""
+        """An API of the caller, as a draft reads it; see `api`."""
         key = api_key(call.account, call.region, api_id)
         api = await draft.get(self._kind.documents, key)
-        return self._existing(call, api_id, api)
+        return self._require(call, api_id, api)
 
     async def all(self, call: Call) -> Sequence[A]:
-        """All of the caller's."""
+        """All APIs of the caller."""
         return await self._resources.documents.find(
             self._kind.documents, api_key(call.account, call.region, "")
         )
 
     async def create(self, call: Call, api: A) -> None:
-        """Keep a new one; raises AwsError if its id is taken, or the caller may not pass a role in it."""
+        """Store a new API; raises AwsError if its id is taken, or the caller may not pass a role in it."""
         await check_roles(self._roles, call, api.tree, {})
 
         async def decide(draft: Draft) -> None:
@@ -131,36 +131,36 @@ class Apis(Generic[A]):
         await self._resources.write(decide)
 
     async def edit(self, call: Call, api_id: str, change: Callable[[A], A]) -> A:
-        """Change an API of the caller's; the API as it is then."""
+        """Change an API of the caller; returns the changed API."""
 
         async def decide(draft: Draft) -> A:
             before = await self.api_in(draft, call, api_id)
-            changed = change(before)
-            await check_roles(self._roles, call, changed.tree, before.tree)
-            draft.put(self._kind.documents, changed.key, changed)
-            return changed
+            after = change(before)
+            await check_roles(self._roles, call, after.tree, before.tree)
+            draft.put(self._kind.documents, after.key, after)
+            return after
 
         return await self._resources.write(decide)
 
     async def edit_tree(self, call: Call, api_id: str, change: Callable[[Tree], Tree]) -> Tree:
-        """Change what an API consists of; that, as it is then."""
-        edited = await self.edit(call, api_id, lambda api: replace(api, tree=change(api.tree)))
-        return edited.tree
+        """Change the tree of an API; returns the changed tree."""
+        api = await self.edit(call, api_id, lambda api: replace(api, tree=change(api.tree)))
+        return api.tree
 
     async def remove(self, call: Call, api_id: str) -> None:
         """Remove an API with its deployments."""
 
         async def decide(draft: Draft) -> None:
             api = await self.api_in(draft, call, api_id)
-            beginning = deployment_key(call.account, call.region, api_id, "")
-            for key, _ in await draft.find(DEPLOYMENT, beginning):
+            prefix = deployment_key(call.account, call.region, api_id, "")
+            for key, _ in await draft.find(DEPLOYMENT, prefix):
                 draft.remove(DEPLOYMENT, key)
             draft.remove(self._kind.documents, api.key)
             draft.remove(API_PLACE, api_id)
 
         await self._resources.write(decide)
 
-    def _existing(self, call: Call, api_id: str, api: A | None) -> A:
+    def _require(self, call: Call, api_id: str, api: A | None) -> A:
         if api is None:
             raise self._kind.absent(call.account, api_id)
         return api
@@ -178,11 +178,11 @@ class Apis(Generic[A]):
     async def deployments(self, call: Call, api_id: str) -> Sequence[ApiDeployment]:
         """The deployments of an API; see `api`."""
         await self.api(call, api_id)
-        beginning = deployment_key(call.account, call.region, api_id, "")
-        return await self._resources.documents.find(DEPLOYMENT, beginning)
+        prefix = deployment_key(call.account, call.region, api_id, "")
+        return await self._resources.documents.find(DEPLOYMENT, prefix)
 
     async def remove_deployment(self, call: Call, api_id: str, deployment_id: str) -> None:
-        """Remove a deployment, unless a stage shows it.
+        """Remove a deployment, unless a stage serves it.
 
         Raises:
             AwsError: `NotFoundException` or `BadRequestException`.
@@ -194,7 +194,7 @@ class Apis(Generic[A]):
             if await draft.get(DEPLOYMENT, key) is None:
                 raise no_deployment()
             stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
-            if any(stage.get(self._kind.deployment) == deployment_id for stage in stages.values()):
+            if any(stage.get(self._kind.deployment_member) == deployment_id for stage in stages.values()):
                 raise bad_request("Active stages pointing to this deployment must be moved or deleted")
             draft.remove(DEPLOYMENT, key)
 

@@ -14,22 +14,22 @@ error: Final = errors_of("apigateway")
 _NO_API: Final = "Invalid API identifier specified"
 
 
-#: The refusal of what a caller gave.
+#: The refusal of an invalid request.
 bad_request: Final = partial(error, "BadRequestException")
-#: The refusal for what is not there.
+#: The refusal for an absent resource.
 not_found: Final = partial(error, "NotFoundException")
-#: The refusal of what contradicts what is there.
+#: The refusal of a change that contradicts an existing resource.
 conflict: Final = partial(error, "ConflictException")
 
 
-def unoffered(what: str) -> AwsError:
-    """The refusal of what this server does not have."""
-    return bad_request(f"Redrive does not offer {what}.")
+def not_offered(feature: str) -> AwsError:
+    """The refusal of a feature that this server does not have."""
+    return bad_request(f"Redrive does not offer {feature}.")
 
 
 @contextmanager
 def absent_as(error: AwsError) -> Iterator[None]:
-    """Tell of an API that is absent by the refusal for what is below it, as most operations do (recorded)."""
+    """Raise `error` in place of the refusal for an absent API, as most operations do (recorded)."""
     try:
         yield
     except AwsError as refusal:
@@ -58,7 +58,7 @@ PAGES: Final = Pages(
     size_max=500,
     size_refusal=lambda _: bad_request("Invalid limit parameter. Limit must be between 1 and 500"),
 )
-#: Of HTTP APIs, in whose lists everything fits on one page unless the caller asks for less.
+#: The pages of HTTP APIs: everything fits on one unless the caller asks for less.
 HTTP_PAGES: Final = Pages(
     "apigatewayv2",
     lambda _: bad_request("Invalid NextToken parameter"),  # chosen

@@ -15,51 +15,57 @@ from redrive.aws.wire.http_events import forwarding, moment_text, query_of, trac
 from redrive.model.http import Request
 
 
-class Told(NamedTuple):
-    """An answer as it is unless an API has one of its own."""
+class DefaultResponse(NamedTuple):
+    """A response to a refused request, unless the API has one of its own."""
 
-    status: int  # 0: that of the refusal
+    status: int  # 0: the status of the refusal
     message: str  # Its text
     error: str  # The code in `x-amzn-ErrorType`
 
 
-RESPONSES: Final[Mapping[str, Told]] = {
-    "ACCESS_DENIED": Told(403, "User is not authorized to access this resource", "AccessDeniedException"),
-    "API_CONFIGURATION_ERROR": Told(500, "Internal server error", "InternalServerErrorException"),
-    "AUTHORIZER_CONFIGURATION_ERROR": Told(500, "", "AuthorizerConfigurationException"),  # `null` (recorded)
-    "AUTHORIZER_FAILURE": Told(500, "Internal server error", "AuthorizerFailureException"),
-    "BAD_REQUEST_BODY": Told(400, "Invalid request body", "BadRequestException"),
-    "BAD_REQUEST_PARAMETERS": Told(400, "Missing required request parameters: [{}]", "BadRequestException"),
-    "DEFAULT_4XX": Told(0, "", ""),
-    "DEFAULT_5XX": Told(0, "Internal server error", "InternalServerErrorException"),
-    "EXPIRED_TOKEN": Told(
+RESPONSES: Final[Mapping[str, DefaultResponse]] = {
+    "ACCESS_DENIED": DefaultResponse(
+        403, "User is not authorized to access this resource", "AccessDeniedException"
+    ),
+    "API_CONFIGURATION_ERROR": DefaultResponse(500, "Internal server error", "InternalServerErrorException"),
+    "AUTHORIZER_CONFIGURATION_ERROR": DefaultResponse(
+        500, "", "AuthorizerConfigurationException"
+    ),  # `null` (recorded)
+    "AUTHORIZER_FAILURE": DefaultResponse(500, "Internal server error", "AuthorizerFailureException"),
+    "BAD_REQUEST_BODY": DefaultResponse(400, "Invalid request body", "BadRequestException"),
+    "BAD_REQUEST_PARAMETERS": DefaultResponse(
+        400, "Missing required request parameters: [{}]", "BadRequestException"
+    ),
+    "DEFAULT_4XX": DefaultResponse(0, "", ""),
+    "DEFAULT_5XX": DefaultResponse(0, "Internal server error", "InternalServerErrorException"),
+    "EXPIRED_TOKEN": DefaultResponse(
         403, "The security token included in the request is expired", "ExpiredTokenException"
     ),
-    "INTEGRATION_FAILURE": Told(
+    "INTEGRATION_FAILURE": DefaultResponse(
         504, "Network error communicating with endpoint", "InternalServerErrorException"
     ),
-    "INTEGRATION_TIMEOUT": Told(504, "Endpoint request timed out", "InternalServerErrorException"),
-    "INVALID_API_KEY": Told(403, "Forbidden", "ForbiddenException"),
-    "INVALID_SIGNATURE": Told(
+    "INTEGRATION_TIMEOUT": DefaultResponse(504, "Endpoint request timed out", "InternalServerErrorException"),
+    "INVALID_API_KEY": DefaultResponse(403, "Forbidden", "ForbiddenException"),
+    "INVALID_SIGNATURE": DefaultResponse(
         403,
         "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access"
         " Key and signing method. Consult the service documentation for details.",
         "InvalidSignatureException",
     ),
-    "MISSING_AUTHENTICATION_TOKEN": Told(
+    "MISSING_AUTHENTICATION_TOKEN": DefaultResponse(
         403, "Missing Authentication Token", "MissingAuthenticationTokenException"
     ),
-    "QUOTA_EXCEEDED": Told(429, "Limit Exceeded", "LimitExceededException"),
-    "REQUEST_TOO_LARGE": Told(413, "Request Too Long", "RequestTooLargeException"),
-    "RESOURCE_NOT_FOUND": Told(404, "Not Found", "NotFoundException"),
-    "THROTTLED": Told(429, "Too Many Requests", "TooManyRequestsException"),
-    "UNAUTHORIZED": Told(401, "Unauthorized", "UnauthorizedException"),
-    "UNSUPPORTED_MEDIA_TYPE": Told(415, "Unsupported Media Type", "BadRequestException"),
-    "WAF_FILTERED": Told(403, "Forbidden", "ForbiddenException"),
+    "QUOTA_EXCEEDED": DefaultResponse(429, "Limit Exceeded", "LimitExceededException"),
+    "REQUEST_TOO_LARGE": DefaultResponse(413, "Request Too Long", "RequestTooLargeException"),
+    "RESOURCE_NOT_FOUND": DefaultResponse(404, "Not Found", "NotFoundException"),
+    "THROTTLED": DefaultResponse(429, "Too Many Requests", "TooManyRequestsException"),
+    "UNAUTHORIZED": DefaultResponse(401, "Unauthorized", "UnauthorizedException"),
+    "UNSUPPORTED_MEDIA_TYPE": DefaultResponse(415, "Unsupported Media Type", "BadRequestException"),
+    "WAF_FILTERED": DefaultResponse(403, "Forbidden", "ForbiddenException"),
 }
-#: The answers for all of a class, by the first digit of its statuses.
+#: The kinds of responses that stand for a whole class, by the first digit of its statuses.
 DEFAULTS: Final[Mapping[int, str]] = {4: "DEFAULT_4XX", 5: "DEFAULT_5XX"}
-#: A function that fails, or whose answer is no HTTP response: 502 where all else of the kind is 500.
+#: The status if a function fails, or its answer is no HTTP response; other faults of the kind have 500.
 BAD_GATEWAY: Final = 502
 _SERVER: Final = 500
 
@@ -68,11 +74,11 @@ class Refusal(Exception):  # noqa: N818 - an answer
     """A request that is answered by API Gateway itself.
 
     Attributes:
-        kind: Of the answer: a key of `RESPONSES`.
-        status: Of the answer.
-        message: Its text.
-        error: Its code.
-        reason: What happened, for execution logs; callers are not told.
+        kind: The kind of the answer, a key of `RESPONSES`.
+        status: The status of the answer.
+        message: The text of the answer.
+        error: The code of the answer.
+        reason: The cause, for execution logs; it is not sent to the caller.
         challenge: The header that says how to authenticate; empty: there is none.
     """
 
@@ -86,7 +92,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
         reason: str = "",
         challenge: str = "",
     ) -> None:
-        """Refuse with a response of the table; members that are left out are the table's.
+        """Refuse with a response of the table, whose members stand in for omitted arguments.
 
         - `detail`: completes the table's text.
         - `reason`: the cause, for logs.
@@ -114,7 +120,7 @@ class StagePlace:
     api: str  # The API's id
     name: str  # The API's
     stage: str  # Its name
-    deployment: str = ""  # The id of the deployment that the stage shows
+    deployment: str = ""  # The id of the deployment that the stage serves
     variables: Mapping[str, str] = field(default_factory=dict)  # Stage variables
 
     def arn(self, method: str, path: str) -> str:
@@ -138,25 +144,25 @@ class Exchange:
     now: int  # When it came (ms)
     route: str = ""  # The path of the resource, or the key of the route: `/orders/{id}`, `POST /orders`
     resource: str = ""  # The id of the resource
-    method: str = ""  # The method that was declared for it: `ANY` may be one
+    method: str = ""  # The declared method that it matched, which may be `ANY`
     parameters: Mapping[str, str] = field(default_factory=dict)  # Path parameters, decoded
     caller: Principal | None = None  # Principal that signed it; None: no signature is required
-    api_key: tuple[str, str] = ("", "")  # The id and the value of the key that it showed, where it had to
+    api_key: tuple[str, str] = ("", "")  # The id and the value of its API key, if the method requires one
     authorizer: Mapping[str, Any] = field(default_factory=dict)  # Context from the authorizer
     authorizer_kind: str = ""  # Kind of an HTTP API's authorizer in events: `jwt` or `lambda`
     usage_key: str = ""  # The API key that the authorizer chose for the caller
-    # What is known of the answer of what is behind the method: `status`, `latency`, `error`.
+    # Facts about the integration's answer: `status`, `latency`, `error`.
     integration: dict[str, Any] = field(default_factory=dict)
-    # What went wrong: `message`, `responseType`, `validationErrorString`.
+    # The failure: `message`, `responseType`, `validationErrorString`.
     error: dict[str, Any] = field(default_factory=dict)
-    # What a template put in the place of the mapped request or response.
+    # The values by which a template overrides those of the mapped request or response.
     overrides: dict[str, Any] = field(default_factory=dict)
-    # What went to the integration and what came back, each with a name, for a test; None: nobody asks.
+    # The requests to the integration and its answers, each with a name, for a test; None: it is no test.
     trail: list[tuple[str, object]] | None = None
 
     @cached_property
     def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters of the query; none of one that has too many."""
+        """The parameters of the query; empty if there are too many."""
         return query_of(self.request)
 
     @cached_property
@@ -232,22 +238,22 @@ class Exchange:
 
     @property
     def extended_id(self) -> str:
-        """The id that Amazon's front end has for a request besides."""
+        """The second id of a request, which Amazon's front end gives it."""
         return f"{self.id.replace('-', '')[:15]}="
 
 
 def _headers(request: Request) -> Mapping[str, str]:
-    """The headers with names as clients mostly write them, and those that a load balancer adds."""
-    return {spelled(name): value for name, value in {**request.headers, **forwarding(request)}.items()}
+    """The headers, with capitals in their names, and those that a load balancer adds."""
+    return {capitalized(name): value for name, value in {**request.headers, **forwarding(request)}.items()}
 
 
-def spelled(name: str) -> str:
+def capitalized(name: str) -> str:
     """A header's name with capitals: `Content-Type`."""
     return "-".join(word.capitalize() for word in name.split("-"))
 
 
 def lists_of(headers: Mapping[str, str]) -> dict[str, list[str]]:
-    """Headers as those of several values have them: a joined value is one."""
+    """Headers with lists of values; values that were joined by commas are one."""
     return {name: [value] for name, value in headers.items()}
 
 

@@ -15,7 +15,7 @@ from redrive.engine.resources import Draft
 from redrive.model.document import Document
 
 Tree = Mapping[str, Any]
-"""What an API consists of: by kind, then by id or name; as the wire has it, with what belongs to each in it."""
+"""The parts of an API, by kind and then by id or name, as the wire has them; a part contains those below it."""
 
 REST: Final = "rest"
 HTTP: Final = "http"
@@ -34,7 +34,7 @@ class EditedApi(Document):
     id: str  # Ten letters and digits
     created_at: int  # ms
     settings: Tree  # Its members in the published model, besides those above
-    tree: Tree  # Everything that it consists of
+    tree: Tree  # Its parts
     tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
     @property
@@ -50,7 +50,7 @@ class RestApi(EditedApi):
 
 @dataclass(frozen=True, slots=True)
 class ApiDeployment(Document):
-    """An API as it was at a moment, which stages show."""
+    """An API as it was at a moment, which stages serve."""
 
     id: str  # Six letters and digits
     created_at: int  # ms
@@ -61,7 +61,7 @@ class ApiDeployment(Document):
 
 @dataclass(frozen=True, slots=True)
 class ApiPlace(Document):
-    """The place that an API's id leads to, since a request names nothing else."""
+    """The account and the region of an API: a request has nothing but the API's id."""
 
     account: str  # Account of the API
     region: str  # Region
@@ -111,16 +111,16 @@ class UsagePlan(Document):
 class GatewayAccount(Document):
     """The settings of an account's region."""
 
-    role: str = ""  # That logs are written by, as `cloudwatchRoleArn` has it
+    role: str = ""  # The role that writes logs: `cloudwatchRoleArn`
 
 
 def api_key(account: str, region: str, document_id: str) -> str:
-    """The key of what belongs to an account's region; with an empty id the beginning of all of them."""
+    """The key of a document of an account's region; with an empty id the prefix of all of them."""
     return f"{account}/{region}/{document_id}"
 
 
 def deployment_key(account: str, region: str, api_id: str, deployment_id: str) -> str:
-    """The key of a deployment; with an empty id the beginning of all of its API's."""
+    """The key of a deployment; with an empty id the prefix of all of its API."""
     return f"{account}/{region}/{api_id}/{deployment_id}"
 
 
@@ -144,13 +144,13 @@ CUSTOM_ID_TAG: Final = "_custom_id_"
 
 
 def new_id(rng: random.Random, chars: int = PART_CHARS) -> str:
-    """An id of so many small letters and digits; it begins with a letter, as names of hosts do."""
+    """A new id of small letters and digits, which begins with a letter, as names of hosts do."""
     rest = (rng.choice(_LETTERS) for _ in range(chars - 1))
     return rng.choice(string.ascii_lowercase) + "".join(rest)
 
 
 def custom_id(tags: dict[str, str]) -> str:
-    """The id that a caller wants for an API; empty: any.
+    """The id that a caller chooses for an API by a tag; empty: none.
 
     Raises:
         AwsError: `BadRequestException`: it is not a part of a host's name.
@@ -163,35 +163,35 @@ def custom_id(tags: dict[str, str]) -> str:
 
 
 Path = Sequence[str]
-"""The keys that lead to a place."""
+"""The keys that lead to a value in a tree."""
 
 
 def value_at(tree: Tree, path: Path) -> Any:
-    """The value at a place; None: nothing stands there."""
-    at: Any = tree
+    """The value at a path; None: there is none."""
+    value: Any = tree
     for key in path:
-        at = at.get(key) if isinstance(at, Mapping) else None
-        if at is None:
+        value = value.get(key) if isinstance(value, Mapping) else None
+        if value is None:
             return None
-    return at
+    return value
 
 
 def with_value(tree: Tree, path: Path, value: Any) -> dict[str, Any]:
-    """The tree with a value at a place; what leads there is made where it is missing."""
+    """The tree with a value at a path; absent objects on the way are created."""
     key, *rest = path
     if not rest:
         return {**tree, key: value}
     return {**tree, key: with_value(tree.get(key) or {}, rest, value)}
 
 
-def without(tree: Tree, path: Path) -> dict[str, Any]:
-    """The tree without what stands at a place."""
+def without_value(tree: Tree, path: Path) -> dict[str, Any]:
+    """The tree without the value at a path."""
     key, *rest = path
     if key not in tree:
         return dict(tree)
     if not rest:
         return {name: value for name, value in tree.items() if name != key}
-    return {**tree, key: without(tree[key], rest)}
+    return {**tree, key: without_value(tree[key], rest)}
 
 
 DEFAULT_STAGE: Final = "$default"
@@ -199,29 +199,29 @@ DEFAULT_STAGE: Final = "$default"
 
 @dataclass(frozen=True, slots=True)
 class HttpApi(EditedApi):
-    """An HTTP API: its tree has routes, integrations and stages; stages that deploy by themselves show it as it is."""
+    """An HTTP API: its tree has routes, integrations and stages; stages with automatic deployment serve it as it is."""
 
 
 HTTP_API: Final = DocumentKind.of("apigateway_http_api", HttpApi)
 
 
 PERIODS: Final = ("DAY", "WEEK", "MONTH")
-_DAYS_KEPT: Final = 90
+_DAYS_MAX: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Used(Document):
+class KeyUsage(Document):
     """The requests that the holder of a key has made of a plan."""
 
     # Requests by day, as `YYYY-MM-DD`; those of the last three months.
     days: Mapping[str, int] = field(default_factory=dict)
 
 
-USAGE: Final = DocumentKind.of("apigateway_usage", Used)
+USAGE: Final = DocumentKind.of("apigateway_usage", KeyUsage)
 
 
 def usage_key(account: str, region: str, plan_id: str, key_id: str) -> str:
-    """The key of what a key's holder has used of a plan."""
+    """The key of the usage of a plan by an API key."""
     return f"{account}/{region}/{plan_id}/{key_id}"
 
 
@@ -238,20 +238,22 @@ def period_of(moment: int, period: str) -> tuple[str, str]:
     return str(day), str(day)
 
 
-def days_of(used: Used, quota: Mapping[str, Any] | None, begin: str, end: str) -> list[list[int]]:
-    """Pairs for each day: the requests, and how many were left then; -1 where there is no quota."""
+def days_of(usage: KeyUsage, quota: Mapping[str, Any] | None, begin: str, end: str) -> list[list[int]]:
+    """For each day the number of requests, and that of the remaining ones; -1: there is no quota."""
     days: list[list[int]] = []
     try:
         day, last = date.fromisoformat(begin), date.fromisoformat(end)
     except ValueError:
         return days
-    while day <= last and len(days) < _DAYS_KEPT:
-        count = used.days.get(str(day), 0)
+    while day <= last and len(days) < _DAYS_MAX:
+        count = usage.days.get(str(day), 0)
         remaining = -1
         if quota is not None:
             moment = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
             first, _ = period_of(moment, quota["period"])
-            spent = sum(number for each, number in used.days.items() if first <= each <= str(day))
+            spent = sum(
+                count_of_day for day_text, count_of_day in usage.days.items() if first <= day_text <= str(day)
+            )
             remaining = max(int(quota["limit"]) - spent, 0)
         days.append([count, remaining])
         day += timedelta(days=1)
@@ -264,20 +266,21 @@ class _Counter:
 
     plan: UsagePlan  # As the latest request found it
     now: int  # When that came (ms)
-    waiting: list[asyncio.Future[bool]] = field(default_factory=list)  # Those that the next write counts
-    # Writes until no request waits; its own task, which no caller's end takes with it.
-    writing: asyncio.Task[None] | None = None
+    # One for each request that the next write counts: True if the quota admits it.
+    outcomes: list[asyncio.Future[bool]] = field(default_factory=list)
+    # Writes until no request waits; a task of its own, so that the cancellation of a caller does not end it.
+    writer: asyncio.Task[None] | None = None
 
 
 class UsageQuotas:
-    """Counts requests against quotas: those that come together are one write."""
+    """Counts requests against quotas: those that arrive together are one write."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._counters: dict[str, _Counter] = {}
 
     async def spend(self, plan: UsagePlan, key_id: str, now: int) -> bool:
-        """Count one request; False: the quota is used up.
+        """Count one request; False: it exceeds the quota, and is not counted.
 
         Raises:
             StoreUnavailable: It is unknown whether it was counted.
@@ -286,41 +289,41 @@ class UsageQuotas:
         counter = self._counters.setdefault(key, _Counter(plan, now))
         counter.plan, counter.now = plan, now
         loop = asyncio.get_running_loop()
-        counted: asyncio.Future[bool] = loop.create_future()
-        counter.waiting.append(counted)
-        if counter.writing is None:
-            counter.writing = loop.create_task(self._write_all(key, counter))
-        return await counted
+        outcome: asyncio.Future[bool] = loop.create_future()
+        counter.outcomes.append(outcome)
+        if counter.writer is None:
+            counter.writer = loop.create_task(self._write_all(key, counter))
+        return await outcome
 
     async def _write_all(self, key: str, counter: _Counter) -> None:
         try:
-            while counter.waiting:
+            while counter.outcomes:
                 await self._write(key, counter)
         finally:
             del self._counters[key]
 
     async def _write(self, key: str, counter: _Counter) -> None:
-        batch, counter.waiting = counter.waiting, []
+        outcomes, counter.outcomes = counter.outcomes, []
         quota: Mapping[str, Any] = counter.plan.settings["quota"]
         today = str(datetime.fromtimestamp(counter.now // 1000, UTC).date())
         first, last = period_of(counter.now, quota["period"])
 
         async def decide(draft: Draft) -> int:
-            used = await draft.get(USAGE, key) or Used()
-            spent = sum(count for day, count in used.days.items() if first <= day <= last)
-            room = min(max(int(quota["limit"]) - spent, 0), len(batch))
-            if room:
-                days = {**used.days, today: used.days.get(today, 0) + room}
-                draft.put(USAGE, key, replace(used, days=dict(sorted(days.items())[-_DAYS_KEPT:])))
-            return room
+            usage = await draft.get(USAGE, key) or KeyUsage()
+            spent = sum(count for day, count in usage.days.items() if first <= day <= last)
+            admitted_count = min(max(int(quota["limit"]) - spent, 0), len(outcomes))
+            if admitted_count:
+                days = {**usage.days, today: usage.days.get(today, 0) + admitted_count}
+                draft.put(USAGE, key, replace(usage, days=dict(sorted(days.items())[-_DAYS_MAX:])))
+            return admitted_count
 
         try:
-            room = await self._engine.resources.write(decide)
+            admitted_count = await self._engine.resources.write(decide)
         except Exception as error:  # noqa: BLE001 - each of those who wait raises it
-            for each in batch:
-                if not each.done():
-                    each.set_exception(error)
+            for outcome in outcomes:
+                if not outcome.done():
+                    outcome.set_exception(error)
             return
-        for number, each in enumerate(batch):
-            if not each.done():
-                each.set_result(number < room)
+        for number, outcome in enumerate(outcomes):
+            if not outcome.done():
+                outcome.set_result(number < admitted_count)

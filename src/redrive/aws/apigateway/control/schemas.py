@@ -36,8 +36,8 @@ _INVALID: Final = (
 )
 
 
-class Unfit(Exception):  # noqa: N818 - an answer
-    """A body that a model does not allow; the text says why."""
+class BodyInvalid(Exception):  # noqa: N818 - an answer
+    """A body is not valid by its model; the text says why."""
 
 
 class _SchemaInvalidError(Exception):
@@ -51,23 +51,23 @@ def check_schema(text: str) -> None:
 
 
 def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget) -> None:
-    """Check a request's body against a schema, which may refer to the API's other models by their URLs' ends.
+    """Check a request's body against a schema, which may refer to other models of the API by the ends of their URLs.
 
     The budget is of steps for each pair of a value and a schema, a required name, or a pattern and a name.
 
     Raises:
-        Unfit: It does not fit, or is no JSON.
-        OverBudgetError: It takes longer to say.
+        Unfit: The body is not valid, or is no JSON.
+        OverBudgetError: The check takes too long.
     """
     budget.spend_chars(len(body))
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Unfit("the body is not JSON") from None
+        raise BodyInvalid("the body is not JSON") from None
     root = _read(text)
     if root is None:
-        raise Unfit("the model's schema is invalid")
-    _Checking(root, models, budget).check(value, root, "", 0)
+        raise BodyInvalid("the model's schema is invalid")
+    _BodyCheck(root, models, budget).check(value, root, "", 0)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -75,20 +75,20 @@ def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget
 
 @remembered(256, 16 * 1024, longer_max=8)
 def _read(text: str) -> Mapping[str, Any] | None:
-    """A schema, its patterns compiled and its choices hashed; None: it is not a schema."""
+    """A schema with its patterns compiled and its `enum` hashed; None: the text is no schema."""
     try:
-        return _compiled(orjson.loads(text), Budget(_VALUES_MAX), 0)
+        return _compile(orjson.loads(text), Budget(_VALUES_MAX), 0)
     except (orjson.JSONDecodeError, _SchemaInvalidError):
         return None
 
 
-def _compiled(schema: Any, budget: Budget, depth: int) -> dict[str, Any]:
+def _compile(schema: Any, budget: Budget, depth: int) -> dict[str, Any]:
     if not isinstance(schema, dict) or depth > _DEPTH_MAX or budget.left < len(schema):
         raise _SchemaInvalidError
     budget.spend(1 + len(schema))
 
     def read(inner: Any) -> dict[str, Any]:
-        return _compiled(inner, budget, depth + 1)
+        return _compile(inner, budget, depth + 1)
 
     return {
         name: _KEYWORDS[name](value, read) if name in _KEYWORDS else value for name, value in schema.items()
@@ -99,60 +99,62 @@ _Read = Callable[[Any], dict[str, Any]]
 _Keyword = Callable[[Any, _Read], Any]
 
 
-def _value(holds: Callable[[Any], bool]) -> _Keyword:
+def _constant(is_valid: Callable[[Any], bool]) -> _Keyword:
     """A keyword whose value is used as it is."""
 
     def keyword(value: Any, _: _Read) -> Any:
-        if not holds(value):
+        if not is_valid(value):
             raise _SchemaInvalidError
         return value
 
     return keyword
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _texts(value: Any) -> bool:
-    """True for a list of one or more texts, none of them twice."""
+def _is_text_set(value: Any) -> bool:
+    """True for a list of one or more texts without duplicates."""
     if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
         return False
     return len(set(value)) == len(value)
 
 
-def _types(value: Any) -> bool:
+def _is_type_name(value: Any) -> bool:
     return (
-        all(each in _TYPES for each in value) if _texts(value) else isinstance(value, str) and value in _TYPES
+        all(each in _TYPES for each in value)
+        if _is_text_set(value)
+        else isinstance(value, str) and value in _TYPES
     )
 
 
-def _one(value: Any, read: _Read) -> Any:
+def _schema(value: Any, read: _Read) -> Any:
     return read(value)
 
 
-def _by_name(value: Any, read: _Read) -> Any:
+def _schemas_by_name(value: Any, read: _Read) -> Any:
     if not isinstance(value, dict):
         raise _SchemaInvalidError
     return {name: read(inner) for name, inner in value.items()}
 
 
-def _several(value: Any, read: _Read) -> Any:
+def _schema_list(value: Any, read: _Read) -> Any:
     if not isinstance(value, list) or not value:
         raise _SchemaInvalidError
     return [read(inner) for inner in value]
 
 
-def _one_or_truth(value: Any, read: _Read) -> Any:
+def _schema_or_boolean(value: Any, read: _Read) -> Any:
     return value if isinstance(value, bool) else read(value)
 
 
-def _one_or_several(value: Any, read: _Read) -> Any:
-    return _several(value, read) if isinstance(value, list) else read(value)
+def _schema_or_list(value: Any, read: _Read) -> Any:
+    return _schema_list(value, read) if isinstance(value, list) else read(value)
 
 
 def _choices(value: Any, _: _Read) -> frozenset[bytes]:
@@ -172,31 +174,31 @@ def _pattern(value: Any, _: _Read) -> Any:
 
 
 def _patterns(value: Any, read: _Read) -> Any:
-    return [(_pattern(name, read), inner) for name, inner in _by_name(value, read).items()]
+    return [(_pattern(name, read), inner) for name, inner in _schemas_by_name(value, read).items()]
 
 
 _KEYWORDS: Final[Mapping[str, _Keyword]] = {
-    **dict.fromkeys(("minimum", "maximum"), _value(_number)),
+    **dict.fromkeys(("minimum", "maximum"), _constant(_is_number)),
     **dict.fromkeys(
-        ("exclusiveMinimum", "exclusiveMaximum", "uniqueItems"), _value(lambda v: isinstance(v, bool))
+        ("exclusiveMinimum", "exclusiveMaximum", "uniqueItems"), _constant(lambda v: isinstance(v, bool))
     ),
     **dict.fromkeys(
-        (f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties")),
-        _value(_count),
+        (f"{bound}{name}" for bound in ("min", "max") for name in ("Length", "Items", "Properties")),
+        _constant(_is_count),
     ),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _several),
-    **dict.fromkeys(("properties", "definitions"), _by_name),
-    "$ref": _value(lambda value: isinstance(value, str)),
-    "additionalItems": _one_or_truth,
-    "additionalProperties": _one_or_truth,
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _schema_list),
+    **dict.fromkeys(("properties", "definitions"), _schemas_by_name),
+    "$ref": _constant(lambda value: isinstance(value, str)),
+    "additionalItems": _schema_or_boolean,
+    "additionalProperties": _schema_or_boolean,
     "enum": _choices,
-    "items": _one_or_several,
-    "multipleOf": _value(lambda value: _number(value) and value > 0),
-    "not": _one,
+    "items": _schema_or_list,
+    "multipleOf": _constant(lambda value: _is_number(value) and value > 0),
+    "not": _schema,
     "pattern": _pattern,
     "patternProperties": _patterns,
-    "required": _value(_texts),
-    "type": _value(_types),
+    "required": _constant(_is_text_set),
+    "type": _constant(_is_type_name),
 }
 
 
@@ -213,7 +215,7 @@ def _identity(value: Any) -> bytes:
 # ---- checking --------------------------------------------------------------------------------------------------------
 
 
-class _Checking:
+class _BodyCheck:
     def __init__(self, root: Mapping[str, Any], models: Mapping[str, str], budget: Budget) -> None:
         self._root = root
         self._models = models
@@ -224,11 +226,11 @@ class _Checking:
         self._budget.spend(_CHECK_STEPS)
         self._budget.spend_chars(len(path))
         if depth > _DEPTH_MAX:
-            raise Unfit("the model takes too long to check")
+            raise BodyInvalid("the model takes too long to check")
         if not isinstance(schema, Mapping):
             return
         if "$ref" in schema:
-            self.check(value, self._referred(schema["$ref"]), path, depth + 1)
+            self.check(value, self._target_of(schema["$ref"]), path, depth + 1)
             return
         self._check_value(value, schema, path)
         if isinstance(value, dict):
@@ -237,11 +239,11 @@ class _Checking:
             self._check_list(value, schema, path, depth)
         self._check_choices(value, schema, path, depth)
 
-    def _referred(self, reference: str) -> Any:
+    def _target_of(self, reference: str) -> Any:
         name = reference.rpartition("/")[2]
-        own: Mapping[str, Any] = self._root.get("definitions") or {}
-        if reference.startswith(_DEFINITIONS) and name in own:
-            return own[name]
+        definitions: Mapping[str, Any] = self._root.get("definitions") or {}
+        if reference.startswith(_DEFINITIONS) and name in definitions:
+            return definitions[name]
         return _read(self._models[name]) if name in self._models else None
 
     def _check_object(
@@ -251,27 +253,29 @@ class _Checking:
         self._budget.spend(len(required))
         missing = [name for name in required if name not in value]
         if missing:
-            raise Unfit(f"object has missing required properties ({[_short(name) for name in missing[:20]]})")
+            raise BodyInvalid(
+                f"object has missing required properties ({[_short(name) for name in missing[:20]]})"
+            )
         patterns = schema.get("patternProperties") or ()
-        others = schema.get("additionalProperties", True)
+        additional = schema.get("additionalProperties", True)
         for name, item in value.items():
             if name in properties:
                 self.check(item, properties[name], f"{path}/{name}", depth + 1)
                 continue
-            fitting = [inner for pattern, inner in patterns if self._fits_pattern(pattern, name)]
-            for inner in fitting:
+            matching_schemas = [inner for pattern, inner in patterns if self._fits_pattern(pattern, name)]
+            for inner in matching_schemas:
                 self.check(item, inner, f"{path}/{name}", depth + 1)
-            if not fitting and others is False:
-                raise Unfit(
+            if not matching_schemas and additional is False:
+                raise BodyInvalid(
                     f"object instance has properties which are not allowed by the schema: {_short(name)}"
                 )
-            if not fitting:
-                self.check(item, others, f"{path}/{name}", depth + 1)
+            if not matching_schemas:
+                self.check(item, additional, f"{path}/{name}", depth + 1)
 
     def _check_list(self, value: Sequence[Any], schema: Mapping[str, Any], path: str, depth: int) -> None:
         items = schema.get("items")
         if schema.get("uniqueItems") and len({self._identity(item) for item in value}) < len(value):
-            raise Unfit(f"{path}: the elements are not unique")
+            raise BodyInvalid(f"{path}: the elements are not unique")
         for number, item in enumerate(value):
             inner = items[number] if isinstance(items, list) and number < len(items) else items
             self.check(item, inner, f"{path}/{number}", depth + 1)
@@ -281,30 +285,32 @@ class _Checking:
             self.check(value, inner, path, depth + 1)
         for name in ("anyOf", "oneOf"):
             choices = schema.get(name) or ()
-            fitting = sum(self._fits(value, inner, path, depth) for inner in choices)
-            if choices and (not fitting or (name == "oneOf" and fitting > 1)):
-                raise Unfit(f"{path}: {name} is not met")
+            match_count = sum(self._fits(value, inner, path, depth) for inner in choices)
+            if choices and (not match_count or (name == "oneOf" and match_count > 1)):
+                raise BodyInvalid(f"{path}: {name} is not met")
         if "not" in schema and self._fits(value, schema["not"], path, depth):
-            raise Unfit(f"{path}: not is met")
+            raise BodyInvalid(f"{path}: not is met")
 
     def _fits(self, value: Any, schema: Any, path: str, depth: int) -> bool:
         try:
             self.check(value, schema, path, depth + 1)
-        except Unfit:
+        except BodyInvalid:
             return False
         return True
 
     def _check_value(self, value: Any, schema: Mapping[str, Any], path: str) -> None:
         kinds = schema.get("type")
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        if kinds and not any(_is(value, kind) for kind in kinds):
-            raise Unfit(f"{path}: instance type does not match any allowed primitive type (allowed: {kinds})")
+        if kinds and not any(_has_type(value, kind) for kind in kinds):
+            raise BodyInvalid(
+                f"{path}: instance type does not match any allowed primitive type (allowed: {kinds})"
+            )
         if "enum" in schema and not self._is_choice(value, schema["enum"]):
-            raise Unfit(f"{path}: instance value not found in enum")
+            raise BodyInvalid(f"{path}: instance value not found in enum")
         if isinstance(value, str):
             _check_length(len(value), schema, "Length", path)
             if "pattern" in schema and not self._fits_pattern(schema["pattern"], value):
-                raise Unfit(f"{path}: the text does not match its pattern")
+                raise BodyInvalid(f"{path}: the text does not match its pattern")
         elif isinstance(value, list):
             _check_length(len(value), schema, "Items", path)
         elif isinstance(value, dict):
@@ -328,11 +334,11 @@ class _Checking:
 
 
 def _short(name: str) -> str:
-    """A name for a reason, of which a choice may put together as many as it has branches."""
+    """The beginning of a name: the reasons of all branches of a choice are built."""
     return name[:100]
 
 
-def _is(value: Any, kind: str) -> bool:
+def _has_type(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
@@ -342,15 +348,15 @@ def _is(value: Any, kind: str) -> bool:
 
 def _check_length(length: int, schema: Mapping[str, Any], name: str, path: str) -> None:
     if not schema.get(f"min{name}", 0) <= length <= schema.get(f"max{name}", length):
-        raise Unfit(f"{path}: its length is not allowed")
+        raise BodyInvalid(f"{path}: its length is not allowed")
 
 
 def _check_number(value: float, schema: Mapping[str, Any], path: str) -> None:
-    least, most = schema.get("minimum", value), schema.get("maximum", value)
-    outside = value < least or value > most
-    at_bound = (value == least and schema.get("exclusiveMinimum") is True and "minimum" in schema) or (
-        value == most and schema.get("exclusiveMaximum") is True and "maximum" in schema
+    minimum, maximum = schema.get("minimum", value), schema.get("maximum", value)
+    is_outside = value < minimum or value > maximum
+    is_excluded = (value == minimum and schema.get("exclusiveMinimum") is True and "minimum" in schema) or (
+        value == maximum and schema.get("exclusiveMaximum") is True and "maximum" in schema
     )
     step = schema.get("multipleOf")
-    if outside or at_bound or (step and value % step):
-        raise Unfit(f"{path}: the number is not allowed")
+    if is_outside or is_excluded or (step and value % step):
+        raise BodyInvalid(f"{path}: the number is not allowed")

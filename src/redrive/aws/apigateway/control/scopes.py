@@ -10,14 +10,14 @@ from redrive.aws.wire.shapes import Structure
 
 
 def path_scopes(
-    service: str, call: Call, operation: str, params: Structure, tagged: str | None
+    service: str, call: Call, operation: str, params: Structure, tagged_arn: str | None
 ) -> Iterable[ResourceScope]:
-    """The path that the parameters make, however the request spelled it; ARNs of HTTP APIs leave `/v2` out."""
-    own = f"arn:aws:apigateway:{call.region}::"
+    """The scope of an operation, by the path of its parameters; ARNs of HTTP APIs leave `/v2` out."""
+    prefix = f"arn:aws:apigateway:{call.region}::"
     operation_model = Service.load(service).operation(operation)
-    if tagged is not None:
-        resource = resource_part(tagged).rpartition(":")[2].strip("/")
-        return [ResourceScope(f"{own}/tags/{quote(tagged, safe='')}", (f"{own}/{resource}",))]
-    arn = own + unquote(path_of(operation_model, params)).removeprefix("/v2")
-    lists = operation_model.method == "GET" and not operation_model.path.endswith("}")
-    return [ResourceScope(arn, (f"{arn}/*",) if lists else ())]
+    if tagged_arn is not None:
+        resource = resource_part(tagged_arn).rpartition(":")[2].strip("/")
+        return [ResourceScope(f"{prefix}/tags/{quote(tagged_arn, safe='')}", (f"{prefix}/{resource}",))]
+    arn = prefix + unquote(path_of(operation_model, params)).removeprefix("/v2")
+    is_list = operation_model.method == "GET" and not operation_model.path.endswith("}")
+    return [ResourceScope(arn, (f"{arn}/*",) if is_list else ())]

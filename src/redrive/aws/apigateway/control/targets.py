@@ -20,7 +20,7 @@ class InvokeTarget(NamedTuple):
     api: str  # The API's id
     path: str  # Rest of the path: the stage first, unless it is the unnamed stage
     domain: str  # The host that the caller came to
-    # Named apart from the path; empty: it is the path's first part, or the one without a name.
+    # The stage, if it is not in the path; empty: the path begins with it, or it is the unnamed one.
     stage: str = ""
 
 
@@ -32,8 +32,8 @@ def target_of(request: Request) -> InvokeTarget | None:
         api_id, _, rest = request.path.removeprefix(PATH).partition("/")
         stage, slash, path = rest.partition("/")
         return InvokeTarget(api_id, slash + path or "/", domain, stage)
-    old = _OLD.fullmatch(request.path)
-    if old is not None:
-        return InvokeTarget(old[1], old[3] or "/", domain, old[2])
+    old_match = _OLD.fullmatch(request.path)
+    if old_match is not None:
+        return InvokeTarget(old_match[1], old_match[3] or "/", domain, old_match[2])
     match = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
     return None if match is None else InvokeTarget(match[1].lower(), request.path, domain)

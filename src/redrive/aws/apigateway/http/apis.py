@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
-from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, not_found, unoffered
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, not_found, not_offered
 from redrive.aws.apigateway.control.records import (
     API_CHARS,
     DEFAULT_STAGE,
@@ -21,7 +21,7 @@ from redrive.aws.apigateway.control.records import (
     new_id,
 )
 from redrive.aws.apigateway.control.targets import PATH
-from redrive.aws.apigateway.http.definitions import defined_tree
+from redrive.aws.apigateway.http.definitions import read_tree
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
 from redrive.aws.apigateway.rest.definitions import read_definition
 from redrive.aws.kit.call import Call
@@ -31,7 +31,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
-_GIVEN: Final = (
+_MEMBERS: Final = (
     *("Name", "Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation", "IpAddressType"),
 )
@@ -55,23 +55,23 @@ class HttpApiOperations:
     # ---- APIs ------------------------------------------------------------------------------------------------
 
     async def create_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html; also with a target, at once."""
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html; a target creates a route, too."""
         if params["ProtocolType"] != HTTP.upper():
-            raise unoffered("WebSocket APIs")
-        settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+            raise not_offered("WebSocket APIs")
+        settings = {name: params[name] for name in _MEMBERS if params.get(name) is not None}
         tree: Tree = {}
         if params.get("Target"):
-            tree = self._quick(params, call.now)
-        return await self._make(call, settings, tree, TAGS.read(params.get("Tags")))
+            tree = self._quick_create_tree(params, call.now)
+        return await self._create(call, settings, tree, TAGS.read(params.get("Tags")))
 
     async def import_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html: from OpenAPI 3."""
-        settings, tree = self._defined(params["Body"])
-        return await self._make(call, settings, tree, {})
+        settings, tree = self._read_body(params["Body"])
+        return await self._create(call, settings, tree, {})
 
     async def reimport_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html; its stages stay."""
-        settings, tree = self._defined(params["Body"])
+        settings, tree = self._read_body(params["Body"])
 
         def change(api: HttpApi) -> HttpApi:
             new_tree = {**tree, STAGES: api.tree.get(STAGES) or {}}
@@ -87,10 +87,10 @@ class HttpApiOperations:
         return HTTP_PAGES.of("GetApis", params, apis, lambda api: as_structure(call, api))
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
-        changes = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+        changes = {name: params[name] for name in _MEMBERS if params.get(name) is not None}
 
         def change(api: HttpApi) -> HttpApi:
-            tree = _quick_changed(api.tree, params)
+            tree = _with_quick_changes(api.tree, params)
             return replace(api, settings={**api.settings, **changes}, tree=tree)
 
         return as_structure(call, await self._apis.edit(call, params["ApiId"], change))
@@ -109,21 +109,21 @@ class HttpApiOperations:
         await self._apis.remove(call, params["ApiId"])
         return {}
 
-    async def _make(
+    async def _create(
         self, call: Call, settings: Mapping[str, Any], tree: Tree, tags: dict[str, str]
     ) -> Structure:
         api_id = custom_id(tags) or new_id(self._rng, API_CHARS)
-        whole = {
+        all_settings = {
             "RouteSelectionExpression": "$request.method $request.path",
             "ApiKeySelectionExpression": "$request.header.x-api-key",
             "DisableExecuteApiEndpoint": False,
             **settings,
         }
-        http_api = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
+        http_api = HttpApi(call.account, call.region, api_id, call.now, all_settings, tree, tags)
         await self._apis.create(call, http_api)
         return as_structure(call, http_api)
 
-    def _defined(self, body: str) -> tuple[dict[str, Any], Tree]:
+    def _read_body(self, body: str) -> tuple[dict[str, Any], Tree]:
         definition = read_definition(body.encode())
         info = definition.settings
         settings = {
@@ -134,10 +134,10 @@ class HttpApiOperations:
             settings["CorsConfiguration"] = {
                 name[0].upper() + name[1:]: value for name, value in cors.items()
             }
-        return settings, defined_tree(definition.document, self._rng)
+        return settings, read_tree(definition.document, self._rng)
 
-    def _quick(self, params: Structure, now: int) -> Tree:
-        """The tree of an API that has one target for everything, or for one route."""
+    def _quick_create_tree(self, params: Structure, now: int) -> Tree:
+        """The tree of an API that is created with a target for all requests, or for one route."""
         target, part_id = params["Target"], new_id(self._rng, 7)
         is_function = target.startswith("arn:")
         integration = {
@@ -175,31 +175,35 @@ class HttpApiOperations:
     # ---- deployments -----------------------------------------------------------------------------------------
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
-        made_id, name = new_id(self._rng), params.get("StageName")
+        deployment_id, name = new_id(self._rng), params.get("StageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await self._apis.api_in(draft, call, params["ApiId"])
             tree = {section: part for section, part in api.tree.items() if section != STAGES}
             deployment = ApiDeployment(
-                made_id, call.now, params.get("Description") or "", dict(api.settings), tree
+                deployment_id, call.now, params.get("Description") or "", dict(api.settings), tree
             )
-            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
+            draft.put(
+                DEPLOYMENT, deployment_key(call.account, call.region, api.id, deployment_id), deployment
+            )
             if name:
                 stages = dict(api.tree.get(STAGES) or {})
                 if name not in stages:
                     raise not_found("Invalid stage identifier specified")
-                stages[name] = {**stages[name], "DeploymentId": made_id, "LastUpdatedDate": call.now}
+                stages[name] = {**stages[name], "DeploymentId": deployment_id, "LastUpdatedDate": call.now}
                 draft.put(HTTP_API, api.key, replace(api, tree={**api.tree, STAGES: stages}))
             return deployment
 
-        return _shown_deployment(await self._engine.resources.write(decide))
+        return _deployment_structure(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        return _shown_deployment(await self._apis.deployment(call, params["ApiId"], params["DeploymentId"]))
+        return _deployment_structure(
+            await self._apis.deployment(call, params["ApiId"], params["DeploymentId"])
+        )
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
         deployments = await self._apis.deployments(call, params["ApiId"])
-        return HTTP_PAGES.of("GetDeployments", params, deployments, _shown_deployment)
+        return HTTP_PAGES.of("GetDeployments", params, deployments, _deployment_structure)
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         await self._apis.remove_deployment(call, params["ApiId"], params["DeploymentId"])
@@ -209,20 +213,20 @@ class HttpApiOperations:
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._apis.api(request.call, _tagged(request.params))).tags
+        return (await self._apis.api(request.call, _tagged_api_id(request.params))).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
         await self._apis.edit(
-            request.call, _tagged(request.params), lambda api: replace(api, tags=change(api.tags))
+            request.call, _tagged_api_id(request.params), lambda api: replace(api, tags=change(api.tags))
         )
 
 
-def _quick_changed(tree: Tree, params: Structure) -> Tree:
-    """The tree of an API that was made with a target, with another target, role or route.
+def _with_quick_changes(tree: Tree, params: Structure) -> Tree:
+    """The tree of an API that was created with a target, after a change of its target, role or route.
 
     Raises:
-        AwsError: `BadRequestException`: it was made without.
+        AwsError: `BadRequestException`: it was created without a target.
     """
     for section, members in (
         (
@@ -231,10 +235,10 @@ def _quick_changed(tree: Tree, params: Structure) -> Tree:
         ),
         (ROUTES, {"RouteKey": params.get("RouteKey")}),
     ):
-        changed = {name: value for name, value in members.items() if value}
+        changes = {name: value for name, value in members.items() if value}
         parts: Mapping[str, Any] = tree.get(section) or {}
-        managed = {id_: {**part, **changed} for id_, part in parts.items() if part.get("ApiGatewayManaged")}
-        if changed and not managed:
+        managed = {id_: {**part, **changes} for id_, part in parts.items() if part.get("ApiGatewayManaged")}
+        if changes and not managed:
             raise bad_request(
                 "Target, CredentialsArn and RouteKey are for APIs that were created with a target"
             )
@@ -242,11 +246,11 @@ def _quick_changed(tree: Tree, params: Structure) -> Tree:
     return tree
 
 
-def _tagged(params: Structure) -> str:
-    """The id of the API that an ARN names."""
+def _tagged_api_id(params: Structure) -> str:
+    """The id of the API that an ARN names; raises AwsError if it names something else."""
     words = str(params["ResourceArn"]).rpartition(":")[2].strip("/").split("/")
     if len(words) != 2 or words[0] != "apis":  # noqa: PLR2004 - `apis`, and the id
-        raise unoffered("tags of anything but APIs")
+        raise not_offered("tags of anything but APIs")
     return words[1]
 
 
@@ -263,7 +267,7 @@ def as_structure(call: Call, api: HttpApi) -> Structure:
     }
 
 
-def _shown_deployment(deployment: ApiDeployment) -> Structure:
+def _deployment_structure(deployment: ApiDeployment) -> Structure:
     return {
         "DeploymentId": deployment.id,
         "CreatedDate": deployment.created_at,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, CUSTOM, JWT, check_authorizer
-from redrive.aws.apigateway.control.errors import bad_request, unoffered
+from redrive.aws.apigateway.control.errors import bad_request, not_offered
 from redrive.aws.apigateway.control.records import Tree, new_id
 from redrive.aws.apigateway.http.kinds import (
     INTEGRATIONS,
@@ -23,19 +23,19 @@ _METHODS: Final = ("get", "put", "post", "delete", "patch", "options", "head")
 _ID_CHARS: Final = 7
 
 
-def defined_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
-    """The routes and integrations that a definition has.
+def read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
+    """The routes, integrations and authorizers of a definition.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
-        return _defined(document, rng)
+        return _read_tree(document, rng)
     except MALFORMED:
         raise bad_request(INVALID) from None
 
 
-def _defined(document: Mapping[str, Any], rng: random.Random) -> Tree:
+def _read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
     routes: dict[str, Any] = {}
     integrations: dict[str, Any] = {}
     schemes = (document.get("components") or {}).get("securitySchemes") or {}
@@ -44,7 +44,7 @@ def _defined(document: Mapping[str, Any], rng: random.Random) -> Tree:
         for name, scheme in schemes.items()
         if f"{_X}authorizer" in scheme
     }
-    by_id = {authorizer["AuthorizerId"]: authorizer for authorizer in authorizers.values()}
+    authorizers_by_id = {authorizer["AuthorizerId"]: authorizer for authorizer in authorizers.values()}
     for path, item in document["paths"].items():
         for name, operation in item.items():
             key = _route_key(str(path), str(name))
@@ -63,29 +63,29 @@ def _defined(document: Mapping[str, Any], rng: random.Random) -> Tree:
                 part_id = new_id(rng, _ID_CHARS)
                 integrations[part_id] = _integration(part_id, integration)
                 route["Target"] = f"{TARGET}{part_id}"
-            check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: by_id})
+            check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: authorizers_by_id})
             routes[route_id] = route
-    return {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: by_id}
+    return {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: authorizers_by_id}
 
 
 def _authorization(
     security: Sequence[Any], schemes: Mapping[str, Any], authorizers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The members of a route that say who may ask; of several schemes the first is taken.
+    """The members of a route for its authorization; of several schemes the first counts.
 
     Raises:
-        AwsError: `BadRequestException`: a scheme is none that this server has.
+        AwsError: `BadRequestException`: this server does not have a scheme.
     """
     for name, scopes in (item for requirement in security for item in requirement.items()):
         authorizer = authorizers.get(name)
         if authorizer is None and schemes[name].get(f"{_X}authtype") != "awsSigv4":
-            raise unoffered(f"the security scheme {name}: it is not an authorizer")
+            raise not_offered(f"the security scheme {name}: it is not an authorizer")
         if authorizer is None:
             return {"AuthorizationType": SIGNED}
         if authorizer["AuthorizerType"] != JWT:
             return {"AuthorizationType": CUSTOM, "AuthorizerId": authorizer["AuthorizerId"]}
-        scoped = {"AuthorizationScopes": [str(scope) for scope in scopes]} if scopes else {}
-        return {"AuthorizationType": JWT, "AuthorizerId": authorizer["AuthorizerId"], **scoped}
+        members = {"AuthorizationScopes": [str(scope) for scope in scopes]} if scopes else {}
+        return {"AuthorizationType": JWT, "AuthorizerId": authorizer["AuthorizerId"], **members}
     return {"AuthorizationType": "NONE"}
 
 
@@ -115,7 +115,7 @@ def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) ->
 
 
 def _route_key(path: str, name: str) -> str:
-    """The key of a route; empty: a member of the path that is not a method."""
+    """The key of a route; empty: the member of the path is not a method."""
     if path.strip("/") == "$default":
         return "$default" if name.endswith("any-method") else ""
     if name in _METHODS:

@@ -1,4 +1,4 @@
-"""The front of HTTP APIs: a route's integration answers a request."""
+"""The front of HTTP APIs: finds the route of a request, and answers by its integration."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from redrive.aws.apigateway.mapping.sources import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import SIGNED, Callers, Throttles, check_policies, signer
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with
-from redrive.aws.apigateway.requests.routing import RememberedRoutes
+from redrive.aws.apigateway.requests.routing import RoutesCache
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
@@ -47,18 +47,18 @@ _TEXTS: Final = {
     503: "Service Unavailable",
 }
 _DOCUMENTS: Final = frozenset({"map", "structure", "list"})
-_NOBODY: Final = frozenset(
+_FORBIDDEN: Final = frozenset(
     {"MISSING_AUTHENTICATION_TOKEN", "ACCESS_DENIED", "INVALID_SIGNATURE", "EXPIRED_TOKEN"}
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StagedApi:
-    """A stage of an HTTP API as a request finds it."""
+    """A stage of an HTTP API, with the tree that it serves."""
 
     settings: Mapping[str, Any]  # Settings of the stage
     tree: Tree  # Tree that the stage serves
-    source: object  # The document that the tree is of: what routes are remembered by
+    source: object  # The document that has the tree: cached routes are those of a document
 
 
 class HttpApiFront:
@@ -81,10 +81,13 @@ class HttpApiFront:
         self._outgoing = outgoing
         self._callers = callers
         self._throttles = Throttles()
-        self._routes = RememberedRoutes()
+        self._routes = RoutesCache()
 
-    async def staged(self, api: HttpApi, exchange: Exchange) -> StagedApi | None:
-        """The stage that a path begins with, or the one without a name; None: the API has neither."""
+    async def find_stage(self, api: HttpApi, exchange: Exchange) -> StagedApi | None:
+        """The stage with which a path begins, or the unnamed one; None: the API has neither.
+
+        Sets the stage and the rest of the path in the exchange.
+        """
         stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
         path = (
             exchange.target.path
@@ -108,10 +111,10 @@ class HttpApiFront:
         deployment = await self._documents.get(DEPLOYMENT, key)
         return None if deployment is None else StagedApi(settings, deployment.tree, deployment)
 
-    async def answer(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
-        """The answer to a request to a stage, also where it is refused."""
+    async def answer(self, exchange: Exchange, stage: StagedApi) -> ApiAnswer:
+        """The answer to a request to a stage, also to a refused one."""
         try:
-            return await self._answered(exchange, staged)
+            return await self._admit_and_answer(exchange, stage)
         except Refusal as refusal:
             exchange.error = {"message": refusal.reason, "responseType": refusal.kind}
             return own_answer(_status_of(refusal), refusal.challenge)
@@ -124,9 +127,9 @@ class HttpApiFront:
             logger.exception("api.failed: request %s to %s", exchange.id, exchange.place.api)
             return own_answer(500)
 
-    async def _answered(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
-        key = f"{exchange.place.api}/{staged.settings['StageName']}"
-        routes = self._routes.of(key, staged.source, lambda: _as_resources(staged.tree))
+    async def _admit_and_answer(self, exchange: Exchange, stage: StagedApi) -> ApiAnswer:
+        key = f"{exchange.place.api}/{stage.settings['StageName']}"
+        routes = self._routes.of(key, stage.source, lambda: _as_resources(stage.tree))
         route_match = routes.find(exchange.path, exchange.request.method)
         if route_match is None:
             return own_answer(404)
@@ -137,35 +140,35 @@ class HttpApiFront:
             exchange.caller = await signer(self._authentication, exchange.request)
             check_policies(exchange, None, signed=True)
         elif route.get("AuthorizationType", "NONE") != "NONE":
-            await self._authorizers.admit(exchange, route, staged.tree)
-        self._check_pace(exchange, staged.settings)
-        integration = (staged.tree.get(INTEGRATIONS) or {}).get(route.get("Target", "").removeprefix(TARGET))
+            await self._authorizers.admit(exchange, route, stage.tree)
+        self._check_pace(exchange, stage.settings)
+        integration = (stage.tree.get(INTEGRATIONS) or {}).get(route.get("Target", "").removeprefix(TARGET))
         if integration is None:
             return own_answer(500)
-        began = self._clock.now()
+        started_at = self._clock.now()
         try:
             async with asyncio.timeout((integration.get("TimeoutInMillis") or TIMEOUT_MS) / 1000):
-                answer = await self._integrated(exchange, integration)
+                answer = await self._call_integration(exchange, integration)
         finally:
-            exchange.integration["latency"] = self._clock.now() - began
+            exchange.integration["latency"] = self._clock.now() - started_at
         exchange.integration["status"] = answer.status
         return answer
 
     def _check_pace(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
-        own = (settings.get("RouteSettings") or {}).get(exchange.route) or {}
-        limits = {**(settings.get("DefaultRouteSettings") or {}), **own}
+        route_limits = (settings.get("RouteSettings") or {}).get(exchange.route) or {}
+        limits = {**(settings.get("DefaultRouteSettings") or {}), **route_limits}
         rate, burst = limits.get("ThrottlingRateLimit"), limits.get("ThrottlingBurstLimit")
         if rate is None or burst is None:
             return
         bucket = (exchange.place.api, exchange.place.stage, exchange.route)
-        if not self._throttles.takes(bucket, float(rate), float(burst), exchange.now):
+        if not self._throttles.take(bucket, float(rate), float(burst), exchange.now):
             raise Refusal("THROTTLED")
 
     # ---- integrations ----------------------------------------------------------------------------------------
 
-    async def _integrated(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
+    async def _call_integration(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
         if integration["IntegrationType"] == "HTTP_PROXY":
-            return await self._passed_on(exchange, integration)
+            return await self._pass_through(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
         credentials = integration.get("CredentialsArn")
         arn = exchange.place.arn(exchange.method.replace("ANY", "*"), path)
@@ -173,15 +176,15 @@ class HttpApiFront:
         subtype = integration.get("IntegrationSubtype")
         if subtype is not None:
             return await self._service_answer(exchange, integration, subtype, caller)
-        is_first = integration.get("PayloadFormatVersion") == "1.0"
+        is_version_1 = integration.get("PayloadFormatVersion") == "1.0"
         event = (
             functions.event_of(exchange, coded=is_coded(exchange.request), version="1.0")
-            if is_first
+            if is_version_1
             else functions.event_v2_of(exchange)
         )
         arn = functions.function_arn(integration["IntegrationUri"])
-        payload = await functions.invoked(self._calls, arn, event, caller, exchange)
-        return functions.answer_of(payload, coded=True) if is_first else functions.answer_v2_of(payload)
+        payload = await functions.invoke(self._calls, arn, event, caller, exchange)
+        return functions.answer_of(payload, coded=True) if is_version_1 else functions.answer_v2_of(payload)
 
     async def _service_answer(
         self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any
@@ -196,17 +199,17 @@ class HttpApiFront:
             if name == "Region":
                 region = value or region
             elif value is not None and name in operation_model.input.members:
-                params[name] = _typed(value, operation_model.input.members[name].shape.type)
+                params[name] = _parse(value, operation_model.input.members[name].shape.type)
         try:
             result = await self._calls.call(service, operation, params, caller, region)
-        except AwsError as refused:
-            exchange.integration["error"] = refused.message
-            response = QUERY.render_error(operation_model.service, refused, exchange.id)
+        except AwsError as refusal:
+            exchange.integration["error"] = refusal.message
+            response = QUERY.render_error(operation_model.service, refusal, exchange.id)
         else:
             response = QUERY.render(operation_model, result, exchange.id)
         return ApiAnswer(response.status, response.body, {"content-type": response.content_type})
 
-    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
+    async def _pass_through(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
         request, method = exchange.request, integration["IntegrationMethod"]
         url = url_with(exchange, integration["IntegrationUri"], exchange.parameters, request.query)
         return await self._outgoing.ask(
@@ -219,13 +222,13 @@ class HttpApiFront:
 
 
 def own_answer(status: int, challenge: str = "") -> ApiAnswer:
-    """An answer of the API's own, which may say how to authenticate."""
+    """An answer of the API itself; `challenge`: the header that says how to authenticate."""
     headers = {"content-type": JSON, **({"www-authenticate": challenge} if challenge else {})}
     return ApiAnswer(status, orjson.dumps({"message": _TEXTS[status]}), headers)
 
 
 def _status_of(refusal: Refusal) -> int:
-    if refusal.kind in _NOBODY:
+    if refusal.kind in _FORBIDDEN:
         return 403
     if refusal.kind == "UNAUTHORIZED":
         return 401
@@ -235,7 +238,7 @@ def _status_of(refusal: Refusal) -> int:
 
 
 def _as_resources(tree: Tree) -> Iterator[Mapping[str, Any]]:
-    """Routes as the resources of REST APIs, with the one for all that no other is for as the root's greedy child."""
+    """Routes as resources of REST APIs, with the default route under the path `$default`."""
     by_path: dict[str, dict[str, Any]] = {}
     for route in (tree.get(ROUTES) or {}).values():
         method, _, path = route["RouteKey"].partition(" ")
@@ -248,8 +251,8 @@ def _as_resources(tree: Tree) -> Iterator[Mapping[str, Any]]:
         yield {"path": "$default", "id": "$default", "resourceMethods": {"ANY": route}}
 
 
-def _typed(value: str, kind: str) -> Any:
-    """A parameter as the operation takes it; documents come as JSON. Raises Refusal if the text is not of that type."""
+def _parse(value: str, kind: str) -> Any:
+    """The text of a parameter as a value of the operation's type, documents from JSON; raises Refusal if it is none."""
     try:
         if kind in {"integer", "long"}:
             return int(value)

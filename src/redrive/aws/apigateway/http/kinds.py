@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, check_authorizer, check_route_authorizer
 from redrive.aws.apigateway.control.apis import Apis
-from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, conflict, not_found, not_offered
 from redrive.aws.apigateway.control.records import STAGES, HttpApi, Tree, new_id
 from redrive.aws.apigateway.requests.metrics import check_destination
 from redrive.aws.kit.call import Call, Verb
@@ -39,8 +39,8 @@ def check_route(route: Mapping[str, Any], tree: Tree) -> None:
             "The provided route key is not formatted properly for HTTP protocol. Format should be"
             ' "<HTTP METHOD> /<RESOURCE PATH>" or "$default"'
         )
-    for known in (tree.get(ROUTES) or {}).values():
-        if known["RouteKey"] == key and known["RouteId"] != route["RouteId"]:
+    for other in (tree.get(ROUTES) or {}).values():
+        if other["RouteKey"] == key and other["RouteId"] != route["RouteId"]:
             raise conflict(f"Route with key {key} already exists for this API")
     target = route.get("Target")
     if target and target.removeprefix(TARGET) not in (tree.get(INTEGRATIONS) or {}):
@@ -56,16 +56,16 @@ def check_integration(integration: Mapping[str, Any], _: Tree) -> None:
     if kind not in {"AWS_PROXY", "HTTP_PROXY"}:
         raise bad_request(f"Integration type {kind} is not supported for HTTP APIs")
     if integration.get("ConnectionType") == "VPC_LINK":
-        raise unoffered("VPC links")
+        raise not_offered("VPC links")
     if integration.get("ResponseParameters"):
-        raise unoffered("response parameters of HTTP APIs")
+        raise not_offered("response parameters of HTTP APIs")
     if subtype is not None:
         _check_subtype(integration, subtype)
         return
     if not integration.get("IntegrationUri"):
         raise bad_request("IntegrationUri is required")
     if integration.get("RequestParameters"):
-        raise unoffered("request parameters of proxies of HTTP APIs")
+        raise not_offered("request parameters of proxies of HTTP APIs")
     if kind == "HTTP_PROXY" and not integration.get("IntegrationMethod"):
         raise bad_request("IntegrationMethod is required for HTTP_PROXY integrations")
     if integration.get("PayloadFormatVersion") not in {"1.0", "2.0"}:
@@ -76,9 +76,10 @@ def check_integration(integration: Mapping[str, Any], _: Tree) -> None:
 
 def _check_subtype(integration: Mapping[str, Any], subtype: str) -> None:
     if subtype not in SUBTYPES:
-        raise unoffered(f"the integration subtype {subtype}; it offers {', '.join(sorted(SUBTYPES))}")
+        raise not_offered(f"the integration subtype {subtype}; it offers {', '.join(sorted(SUBTYPES))}")
     mappings = integration.get("RequestParameters") or {}
-    missing = [name for name in SUBTYPES[subtype][2] if name not in mappings]
+    _, _, required_names = SUBTYPES[subtype]
+    missing = [name for name in required_names if name not in mappings]
     if missing:
         raise bad_request(f"Parameter: {missing[0]} is required for the integration subtype {subtype}")
     if not integration.get("CredentialsArn"):
@@ -90,19 +91,19 @@ def check_stage(stage: Mapping[str, Any], _: Tree) -> None:
     if not _STAGE.fullmatch(stage["StageName"]):
         raise bad_request("Stage name only allows a-zA-Z0-9-_ and $default")
     if stage.get("ClientCertificateId"):
-        raise unoffered("client certificates")
+        raise not_offered("client certificates")
 
 
 @dataclass(frozen=True, slots=True)
 class HttpKind:
-    """A kind of what an HTTP API consists of."""
+    """A kind of parts of HTTP APIs."""
 
-    noun: str  # The vendor's name of it in operations
+    noun: str  # Its name in operations
     place: str  # Key in the tree
-    id: str  # The member that names it
+    id: str  # The member with its id or name
     check: Callable[[Mapping[str, Any], Tree], None]  # Refuses a part that is not acceptable
     defaults: Mapping[str, Any]  # Default values of its members
-    chosen: bool = False  # Callers choose its name
+    is_named: bool = False  # Callers choose its name
 
 
 KINDS: Final = (
@@ -121,18 +122,18 @@ KINDS: Final = (
         "StageName",
         check_stage,
         {"AutoDeploy": False, "StageVariables": {}, "DefaultRouteSettings": {}, "RouteSettings": {}},
-        chosen=True,
+        is_named=True,
     ),
 )
 
 
 _ID_CHARS: Final = 7
-#: What routes need: the member that names it, and what stands before the id there.
+#: The kinds of parts that routes use: the member of a route that names one, and the prefix of the id in it.
 _USES: Final = {INTEGRATIONS: ("Target", TARGET), AUTHORIZERS: ("AuthorizerId", "")}
 
 
 def part_operations(apis: Apis[HttpApi], engine: Engine) -> dict[str, Verb]:
-    """The operations of all kinds that are made, shown, listed, changed and deleted in one way."""
+    """The operations that create, get, list, update and delete parts, which are alike for all kinds."""
     verbs: dict[str, Verb] = {}
     for kind in KINDS:
         part = HttpPartOperations(kind, apis, engine)
@@ -147,7 +148,7 @@ def part_operations(apis: Apis[HttpApi], engine: Engine) -> dict[str, Verb]:
 
 
 class HttpPartOperations:
-    """Makes, shows, changes and deletes one kind of what APIs consist of."""
+    """Creates, gets, updates and deletes parts of one kind."""
 
     def __init__(self, kind: HttpKind, apis: Apis[HttpApi], engine: Engine) -> None:
         self._kind = kind
@@ -155,45 +156,47 @@ class HttpPartOperations:
         self._rng = engine.runtime.rng
 
     async def create(self, call: Call, params: Structure) -> Structure:
-        """Make one."""
+        """Create a part."""
         kind = self._kind
-        if not kind.chosen:
+        if not kind.is_named:
             params = {**params, kind.id: new_id(self._rng, _ID_CHARS)}
 
         def change(tree: Tree) -> Structure:
             if params[kind.id] in (tree.get(kind.place) or {}):
                 raise conflict(f"{kind.noun} already exists")
-            dated = {"CreatedDate": call.now} if kind.place == STAGES else {}
-            return {**kind.defaults, **dated, **_settings(params)}
+            dates = {"CreatedDate": call.now} if kind.place == STAGES else {}
+            return {**kind.defaults, **dates, **_settings(params)}
 
         return await self._write(call, params, change)
 
     async def update(self, call: Call, params: Structure) -> Structure:
-        """Change those members that are given."""
+        """Change the members that a request has."""
         return await self._write(call, params, lambda tree: {**self._part(tree, params), **_settings(params)})
 
     async def get(self, call: Call, params: Structure) -> Structure:
-        """Show one."""
+        """Get a part."""
         return self._part((await self._apis.api(call, params["ApiId"])).tree, params)
 
     async def get_all(self, call: Call, params: Structure) -> Structure:
-        """Show all of an API."""
+        """Get all parts of an API."""
         api = await self._apis.api(call, params["ApiId"])
         items = list((api.tree.get(self._kind.place) or {}).values())
         return HTTP_PAGES.of(f"Get{self._kind.noun}s", params, items, dict)
 
     async def delete(self, call: Call, params: Structure) -> Structure:
-        """Remove one, unless another part needs it."""
+        """Delete a part, unless a route uses it."""
         kind = self._kind
 
         def change(api: HttpApi) -> HttpApi:
             self._part(api.tree, params)
-            rest = {name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]}
-            uses = _USES.get(kind.place)
+            remaining = {
+                name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]
+            }
+            member, prefix = _USES.get(kind.place, ("", ""))
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
-            if uses and any(route.get(uses[0]) == f"{uses[1]}{params[kind.id]}" for route in routes.values()):
+            if member and any(route.get(member) == f"{prefix}{params[kind.id]}" for route in routes.values()):
                 raise conflict(f"Cannot delete {kind.noun}. It is used by a route of this API")
-            return replace(api, tree={**api.tree, kind.place: rest})
+            return replace(api, tree={**api.tree, kind.place: remaining})
 
         await self._apis.edit(call, params["ApiId"], change)
         return {}
@@ -209,17 +212,17 @@ class HttpPartOperations:
     async def _write(self, call: Call, params: Structure, change: Callable[[Tree], Structure]) -> Structure:
         kind = self._kind
 
-        def changed(api: HttpApi) -> HttpApi:
+        def change_api(api: HttpApi) -> HttpApi:
             value = change(api.tree)
             if kind.place == STAGES:
                 value = {**value, "LastUpdatedDate": call.now}
                 check_destination((value.get("AccessLogSettings") or {}).get("DestinationArn"), call.account)
             kind.check(value, api.tree)
-            part = {**(api.tree.get(kind.place) or {}), value[kind.id]: value}
-            return replace(api, tree={**api.tree, kind.place: part})
+            parts = {**(api.tree.get(kind.place) or {}), value[kind.id]: value}
+            return replace(api, tree={**api.tree, kind.place: parts})
 
-        edited = await self._apis.edit(call, params["ApiId"], changed)
-        return self._part(edited.tree, params)
+        api = await self._apis.edit(call, params["ApiId"], change_api)
+        return self._part(api.tree, params)
 
 
 def _settings(params: Structure) -> Structure:

@@ -27,7 +27,7 @@ _STEP: Final = re.compile(
 _CHARS_MAX: Final = 1024
 
 Step = tuple[bool, str | int | None]
-"""Whether it looks at any depth; and the name, the index, or None: all."""
+"""True if it matches at any depth; and the name, the index, or None for all children."""
 
 
 @lru_cache(maxsize=1024)
@@ -51,35 +51,35 @@ def steps_of(path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def looked_up(budget: Budget, document: Any, path: str) -> Any:
-    """The value at a path, or a list of all where it may lead to several; None: nothing stands there."""
+def look_up(budget: Budget, document: Any, path: str) -> Any:
+    """The value at a path, or the list of all if the path has wildcards; None: there is none."""
     steps = steps_of(path)
-    several = any(deep or key is None for deep, key in steps)
+    has_wildcards = any(is_deep or key is None for is_deep, key in steps)
     matches = [document]
-    for deep, key in steps:
+    for is_deep, key in steps:
         budget.spend(len(matches) + 1)
-        if deep:
-            matches = _all_below(budget, matches)
+        if is_deep:
+            matches = _with_descendants(budget, matches)
         matches = [value for each in matches for value in _values(budget, each, key)]
-    if several:
+    if has_wildcards:
         return matches
     return matches[0] if matches else None
 
 
 def json_text(budget: Budget, document: Any, path: str) -> str:
-    """The JSON of what stands at a path. Wildcards find a value several times over, and all of it is paid for."""
-    matches = looked_up(budget, document, path)
-    if any(deep or key is None for deep, key in steps_of(path)):
-        _weigh(budget, matches)
+    """The JSON of the value at a path. Wildcards may find a value several times, and each time is paid for."""
+    matches = look_up(budget, document, path)
+    if any(is_deep or key is None for is_deep, key in steps_of(path)):
+        _spend_value(budget, matches)
     return orjson.dumps(matches).decode()
 
 
-def _weigh(budget: Budget, value: Any) -> None:
+def _spend_value(budget: Budget, value: Any) -> None:
     budget.spend()
     if isinstance(value, str):
         budget.spend_chars(len(value))
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _weigh(budget, child)
+        _spend_value(budget, child)
 
 
 def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
@@ -94,12 +94,12 @@ def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
     return [value[key]] if isinstance(value, dict) and key in value else []
 
 
-def _all_below(budget: Budget, matches: list[Any]) -> list[Any]:
-    below: list[Any] = []
+def _with_descendants(budget: Budget, matches: list[Any]) -> list[Any]:
+    values: list[Any] = []
     level = list(matches)
     while level:
         budget.spend(len(level))
-        below += level
+        values += level
         level = [
             child
             for value in level
@@ -107,7 +107,7 @@ def _all_below(budget: Budget, matches: list[Any]) -> list[Any]:
                 value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
             )
         ]
-    return below
+    return values
 
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
@@ -120,7 +120,7 @@ class InputObject(HostObject):
     """`$input`: the body, and the parameters of the request.
 
     Attributes:
-        body: As it came.
+        body: The body, unchanged.
     """
 
     def __init__(self, exchange: Exchange, body: str) -> None:
@@ -136,13 +136,13 @@ class InputObject(HostObject):
 
     @override
     def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
-        """`json`, `path` and `params`; null of others."""
+        """`json`, `path` and `params`; null for other names."""
         path = text_of(budget, arguments[0]) if arguments else ""
         match name:
             case "json":
                 return json_text(budget, self._read(budget), path or "$")
             case "path":
-                return looked_up(budget, self._read(budget), path or "$")
+                return look_up(budget, self._read(budget), path or "$")
             case "params":
                 return self._parameter(path) if arguments else self._parameters()
         return None
@@ -153,7 +153,7 @@ class InputObject(HostObject):
             try:
                 self._document = orjson.loads(str(self.body))
             except orjson.JSONDecodeError:
-                self._document = self.body  # what is no JSON is a text
+                self._document = self.body  # text that is no JSON is a value, too
             self._is_read = True
         return self._document
 
@@ -180,7 +180,7 @@ class UtilObject(HostObject):
 
     @override
     def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
-        """A text in another form; null of methods that it has not."""
+        """A text in another form; null for a method that does not exist."""
         method = _UTIL.get(name)
         if method is None or not arguments:
             return None
@@ -189,24 +189,24 @@ class UtilObject(HostObject):
         return method(text)
 
 
-def _escaped(text: str) -> str:
-    """A text as it stands between quotes of JavaScript; Amazon's escapes single quotes as well."""
+def _escape_javascript(text: str) -> str:
+    """A text for a literal of JavaScript; Amazon's escapes single quotes as well."""
     return orjson.dumps(text).decode()[1:-1].replace("'", "\\'").replace("/", "\\/") if text else ""
 
 
-def _url_encoded(text: str) -> str:
-    """A text as Java's URLEncoder writes it; Python's own looks at each byte, which takes six times as long."""
+def _url_encode(text: str) -> str:
+    """A text as Java's URLEncoder writes it; `quote_plus` of the whole text takes six times as long."""
     return _UNSAFE.sub(lambda match: quote_plus(match[0], safe="*-._"), text)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         raise TemplateFailed("$util.parseJson: the text is not JSON") from None
 
 
-def _from_base64(text: str) -> str:
+def _decode_base64(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode()
     except (binascii.Error, ValueError):
@@ -214,12 +214,12 @@ def _from_base64(text: str) -> str:
 
 
 _UTIL: Final[Mapping[str, Callable[[str], Any]]] = {
-    "escapeJavaScript": _escaped,
-    "parseJson": _parsed,
-    "urlEncode": _url_encoded,
+    "escapeJavaScript": _escape_javascript,
+    "parseJson": _parse_json,
+    "urlEncode": _url_encode,
     "urlDecode": unquote_plus,
     "base64Encode": lambda text: base64.b64encode(text.encode()).decode(),
-    "base64Decode": _from_base64,
+    "base64Decode": _decode_base64,
 }
 _UTIL_OBJECT: Final = UtilObject()
 
@@ -247,7 +247,7 @@ _STEPS_MAX: Final = 20_000
 
 
 def request_value(exchange: Exchange, source: str) -> str | None:
-    """The value that a source of an integration's request has; None: it has none."""
+    """The value of a source for an integration's request; None: there is none."""
     if len(source) > 1 and source[0] == source[-1] == "'":
         return source[1:-1]
     origin, _, name = source.partition(".")
@@ -273,7 +273,7 @@ def request_value(exchange: Exchange, source: str) -> str | None:
 
 
 def route_value(exchange: Exchange, source: str) -> str | None:
-    """The value of a parameter of an HTTP API: static, or from the request; None: it has none."""
+    """The value of a parameter of an HTTP API: static, or from the request; None: there is none."""
     if not source.startswith("$"):
         return source
     origin, _, name = source.partition(".")
@@ -295,19 +295,19 @@ def route_value(exchange: Exchange, source: str) -> str | None:
 
 
 def body_value(body: str, path: str) -> str | None:
-    """A body, or what stands at a path in it, as text."""
+    """A body, or the value at a path in it, as text; None: there is none."""
     if not path:
         return body
     try:
         document = orjson.loads(body)
-        matches = looked_up(Budget(_STEPS_MAX), document, path if path.startswith("$") else f"$.{path}")
+        matches = look_up(Budget(_STEPS_MAX), document, path if path.startswith("$") else f"$.{path}")
     except (orjson.JSONDecodeError, TemplateFailed, OverBudgetError):
         return None
     return as_text(matches)
 
 
 def response_value(exchange: Exchange, source: str, headers: Mapping[str, str], body: str) -> str | None:
-    """The value of a header's source in an integration's answer, header names in lower case; None: it has none."""
+    """The value of a header's source in an integration's answer, header names in lower case; None: there is none."""
     kind, _, name = source.removeprefix("integration.response.").partition(".")
     if source.startswith("integration.response."):
         match kind:
@@ -320,7 +320,7 @@ def response_value(exchange: Exchange, source: str, headers: Mapping[str, str], 
 
 
 def at_path(document: Mapping[str, Any], path: str) -> str | None:
-    """The text at a path of names in a document; None: nothing stands there."""
+    """The text at a path of names in a document; None: there is none."""
     value: Any = document
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -328,7 +328,7 @@ def at_path(document: Mapping[str, Any], path: str) -> str | None:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as a parameter has it."""
+    """A value as the text of a parameter: structures as JSON."""
     if value is None or isinstance(value, str):
         return value
     return orjson.dumps(value).decode()
@@ -346,8 +346,8 @@ def is_binary(types: Sequence[str], kind: str) -> bool:
     return any(each in (_ANY_TYPE, kind, family) for each in types)
 
 
-def encoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
-    """A body with its bytes as base64, if they are to be text.
+def encode_body(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
+    """A body whose bytes are base64 if its handling converts them to text.
 
     - `handling`: `contentHandling`; None: the body is passed on as it is.
     - `is_binary`: its type is among the API's binary ones: otherwise text stays text.
@@ -355,8 +355,8 @@ def encoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
     return base64.b64encode(body) if handling == TO_TEXT and is_binary else body
 
 
-def decoded(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
-    """A body of base64 as the bytes that it stands for, where it shall be binary; arguments as of `encoded`.
+def decode_body(body: bytes, handling: str | None, *, is_binary: bool) -> bytes:
+    """A body whose base64 is decoded if its handling converts it to binary; arguments as of `encode_body`.
 
     Raises:
         Refusal: The text is not base64.

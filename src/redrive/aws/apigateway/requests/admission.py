@@ -18,7 +18,7 @@ from redrive.aws.apigateway.control.records import (
     UsageQuotas,
     api_key,
 )
-from redrive.aws.apigateway.control.schemas import Unfit, check_body
+from redrive.aws.apigateway.control.schemas import BodyInvalid, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.kit.call import Call
@@ -38,12 +38,12 @@ _REFUSALS: Final = {
     "InvalidSignatureException": "INVALID_SIGNATURE",
     "ExpiredTokenException": "EXPIRED_TOKEN",
 }
-#: What may stand before the resource in a policy of an API: its own ARN, or nothing at all.
+#: In the policy of an API its own ARN may be left out before the path.
 _SHORT: Final = re.compile(r'"execute-api:/')
 
 
 async def signer(authentication: Authentication, request: Request) -> Principal:
-    """The principal who signed a request; raises Refusal if nobody did, or nobody who is known."""
+    """The principal who signed a request; raises Refusal if it is not signed, or the signature is not valid."""
     if credential_scope(request) is None:
         raise Refusal("MISSING_AUTHENTICATION_TOKEN")
     try:
@@ -55,7 +55,7 @@ async def signer(authentication: Authentication, request: Request) -> Principal:
 
 
 def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> None:
-    """Refuse a caller whom its own policies, or the API's (None: it has none), do not allow.
+    """Refuse a caller whom its own policies, or the policy of the API (None: it has none), do not allow.
 
     - `signed`: the method is for signed requests alone.
 
@@ -68,21 +68,23 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
     arn = api_place.arn(exchange.request.method, exchange.path)
     text = None
     if policy:
-        own = f'"arn:aws:execute-api:{api_place.region}:{api_place.account}:{api_place.api}/'
-        text = _SHORT.sub(own, policy)
+        prefix = f'"arn:aws:execute-api:{api_place.region}:{api_place.account}:{api_place.api}/'
+        text = _SHORT.sub(prefix, policy)
     request = exchange.request
     call = Call(
         request, caller, api_place.region, exchange.now, exchange.id, f"{request.scheme}://{request.host}"
     )
     decision = call.decide(ACTION, arn, api_place.account, text)
     if not decision.allowed:
-        hidden = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
+        masked_arn = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
         name = "anonymous" if exchange.caller is None else caller.name
-        raise Refusal("ACCESS_DENIED", message=not_authorized(name, ACTION, hidden, decision.reason(ACTION)))
+        raise Refusal(
+            "ACCESS_DENIED", message=not_authorized(name, ACTION, masked_arn, decision.reason(ACTION))
+        )
 
 
 async def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:
-    """Refuse a request that lacks what its method's validator looks for.
+    """Refuse a request that its method's validator does not accept.
 
     Raises:
         Refusal: `BAD_REQUEST_PARAMETERS`, `BAD_REQUEST_BODY`, or `THROTTLED`.
@@ -93,16 +95,18 @@ async def check_request(exchange: Exchange, method: Mapping[str, Any], deploymen
         return
     if validator.get("validateRequestParameters"):
         declared = method.get("requestParameters") or {}
-        missing = [name for name, required in declared.items() if required and not _is_given(exchange, name)]
-        if missing:
-            names = ", ".join(hash_order(name.rpartition(".")[2] for name in hash_order(missing)))
+        paths = [
+            path for path, required in declared.items() if required and not _has_parameter(exchange, path)
+        ]
+        if paths:
+            names = ", ".join(hash_order(path.rpartition(".")[2] for path in hash_order(paths)))
             raise Refusal("BAD_REQUEST_PARAMETERS", detail=names)
     if validator.get("validateRequestBody"):
         await _check_body(exchange, method, deployment)
 
 
-def _is_given(exchange: Exchange, name: str) -> bool:
-    kind, _, parameter = name.removeprefix("method.request.").partition(".")
+def _has_parameter(exchange: Exchange, path: str) -> bool:
+    kind, _, parameter = path.removeprefix("method.request.").partition(".")
     match kind:
         case "header":
             return bool(exchange.header(parameter))
@@ -127,23 +131,25 @@ async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment:
         raise Refusal("THROTTLED") from None
     except OverBudgetError:
         raise Refusal("BAD_REQUEST_BODY", reason="the model takes too long to check") from None
-    except Unfit as unfit:
+    except BodyInvalid as unfit:
         exchange.error["validationErrorString"] = f"[{unfit}]"
         raise Refusal("BAD_REQUEST_BODY", reason=str(unfit)) from None
 
 
 class Callers:
-    """Makes callers of the credentials of integrations."""
+    """Finds the principals as which integrations and authorizers are called."""
 
     def __init__(self, roles: ServiceRoles, *, open_functions: bool) -> None:
         self._roles = roles
-        self._open_functions = open_functions  # Whether what has no policy lets APIs of its own account in
+        self._open_functions = (
+            open_functions  # Functions and the like without a policy admit APIs of their own account
+        )
 
     async def of(self, exchange: Exchange, credentials: str | None, arn: str) -> Principal:
         """The principal that calls an integration or an authorizer function.
 
         - `credentials`: the ARN of a role, or the mark of the caller's own credentials; None: neither.
-        - `arn`: the calling method or authorizer.
+        - `arn`: that of the calling method or authorizer.
 
         Raises:
             Refusal: The role cannot be assumed, or there is no caller.
@@ -176,21 +182,21 @@ _ALL: Final = "*/*"
 class _Bucket:
     """A bucket of tokens, of which each request takes one."""
 
-    tokens: float  # Those that are left
-    at: int  # When that was so (ms)
+    tokens: float  # Remaining tokens
+    at: int  # The moment of that count (ms)
 
 
 class Throttles:
-    """Token buckets of this node, by what they are for."""
+    """Token buckets of this node, by keys that say what they limit."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], _Bucket] = {}
 
-    def takes(self, key: tuple[str, ...], rate: float, burst: float, now: int) -> bool:
+    def take(self, key: tuple[str, ...], rate: float, burst: float, now: int) -> bool:
         """Take a token from a key's bucket; False: it is empty.
 
-        - `rate`: tokens that are added in a second.
-        - `burst`: the most that it holds.
+        - `rate`: the tokens that a second adds.
+        - `burst`: the most tokens that the bucket holds.
         """
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -209,7 +215,6 @@ class Usage:
     """Admits requests by their keys and their pace."""
 
     def __init__(self, engine: Engine) -> None:
-        """Look keys up in this engine, and go by its time."""
         self._documents = engine.resources.documents
         self._throttles = Throttles()
         self._quotas = UsageQuotas(engine)
@@ -222,7 +227,7 @@ class Usage:
         *,
         by_authorizer: bool = False,
     ) -> None:
-        """Count a request, or refuse it; `by_authorizer`: it is its authorizer that names the key.
+        """Count a request, or refuse it; `by_authorizer`: the authorizer names the key, not a header.
 
         Raises:
             Refusal: `INVALID_API_KEY`, `THROTTLED` or `QUOTA_EXCEEDED`.
@@ -230,11 +235,11 @@ class Usage:
         self._check_stage(exchange, stage.get("methodSettings") or {})
         if method.get("apiKeyRequired"):
             key = await self._key(exchange, exchange.usage_key if by_authorizer else exchange.header(_HEADER))
-            plan, covered = await self._plan(exchange.place, key)
+            plan, plan_stage = await self._plan(exchange.place, key)
             exchange.api_key = key.id, key.value
-            for rate, burst, part in _limits(exchange, plan, covered):
+            for rate, burst, part in _limits(exchange, plan, plan_stage):
                 bucket = ("plan", plan.id, key.id, part)
-                if not self._throttles.takes(bucket, rate, burst, exchange.now):
+                if not self._throttles.take(bucket, rate, burst, exchange.now):
                     raise Refusal("THROTTLED")
             if plan.settings.get("quota") and not await self._quotas.spend(plan, key.id, exchange.now):
                 raise Refusal("QUOTA_EXCEEDED")
@@ -242,14 +247,14 @@ class Usage:
     def _check_stage(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
         if not settings:
             return
-        own = f"{exchange.route.removeprefix('/')}/{exchange.method}"
-        name = own if own in settings else _ALL
+        method_key = f"{exchange.route.removeprefix('/')}/{exchange.method}"
+        name = method_key if method_key in settings else _ALL
         limits = settings.get(name) or {}
         rate, burst = limits.get("throttlingRateLimit"), limits.get("throttlingBurstLimit")
         if rate is None or burst is None or rate < 0 or burst < 0:
             return
-        bucket = ("stage", exchange.place.api, exchange.place.stage, own)
-        if not self._throttles.takes(bucket, rate, burst, exchange.now):
+        bucket = ("stage", exchange.place.api, exchange.place.stage, method_key)
+        if not self._throttles.take(bucket, rate, burst, exchange.now):
             raise Refusal("THROTTLED")
 
     async def _key(self, exchange: Exchange, value: str | None) -> ApiKey:
@@ -269,26 +274,26 @@ class Usage:
         return key
 
     async def _plan(self, api_place: StagePlace, key: ApiKey) -> tuple[UsagePlan, Mapping[str, Any]]:
-        """The plan of a key that is for a stage, and what it says of that."""
+        """The plan of a key that covers a stage, and the plan's settings for that stage."""
         for plan_id in key.plans:
             plan = await self._documents.get(
                 USAGE_PLAN, api_key(api_place.account, api_place.region, plan_id)
             )
-            for covered in () if plan is None else plan.settings.get("apiStages") or ():
-                if plan is not None and (covered["apiId"], covered["stage"]) == (
+            for plan_stage in () if plan is None else plan.settings.get("apiStages") or ():
+                if plan is not None and (plan_stage["apiId"], plan_stage["stage"]) == (
                     api_place.api,
                     api_place.stage,
                 ):
-                    return plan, covered
+                    return plan, plan_stage
         raise Refusal("INVALID_API_KEY")
 
 
 def _limits(
-    exchange: Exchange, plan: UsagePlan, covered: Mapping[str, Any]
+    exchange: Exchange, plan: UsagePlan, plan_stage: Mapping[str, Any]
 ) -> Iterator[tuple[float, float, str]]:
-    """The rates and bursts that bound a request: of the plan, and of the method in it."""
-    part = f"{exchange.route}/{exchange.method}"
-    own = (covered.get("throttle") or {}).get(part)
-    for limits, name in ((plan.settings.get("throttle"), ""), (own, part)):
+    """The rates and bursts that limit a request, and the names of their buckets: of the plan, and of the method in it."""
+    method_key = f"{exchange.route}/{exchange.method}"
+    method_limits = (plan_stage.get("throttle") or {}).get(method_key)
+    for limits, name in ((plan.settings.get("throttle"), ""), (method_limits, method_key)):
         if limits:
             yield float(limits.get("rateLimit") or 0), float(limits.get("burstLimit") or 0), name

@@ -20,7 +20,7 @@ from redrive.model.http import Response
 JSON: Final = "application/json"
 _HEADER: Final = "gatewayresponse.header."
 #: Headers that the server writes by itself.
-_OURS: Final = frozenset(
+_SERVER_HEADERS: Final = frozenset(
     {"connection", "content-length", "date", "server", "transfer-encoding", "keep-alive"}
 )
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -28,11 +28,11 @@ _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(slots=True)
 class ApiAnswer:
-    """An answer, of what is behind a method or for a caller."""
+    """An answer: of an integration, or for a caller."""
 
     status: int
     body: bytes = b""
-    # Names as they are written; those of what is behind a method in lower case.
+    # Names as they are sent to callers; those of an integration in lower case.
     headers: dict[str, str] = field(default_factory=dict)
     cookies: tuple[str, ...] = ()  # Each its own header
     failure: str | None = None  # Error text of a function that failed
@@ -53,7 +53,7 @@ def response_of(answer: ApiAnswer, exchange: Exchange) -> Response:
     headers: dict[str, str] = {}
     content_type = JSON
     for name, value in answer.headers.items():
-        if not is_header(name, value) or name.lower() in _OURS:
+        if not is_header(name, value) or name.lower() in _SERVER_HEADERS:
             continue
         if name.lower() == "content-type":
             content_type = value
@@ -65,25 +65,25 @@ def response_of(answer: ApiAnswer, exchange: Exchange) -> Response:
 
 
 def is_header(name: str, value: str) -> bool:
-    """True if this can be written as a header, and as no other."""
+    """True if this can be written as one header."""
     return bool(_NAME.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
 
 
-async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> ApiAnswer:
-    """The answer to a refused request, by the responses in a deployment's tree; None: there is no deployment."""
+async def answer_refusal(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> ApiAnswer:
+    """The answer to a refused request, by the responses in a deployment's tree (None: there is no deployment)."""
     exchange.error = {**exchange.error, "message": refusal.message, "responseType": refusal.kind}
     member = "Message" if refusal.kind == "ACCESS_DENIED" else "message"  # as Amazon's spells it (recorded)
     body = orjson.dumps({member: refusal.message or None})
     headers = {"x-amzn-ErrorType": refusal.error, "Content-Type": JSON}
-    own = _own(tree, refusal)
-    if own is None:
+    custom = _custom_response(tree, refusal)
+    if custom is None:
         return ApiAnswer(refusal.status, body, headers)
-    status = int(own["statusCode"]) if str(own.get("statusCode", "")).isdecimal() else refusal.status
-    for target, source in (own.get("responseParameters") or {}).items():
+    status = int(custom["statusCode"]) if str(custom.get("statusCode", "")).isdecimal() else refusal.status
+    for target, source in (custom.get("responseParameters") or {}).items():
         value = request_value(exchange, source)
         if target.startswith(_HEADER) and value is not None:
             headers[target.removeprefix(_HEADER)] = value
-    for kind, template in (own.get("responseTemplates") or {}).items():
+    for kind, template in (custom.get("responseTemplates") or {}).items():
         try:
             text, _ = await render(exchange.place.account, template, lambda: variables_of(exchange, ""))
         except (TemplateFailed, AwsError):
@@ -92,8 +92,8 @@ async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None
     return ApiAnswer(status, body, headers)
 
 
-def _own(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:
-    """The API's own answer of a kind, or for all of its class."""
+def _custom_response(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:
+    """The response that the API defines for a kind of refusals, or for the whole class; None: neither."""
     responses: Mapping[str, Any] = (tree or {}).get(GATEWAY_RESPONSES) or {}
     response: Mapping[str, Any] | None = responses.get(refusal.kind)
     return responses.get(DEFAULTS.get(refusal.status // 100, "")) if response is None else response
@@ -124,18 +124,18 @@ class Web(Protocol):
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int, bytes_max: int
     ) -> HttpAnswer | str:
-        """The answer of an endpoint; a text: why there is none."""
+        """The answer of an endpoint, or as a text why there is none."""
         ...
 
 
 _ANSWER_BYTES_MAX: Final = 10 * 1024 * 1024
-_OF_CONNECTION: Final = frozenset(
+_CONNECTION_HEADERS: Final = frozenset(
     {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
 )
 
 
 class OutgoingCalls:
-    """Asks HTTP endpoints by the guard of webhooks: no address that the settings forbid is connected to."""
+    """Sends requests to HTTP endpoints, but none to an address that the settings forbid."""
 
     def __init__(self, web: Web) -> None:
         self._web = web
@@ -162,5 +162,7 @@ def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) 
 
 
 def http_headers(exchange: Exchange) -> dict[str, str]:
-    """The headers that a proxy hands on; those of the connection are its own."""
-    return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}
+    """The headers that a proxy passes on: all but those of the connection."""
+    return {
+        name: value for name, value in exchange.headers.items() if name.lower() not in _CONNECTION_HEADERS
+    }

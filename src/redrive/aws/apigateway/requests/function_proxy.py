@@ -22,16 +22,16 @@ _FUNCTION: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:[a-z0-9-]+:lambda:path/2015-03-31/functions/(.+?)/invocations"
 )
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:.+")
-_OF_CONNECTION: Final = frozenset({"Connection", "Content-Length"})
-_OF_KEY: Final = frozenset({"apiKey", "apiKeyId"})
+_CONNECTION_HEADERS: Final = frozenset({"Connection", "Content-Length"})
+_KEY_MEMBERS: Final = frozenset({"apiKey", "apiKeyId"})
 _STATUS_MIN, _STATUS_MAX = 100, 599
-_KNOWN: Final = frozenset(
+_ANSWER_MEMBERS: Final = frozenset(
     {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded", "cookies"}
 )
 
 
 def function_arn(uri: str) -> str:
-    """The ARN of the function that a URI invokes, which may be that ARN alone; raises Refusal if it invokes none."""
+    """The ARN of the function that a URI invokes; the URI may be that ARN itself. Raises Refusal for any other text."""
     match = _FUNCTION.fullmatch(uri)
     arn = uri if match is None else match[1]
     if not _ARN.fullmatch(arn):
@@ -39,10 +39,8 @@ def function_arn(uri: str) -> str:
     return arn
 
 
-async def invoked(
-    calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
-) -> bytes:
-    """The answer of a function that is waited for; raises Refusal if it may not be invoked, is not there, or failed."""
+async def invoke(calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange) -> bytes:
+    """Invoke a function, and return its answer; raises Refusal if it may not be invoked, is absent, or failed."""
     answer, failed = await invoke_function(calls, arn, payload, caller, exchange)
     if failed:
         exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
@@ -53,10 +51,10 @@ async def invoked(
 async def invoke_function(
     calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
 ) -> tuple[bytes, bool]:
-    """The answer of a function that is waited for, and whether it failed.
+    """Invoke a function, and return its answer, and whether it failed.
 
     Raises:
-        Refusal: `API_CONFIGURATION_ERROR`: it may not be invoked, or is not there.
+        Refusal: `API_CONFIGURATION_ERROR`: it may not be invoked, or is absent.
     """
     match = _ARN.fullmatch(arn)
     region = exchange.place.region if match is None else match[1]
@@ -79,7 +77,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     """The event of a request, as JSON: payload format 1.0.
 
     - `coded`: the body is in base64, as of a binary media type.
-    - `version`: of the format, which HTTP APIs name; empty: it is not named.
+    - `version`: the version in events of HTTP APIs; empty: for a REST API, whose events have none.
     """
     body = base64.b64encode(exchange.request.body).decode() if coded else exchange.body_text
     has_body = bool(exchange.request.body)
@@ -93,10 +91,10 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
 
 
 def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
-    """The members of format 1.0, without the body; of REST APIs without those about the connection (recorded)."""
+    """The members of format 1.0, without the body; for REST APIs without the headers of the connection (recorded)."""
     context, headers, query = exchange.context(), exchange.headers, exchange.query
     if is_rest:
-        headers = {name: value for name, value in headers.items() if name not in _OF_CONNECTION}
+        headers = {name: value for name, value in headers.items() if name not in _CONNECTION_HEADERS}
     request_context = {
         name: context[name]
         for name in (
@@ -107,7 +105,7 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
     }
     identity = context["identity"]
     request_context["identity"] = {
-        name: value for name, value in identity.items() if value is not None or name not in _OF_KEY
+        name: value for name, value in identity.items() if value is not None or name not in _KEY_MEMBERS
     }
     if exchange.authorizer:
         request_context["authorizer"] = dict(exchange.authorizer)
@@ -135,7 +133,7 @@ def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
         answer = orjson.loads(payload)
     except orjson.JSONDecodeError:
         raise malformed() from None
-    if not isinstance(answer, dict) or not answer.keys() <= _KNOWN:
+    if not isinstance(answer, dict) or not answer.keys() <= _ANSWER_MEMBERS:
         raise malformed()
     return answer_from(answer, coded=coded)
 
@@ -161,7 +159,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def status_of(value: Any) -> int:
-    """The status that a function gave; raises Refusal if the value is no status of HTTP."""
+    """The status in a function's answer; raises Refusal if the value is no status of HTTP."""
     text = str(value)
     if isinstance(value, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
         raise malformed()
@@ -169,7 +167,7 @@ def status_of(value: Any) -> int:
 
 
 def text_of(value: Any) -> str:
-    """The value of a header: truths and numbers as texts. Raises Refusal if it is not a scalar."""
+    """The value of a header as text; raises Refusal if it is not a scalar."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
@@ -178,7 +176,7 @@ def text_of(value: Any) -> str:
 
 
 def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
-    """The body that a function gave; raises Refusal if it is not a text."""
+    """The body in a function's answer; raises Refusal if it is not a text."""
     body = answer.get("body")
     if body is None:
         return b""
@@ -193,12 +191,12 @@ def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
 
 
 def malformed() -> Refusal:
-    """The refusal of what a function answered."""
+    """The refusal of a function's answer."""
     return Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="Malformed Lambda proxy response")
 
 
 def event_v2_of(exchange: Exchange) -> bytes:
-    """The event of a request, as JSON."""
+    """The event of a request, as JSON: payload format 2.0."""
     return orjson.dumps({**event_v2_members(exchange), **http_events.body_of(exchange.request)})
 
 
@@ -222,10 +220,10 @@ def event_v2_members(exchange: Exchange) -> dict[str, Any]:
 
 
 def answer_v2_of(payload: bytes) -> ApiAnswer:
-    """The answer that a function means: a response, where it says a status, else a body.
+    """The answer in a function's payload, which is a response if it has a status, and else a body.
 
     Raises:
-        Refusal: The payload says that it is a response, and is malformed.
+        Refusal: It is a response, but malformed.
     """
     try:
         response = http_events.response_in(payload)

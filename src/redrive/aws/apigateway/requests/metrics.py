@@ -32,7 +32,7 @@ Count = Callable[[Sequence[MetricPoint]], None]
 _MILLISECONDS: Final = frozenset({"Latency", "IntegrationLatency"})
 _CLIENT, _SERVER = 4, 5
 
-ROUTES: Final = ":routes"  # no account's, and so is not listed among the metrics of one
+ROUTES: Final = ":routes"  # of no account, so that no account lists them among its metrics
 #: The names of the series of a route, by the class of the answers that they count.
 CLASSES: Final = {_CLIENT: "4xx", _SERVER: "5xx"}
 OTHERS: Final = "others"
@@ -70,7 +70,7 @@ class ApiMetrics:
         method: tuple[str, str] | None = None,
         is_rest: bool = True,
     ) -> None:
-        """Count a request that was answered.
+        """Count an answered request.
 
         - `at`: when it arrived (ms).
         - `latency`: until the answer (ms).
@@ -118,7 +118,7 @@ class ApiMetrics:
         self._count(points)
 
 
-# To make them takes longer than to count by them.
+# Creating series takes longer than counting with them.
 @lru_cache(maxsize=4_096)
 def _series(
     account: str,
@@ -130,16 +130,17 @@ def _series(
     metric: str,
     is_rest: bool,  # noqa: FBT001 - of a remembered function
 ) -> tuple[Series, ...]:
-    own = ("ApiName", name) if is_rest else ("ApiId", api)
-    dimensions: list[tuple[tuple[str, str], ...]] = [(own,), (own, ("Stage", stage))]
+    of_api = ("ApiName", name) if is_rest else ("ApiId", api)
+    dimensions: list[tuple[tuple[str, str], ...]] = [(of_api,), (of_api, ("Stage", stage))]
     if method is not None:
-        dimensions.append((own, ("Method", method[1]), ("Resource", method[0]), ("Stage", stage)))
+        path, verb = method
+        dimensions.append((of_api, ("Method", verb), ("Resource", path), ("Stage", stage)))
     return tuple(Series(account, region, NAMESPACE, metric, each) for each in dimensions)
 
 
 _VARIABLE: Final = re.compile(r"\$context\.([A-Za-z0-9_.-]*[A-Za-z0-9_])")
 _GROUP: Final = re.compile(r"arn:aws[a-z-]*:logs:([a-z0-9-]+):(\d{12}):log-group:([^:*]+)(?::\*)?")
-_NOTHING: Final = "-"
+_ABSENT_TEXT: Final = "-"
 
 
 class AccessLog:
@@ -152,7 +153,7 @@ class AccessLog:
     def write(
         self, settings: Mapping[str, Any] | None, exchange: Exchange, status: int, length: int, now: int
     ) -> None:
-        """Write the line of a request that was answered, if its stage has a log.
+        """Write the line of an answered request, if its stage has a log.
 
         - `settings`: `destinationArn` and `format`; None: there is no log.
         - `length`: of the answer's body (bytes).
@@ -172,13 +173,13 @@ class AccessLog:
             "awsEndpointRequestId": exchange.id,
         }
         line = _VARIABLE.sub(
-            lambda match: at_path(context, match[1]) or _NOTHING, settings.get("format") or ""
+            lambda match: at_path(context, match[1]) or _ABSENT_TEXT, settings.get("format") or ""
         )
         self._sink.write(group, self._stream, now, line)
 
 
 def refusal_of(arn: str, account: str) -> str:
-    """The reason why an account's API cannot log to a destination; empty: it can. Another account's group is refused."""
+    """The reason why an account's API cannot log to a destination, as to another account's group; empty: it can."""
     group = group_of(arn)
     if group is None:
         return f"Redrive does not offer access logs to {arn}; it writes them to groups of CloudWatch Logs."
@@ -188,7 +189,7 @@ def refusal_of(arn: str, account: str) -> str:
 
 
 def check_destination(arn: str | None, account: str) -> None:
-    """Refuse a destination that requests to an API of this account could not be logged to; without one nothing is logged.
+    """Refuse a destination to which an API of this account cannot log; None or empty: nothing is logged.
 
     Raises:
         AwsError: `BadRequestException`.

@@ -1,4 +1,4 @@
-"""Routing of requests: the resource that a path is for: text before `{variables}`, those before `{greedy+}` ones."""
+"""Routing: finds the resource of a path. A text precedes a `{variable}`, and that a `{greedy+}` one."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ _REMEMBERED_MAX: Final = 256
 
 
 @dataclass(slots=True)
-class _Step:
-    """A part of paths."""
+class _Node:
+    """A node of the tree of paths, below one part of a path."""
 
-    resource: Mapping[str, Any] | None = None  # The resource that ends here; None: none does
-    literals: dict[str, "_Step"] = field(default_factory=dict)  # The next parts, by their text
-    # The next part where it may be anything, and its name; None: it may not.
-    variable: tuple[str, "_Step"] | None = None
-    # The resource that takes all that follows, and its parameter's name; None: none does.
+    resource: Mapping[str, Any] | None = None  # The resource whose path ends here
+    literals: dict[str, "_Node"] = field(default_factory=dict)  # The next parts, by their text
+    # The name of a variable for the next part, and the node below it.
+    variable: tuple[str, "_Node"] | None = None
+    # The name of a variable for all the parts that follow, and its resource.
     greedy: tuple[str, Mapping[str, Any]] | None = None
 
 
@@ -27,8 +27,8 @@ class Routes:
     """The resources of an API, found by path."""
 
     def __init__(self, resources: Iterable[Mapping[str, Any]]) -> None:
-        """Find these; the one whose path is `$default` is for all that no other is for."""
-        self._root = _Step()
+        """Route to these; the resource with the path `$default` is for requests that match no other."""
+        self._root = _Node()
         self._default: Mapping[str, Any] | None = None
         for resource in resources:
             if resource["path"] == DEFAULT:
@@ -37,24 +37,24 @@ class Routes:
                 self._add(resource)
 
     def _add(self, resource: Mapping[str, Any]) -> None:
-        at = self._root
+        node = self._root
         for part in resource["path"].strip("/").split("/"):
             if not part:
                 continue
             if part.startswith("{") and part.endswith("+}"):
-                at.greedy = part[1:-2], resource
+                node.greedy = part[1:-2], resource
                 return
             if part.startswith("{"):
-                at.variable = at.variable or (part[1:-1], _Step())
-                at = at.variable[1]
+                node.variable = node.variable or (part[1:-1], _Node())
+                _, node = node.variable
             else:
-                at = at.literals.setdefault(part, _Step())
-        at.resource = resource
+                node = node.literals.setdefault(part, _Node())
+        node.resource = resource
 
     def find(
         self, path: str, method: str
     ) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, str]] | None:
-        """The resource of a path, its method, and the parameters; None: no caller can ask for that."""
+        """The resource of a path, its method, and the path's parameters; None: there is no such resource or method."""
         parts = [part for part in path.split("/") if part]
         route_match = _search(self._root, parts, 0, method, {})
         if route_match is None:
@@ -66,17 +66,17 @@ class Routes:
         return resource, methods.get(method) or methods["ANY"], parameters
 
 
-class RememberedRoutes:
-    """The routes of the stages that requests came to last, each made anew when it shows another document."""
+class RoutesCache:
+    """The routes of recently used stages, built anew when a stage serves another document."""
 
     def __init__(self) -> None:
         self._routes: dict[str, tuple[object, Routes]] = {}
 
     def of(self, key: str, source: object, resources: Callable[[], Iterable[Mapping[str, Any]]]) -> Routes:
-        """The routes of a stage or deployment, read again when `source`, their document, is another."""
-        known = self._routes.get(key)
-        if known is not None and known[0] is source:
-            return known[1]
+        """The routes of a stage or a deployment; `source`: the document that they are built from."""
+        known_source, routes = self._routes.get(key, (None, None))
+        if routes is not None and known_source is source:
+            return routes
         if len(self._routes) >= _REMEMBERED_MAX:
             self._routes.clear()
         routes = Routes(resources())
@@ -85,25 +85,25 @@ class RememberedRoutes:
 
 
 def _search(
-    step: _Step, parts: list[str], at: int, method: str, parameters: dict[str, str]
+    node: _Node, parts: list[str], at: int, method: str, parameters: dict[str, str]
 ) -> tuple[Mapping[str, Any], dict[str, str]] | None:
-    """The best resource below a step. A path has one variable and one text for each part at most: 2 steps each."""
+    """The best resource below a node, and the parameters. A part leads to at most two nodes: text and variable."""
     if at == len(parts):
-        if step.resource is not None and _answers(step.resource, method):
-            return step.resource, parameters
+        if node.resource is not None and _answers(node.resource, method):
+            return node.resource, parameters
         return None
-    literal = step.literals.get(parts[at])
+    literal = node.literals.get(parts[at])
     if literal is not None:
         match = _search(literal, parts, at + 1, method, parameters)
         if match is not None:
             return match
-    if step.variable is not None:
-        name, below = step.variable
+    if node.variable is not None:
+        name, below = node.variable
         match = _search(below, parts, at + 1, method, {**parameters, name: unquote(parts[at])})
         if match is not None:
             return match
-    if step.greedy is not None and _answers(step.greedy[1], method):
-        name, resource = step.greedy
+    if node.greedy is not None and _answers(node.greedy[1], method):
+        name, resource = node.greedy
         return resource, {**parameters, name: unquote("/".join(parts[at:]))}
     return None
 

@@ -6,21 +6,28 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import ApiKind, Apis
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, no_api, not_offered
 from redrive.aws.apigateway.control.records import API_CHARS, REST, REST_API, RestApi, Tree, custom_id, new_id
-from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
-from redrive.aws.apigateway.rest.kinds import RESOURCES, PatchRules, invalid_path, patched, shape_of, steps_of
+from redrive.aws.apigateway.rest.definitions import import_tree, read_definition
+from redrive.aws.apigateway.rest.kinds import (
+    RESOURCES,
+    PatchRules,
+    apply_patches,
+    invalid_path,
+    shape_of,
+    steps_of,
+)
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
 _NAME_CHARS_MAX: Final = 1024
-_GIVEN: Final = (
+_MEMBERS: Final = (
     *("name", "description", "version", "binaryMediaTypes", "minimumCompressionSize", "apiKeySource"),
     *("endpointConfiguration", "policy", "disableExecuteApiEndpoint"),
 )
-_RULES: Final = PatchRules(frozenset(_GIVEN) - {"version"}, replaced=("/minimumCompressionSize",))
+_RULES: Final = PatchRules(frozenset(_MEMBERS) - {"version"}, replace_only=("/minimumCompressionSize",))
 _BINARY: Final = "binaryMediaTypes"
 _ENDPOINTS: Final = frozenset({"REGIONAL", "EDGE", "PRIVATE"})
 _STACKS: Final = ("ipv4", "dualstack")
@@ -50,8 +57,8 @@ class RestApiOperations:
 
     async def create_rest_api(self, call: Call, params: Structure) -> Structure:
         if params.get("cloneFrom"):
-            raise unoffered("cloneFrom")
-        settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+            raise not_offered("cloneFrom")
+        settings = {name: params[name] for name in _MEMBERS if params.get(name) is not None}
         if params.get("description") == "":
             raise bad_request("Description cannot be an empty string")
         answer = as_structure(await self._make(call, settings, TAGS.read(params.get("tags"))))
@@ -59,22 +66,25 @@ class RestApiOperations:
 
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
-        endpoint_types = _given_types(params)
-        settings = {"name": "Imported", **definition.settings, **endpoint_types}
+        settings = {"name": "Imported", **definition.settings, **_endpoint_types_in(params)}
         return as_structure(await self._make(call, settings, {}, definition.document))
 
     async def put_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
-        merges = params.get("mode", "merge") == "merge"
+        is_merge = params.get("mode", "merge") == "merge"
 
         def change(api: RestApi) -> RestApi:
-            before = api.tree if merges else {**_bare(api, self._rng), "stages": api.tree.get("stages") or {}}
-            tree = imported_tree(before, definition.document, self._rng, api.id)
-            settings = {**api.settings, **definition.settings, **_given_types(params)}
-            if merges and _BINARY in settings:
-                both = (*(api.settings.get(_BINARY) or ()), *(settings[_BINARY] or ()))
-                settings[_BINARY] = list(dict.fromkeys(both))
-            return replace(api, settings=_checked(settings), tree=tree)
+            before = (
+                api.tree
+                if is_merge
+                else {**_initial_tree(api, self._rng), "stages": api.tree.get("stages") or {}}
+            )
+            tree = import_tree(before, definition.document, self._rng, api.id)
+            settings = {**api.settings, **definition.settings, **_endpoint_types_in(params)}
+            if is_merge and _BINARY in settings:
+                types = (*(api.settings.get(_BINARY) or ()), *(settings[_BINARY] or ()))
+                settings[_BINARY] = list(dict.fromkeys(types))
+            return replace(api, settings=_validated(settings), tree=tree)
 
         return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
@@ -89,7 +99,7 @@ class RestApiOperations:
         endpoint_settings = settings.get("endpointConfiguration") or {}
         stack = "dualstack" if endpoint_settings.get("types") == ["PRIVATE"] else "ipv4"
         endpoints = {"types": ["EDGE"], "ipAddressType": stack, **endpoint_settings}
-        whole = {
+        all_settings = {
             "apiKeySource": "HEADER",
             "disableExecuteApiEndpoint": False,
             **settings,
@@ -97,11 +107,14 @@ class RestApiOperations:
             "rootResourceId": root,
         }
         api_id = custom_id(tags) or new_id(self._rng, API_CHARS)
-        api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
-        api = replace(api, tree=_bare(api, self._rng))
+        api = RestApi(call.account, call.region, api_id, call.now, _validated(all_settings), {}, tags)
+        api = replace(api, tree=_initial_tree(api, self._rng))
         if document is not None:
-            bare = {**api.tree, "models": {}}  # an imported API has its definition's alone (recorded)
-            api = replace(api, tree=imported_tree(bare, document, self._rng, api_id))
+            before = {
+                **api.tree,
+                "models": {},
+            }  # an imported API has no models but its definition's (recorded)
+            api = replace(api, tree=import_tree(before, document, self._rng, api_id))
         await self._apis.create(call, api)
         return api
 
@@ -117,8 +130,8 @@ class RestApiOperations:
         def change(api: RestApi) -> RestApi:
             settings = dict(api.settings)
             for operation in operations:
-                settings = _patched(settings, operation)
-            return replace(api, settings=_checked(settings))
+                settings = _apply_patch(settings, operation)
+            return replace(api, settings=_validated(settings))
 
         return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
@@ -133,7 +146,8 @@ def as_structure(api: RestApi) -> Structure:
     return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags)}
 
 
-def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _validated(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an API; raises AwsError if they are not valid."""
     name = settings.get("name") or ""
     if not name or len(name) > _NAME_CHARS_MAX:
         raise bad_request(f"The name of an API has 1 to {_NAME_CHARS_MAX} characters")
@@ -144,24 +158,24 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict(settings)
 
 
-def _patched(settings: Structure, operation: Mapping[str, Any]) -> Structure:
-    """The settings of an API with one change made; two members have ways of their own (recorded)."""
+def _apply_patch(settings: Structure, operation: Mapping[str, Any]) -> Structure:
+    """The settings of an API after a patch operation; two members follow rules of their own (recorded)."""
     path, value = operation.get("path") or "", operation.get("value") or ""
     steps = steps_of(path)
     if steps[:1] == [_BINARY]:
-        return {**settings, _BINARY: _patched_types(settings.get(_BINARY) or (), steps[1:], operation)}
+        return {**settings, _BINARY: _patch_media_types(settings.get(_BINARY) or (), steps[1:], operation)}
     if path == "/minimumCompressionSize" and operation.get("op") == "replace":
         if value and not value.isdecimal():
             raise bad_request(_BAD_COMPRESSION)
-        others = {name: each for name, each in settings.items() if name != "minimumCompressionSize"}
-        return {**others, "minimumCompressionSize": int(value[:9])} if value else others
+        rest = {name: each for name, each in settings.items() if name != "minimumCompressionSize"}
+        return {**rest, "minimumCompressionSize": int(value[:9])} if value else rest
     if path == "/endpointConfiguration/ipAddressType" and value not in _STACKS:
         raise bad_request(_BAD_STACK)
-    return patched(settings, shape_of("GetRestApi"), _RULES, [operation])
+    return apply_patches(settings, shape_of("GetRestApi"), _RULES, [operation])
 
 
-def _patched_types(types: Sequence[str], steps: Sequence[str], operation: Mapping[str, Any]) -> list[str]:
-    """Binary media types with one more, or less; a replacement comes last. The path names a type, whatever the value."""
+def _patch_media_types(types: Sequence[str], steps: Sequence[str], operation: Mapping[str, Any]) -> list[str]:
+    """Binary media types after a patch operation, whose path names a type; a replacement comes last."""
     op, others = operation.get("op"), [kind for kind in types if kind not in steps]
     if len(steps) != 1:
         raise invalid_path(operation.get("path") or "")
@@ -187,14 +201,14 @@ def _check_endpoints(endpoints: Mapping[str, Any]) -> None:
         raise bad_request("Only dualstack ipAddressType is supported for Private APIs.")
 
 
-def _given_types(params: Structure) -> dict[str, Any]:
-    """The endpoint types that an import's parameters give."""
+def _endpoint_types_in(params: Structure) -> dict[str, Any]:
+    """The settings that the parameters of an import have for endpoint types."""
     endpoint_types = (params.get("parameters") or {}).get("endpointConfigurationTypes")
     return {"endpointConfiguration": {"types": [endpoint_types]}} if endpoint_types else {}
 
 
-def _bare(api: RestApi, rng: random.Random) -> Tree:
-    """The tree of an API that has nothing but its root, and the models that all have."""
+def _initial_tree(api: RestApi, rng: random.Random) -> Tree:
+    """The tree of a new API: its root, and the default models."""
     models = {
         name: {
             "id": new_id(rng),

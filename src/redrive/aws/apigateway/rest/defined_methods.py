@@ -1,4 +1,4 @@
-"""Methods of definitions: what a path's operation of OpenAPI says of a method, and what is behind it."""
+"""Methods of definitions: reads a method and its integration from an operation of OpenAPI."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,15 +21,15 @@ _KINDS: Final = frozenset({"AWS", "AWS_PROXY", "HTTP", "HTTP_PROXY", "MOCK"})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition, as far as all its methods need it."""
+    """A definition, for the reading of its methods."""
 
-    document: Mapping[str, Any]  # The whole
+    document: Mapping[str, Any]  # The whole definition
     validators: Mapping[str, str]  # The ids of request validators, by name
     schemes: Mapping[str, Any]  # Security schemes that a method's `security` can refer to
-    authorizers: Mapping[str, str]  # The ids of those of them that are authorizers, by name
+    authorizers: Mapping[str, str]  # The ids of authorizers, by the names of their schemes
 
-    def resolved(self, value: Any) -> Mapping[str, Any]:
-        """A parameter, or the one that it refers to."""
+    def resolve(self, value: Any) -> Mapping[str, Any]:
+        """An object, or the one that it refers to by `$ref`; empty if it is neither."""
         target = value
         if isinstance(value, Mapping) and isinstance(value.get("$ref"), str):
             target = self.document
@@ -38,7 +38,7 @@ class Definition:
         return target if isinstance(target, Mapping) else {}
 
 
-def defined_method(
+def read_method(
     tree: Tree,
     name: str,
     resource_id: str,
@@ -51,8 +51,8 @@ def defined_method(
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
-    listed = [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]
-    parameters = [definition.resolved(each) for each in listed]
+    expressions = [*_list_or_empty(item.get("parameters")), *_list_or_empty(operation.get("parameters"))]
+    parameters = [definition.resolve(each) for each in expressions]
     params = {
         "httpMethod": name,
         "operationName": operation.get("operationId"),
@@ -63,7 +63,7 @@ def defined_method(
     }
     method_tree = method_of(tree, params)
     responses = {
-        str(status): _method_response(str(status), definition.resolved(response))
+        str(status): _method_response(str(status), definition.resolve(response))
         for status, response in (operation.get("responses") or {}).items()
         if str(status).isdecimal()
     }
@@ -72,45 +72,45 @@ def defined_method(
     integration = operation.get(f"{_X}integration")
     if isinstance(integration, Mapping):
         method_tree[INTEGRATION] = _integration(integration, resource_id)
-    return _typed(method_tree)
+    return _with_model_types(method_tree)
 
 
-def _typed(method: dict[str, Any]) -> dict[str, Any]:
-    """A method whose values have the published model's types: templates and mappings count on texts."""
+def _with_model_types(method: dict[str, Any]) -> dict[str, Any]:
+    """A method, checked to have values of the published model's types; raises ValueError if it has others."""
     try:
-        typed: dict[str, Any] = reader(METHOD.shape)(method)
+        typed_method: dict[str, Any] = reader(METHOD.shape)(method)
     except AwsError as mismatch:
         raise ValueError(str(mismatch)) from None
-    return typed
+    return typed_method
 
 
-def _listed(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 def _request_parameters(parameters: list[Mapping[str, Any]], path: str) -> dict[str, bool]:
-    """The parameters of a method; it has those of its path whether its definition says so or not (recorded)."""
+    """The parameters of a method, with those of its path even if the definition omits them (recorded)."""
     declared = {
         f"method.request.{_PLACES[each['in']]}.{each['name']}": bool(each.get("required"))
         for each in parameters
         if each.get("in") in _PLACES and each.get("name")
     }
     names = {name.rpartition(".")[2] for name in declared}
-    of_path = [name for name in _VARIABLES.findall(path) if name not in names]
-    return {**declared, **{f"method.request.path.{name}": True for name in of_path}}
+    undeclared_names = [name for name in _VARIABLES.findall(path) if name not in names]
+    return {**declared, **{f"method.request.path.{name}": True for name in undeclared_names}}
 
 
 def _request_models(
     parameters: list[Mapping[str, Any]], operation: Mapping[str, Any], definition: Definition
 ) -> Iterator[tuple[str, str]]:
-    consumed = operation.get("consumes") or definition.document.get("consumes") or [_JSON]
+    media_types = operation.get("consumes") or definition.document.get("consumes") or [_JSON]
     for each in parameters:
         model = _model(each.get("schema")) if each.get("in") == "body" else ""
         if model:
-            yield from ((str(kind), model) for kind in _listed(consumed))
-    body = definition.resolved(operation.get("requestBody"))
+            yield from ((str(kind), model) for kind in _list_or_empty(media_types))
+    body = definition.resolve(operation.get("requestBody"))
     for kind, content in (body.get("content") or {}).items():
-        model = _model(definition.resolved(content).get("schema"))
+        model = _model(definition.resolve(content).get("schema"))
         if model:
             yield str(kind), model
 
@@ -135,9 +135,9 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
     settings: dict[str, Any] = {"authorizationType": "NONE"}
     if isinstance(operation.get(f"{_X}auth"), Mapping):
         settings["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
-    for requirement in _listed(operation.get("security", definition.document.get("security"))):
+    for requirement in _list_or_empty(operation.get("security", definition.document.get("security"))):
         for name in requirement if isinstance(requirement, Mapping) else ():
-            scheme = definition.resolved(definition.schemes.get(name))
+            scheme = definition.resolve(definition.schemes.get(name))
             if name in definition.authorizers:
                 settings |= {"authorizationType": "CUSTOM", "authorizerId": definition.authorizers[name]}
             elif scheme.get(f"{_X}authtype") == "awsSigv4":

@@ -16,13 +16,13 @@ from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import RESPONSES
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, METHODS, Tree, new_id
 from redrive.aws.apigateway.control.schemas import check_schema
-from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
+from redrive.aws.apigateway.rest.defined_methods import Definition, read_method
 from redrive.aws.apigateway.rest.kinds import RESOURCES
 from redrive.aws.apigateway.rest.methods import with_resource
 from redrive.aws.kit.json_cursor import is_nested_deeper
 
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)
-"""The errors of a reader that meets a text where an object has to be, and the like."""
+"""The errors of reading a definition that has, for instance, a text in the place of an object."""
 INVALID: Final = "Invalid OpenAPI input."
 _X: Final = "x-amazon-apigateway-"
 _MODELS: Final = "https://apigateway.amazonaws.com/restapis/{}/models/"
@@ -37,14 +37,14 @@ _METHODS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDefinition:
-    """A definition that was read."""
+class ApiDefinition:
+    """The definition of an API."""
 
-    settings: Mapping[str, Any]  # Settings of the API that the definition contains
-    document: Mapping[str, Any]  # The whole
+    settings: Mapping[str, Any]  # Its settings of the API
+    document: Mapping[str, Any]  # The whole definition
 
 
-def read_definition(body: bytes) -> ReadDefinition:
+def read_definition(body: bytes) -> ApiDefinition:
     """Read a definition; raises AwsError (`BadRequestException`) if the text cannot be read as a definition."""
     document = _document(body)
     info = _object(document.get("info"))
@@ -63,7 +63,7 @@ def read_definition(body: bytes) -> ReadDefinition:
             "disableExecuteApiEndpoint"
         ),
     }
-    return ReadDefinition({name: value for name, value in settings.items() if value is not None}, document)
+    return ApiDefinition({name: value for name, value in settings.items() if value is not None}, document)
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
@@ -85,7 +85,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
 
 
 def _check_yaml(text: str) -> None:
-    """Refuse YAML that stands for more than it says: an alias is a whole value again."""
+    """Refuse YAML with aliases, which may repeat a value a million times, and YAML that is too deep or too long."""
     depth = 0
     if len(text) > _YAML_BYTES_MAX:
         raise bad_request(f"A definition in YAML has at most {_YAML_BYTES_MAX} bytes")
@@ -102,19 +102,19 @@ def _object(value: Any) -> Mapping[str, Any]:
 # ---- the tree --------------------------------------------------------------------------------------------------------
 
 
-def imported_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
-    """A tree with everything that a definition has; what both have is the definition's.
+def import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
+    """A tree after the import of a definition, whose parts override those of the tree.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
-        return _imported(before, document, rng, api_id)
+        return _import_tree(before, document, rng, api_id)
     except MALFORMED:
         raise bad_request(INVALID) from None
 
 
-def _imported(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
+def _import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
     schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
     validators: dict[str, dict[str, Any]] = {
         new_id(rng): {
@@ -151,9 +151,9 @@ def _imported(before: Tree, document: Mapping[str, Any], rng: random.Random, api
 
 
 def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], rng: random.Random) -> Tree:
-    """The tree with the authorizer that a security scheme stands for; one of its name is changed."""
+    """The tree with the authorizer of a security scheme, in place of one of its name."""
     authorizers: Mapping[str, Any] = tree.get(AUTHORIZERS) or {}
-    known = next((key for key, value in authorizers.items() if value["name"] == name), None)
+    existing_id = next((key for key, value in authorizers.items() if value["name"] == name), None)
     members = _object(scheme[f"{_X}authorizer"])
     kind, ttl = str(members.get("type", "")).upper(), members.get("authorizerResultTtlInSeconds")
     source = {"identitySource": f"method.request.header.{scheme.get('name')}"} if kind == "TOKEN" else {}
@@ -164,13 +164,15 @@ def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], rng: rand
         "type": kind,
         "authorizerResultTtlInSeconds": None if ttl is None else int(ttl),
     }
-    made_id = known or new_id(rng)
-    return {**tree, AUTHORIZERS: {**authorizers, made_id: authorizer_of(params, made_id, tree)}}
+    authorizer_id = existing_id or new_id(rng)
+    return {**tree, AUTHORIZERS: {**authorizers, authorizer_id: authorizer_of(params, authorizer_id, tree)}}
 
 
 def _models(schemas: Mapping[str, Any], rng: random.Random, api_id: str) -> dict[str, Any]:
     urls = {str(name): f"{_MODELS.format(api_id)}{name}" for name in schemas}
-    texts = {str(name): json.dumps(_linked(schema, urls), default=str) for name, schema in schemas.items()}
+    texts = {
+        str(name): json.dumps(_with_model_urls(schema, urls), default=str) for name, schema in schemas.items()
+    }
     for text in texts.values():
         check_schema(text)
     return {
@@ -179,17 +181,17 @@ def _models(schemas: Mapping[str, Any], rng: random.Random, api_id: str) -> dict
     }
 
 
-def _linked(schema: Any, urls: Mapping[str, str]) -> Any:
-    """A schema that refers to the definition's other models as models of an API do: by their URLs (recorded)."""
+def _with_model_urls(schema: Any, urls: Mapping[str, str]) -> Any:
+    """A schema whose references to other models of the definition are URLs, as in the models of an API (recorded)."""
     if isinstance(schema, list):
-        return [_linked(each, urls) for each in schema]
+        return [_with_model_urls(each, urls) for each in schema]
     if not isinstance(schema, Mapping):
         return schema
-    linked = {name: _linked(value, urls) for name, value in schema.items()}
-    reference = linked.get("$ref")
+    members = {name: _with_model_urls(value, urls) for name, value in schema.items()}
+    reference = members.get("$ref")
     if isinstance(reference, str) and reference.startswith(_OWN_MODELS):
-        linked["$ref"] = urls.get(reference.rpartition("/")[2], reference)
-    return linked
+        members["$ref"] = urls.get(reference.rpartition("/")[2], reference)
+    return members
 
 
 def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -209,22 +211,22 @@ def _with_path(
     tree: Tree, path: str, item: Mapping[str, Any], definition: Definition, rng: random.Random
 ) -> Tree:
     by_path = {resource["path"]: key for key, resource in tree[RESOURCES].items()}
-    at, whole = by_path["/"], ""
+    resource_id, full_path = by_path["/"], ""
     for part in path.strip("/").split("/"):
         if not part:
             continue
-        whole = f"{whole}/{part}"
-        if whole not in by_path:
-            by_path[whole] = new_id(rng)
-            tree = with_resource(tree, by_path[whole], at, part)
-        at = by_path[whole]
+        full_path = f"{full_path}/{part}"
+        if full_path not in by_path:
+            by_path[full_path] = new_id(rng)
+            tree = with_resource(tree, by_path[full_path], resource_id, part)
+        resource_id = by_path[full_path]
     methods = {
-        _METHODS[name]: defined_method(tree, _METHODS[name], at, item, _object(operation), definition)
+        _METHODS[name]: read_method(tree, _METHODS[name], resource_id, item, _object(operation), definition)
         for name, operation in item.items()
         if name in _METHODS
     }
     if not methods:
         return tree
-    resource = tree[RESOURCES][at]
+    resource = tree[RESOURCES][resource_id]
     new_resource = {**resource, METHODS: {**(resource.get(METHODS) or {}), **methods}}
-    return {**tree, RESOURCES: {**tree[RESOURCES], at: new_resource}}
+    return {**tree, RESOURCES: {**tree[RESOURCES], resource_id: new_resource}}

@@ -1,4 +1,4 @@
-"""The front of REST APIs: a request goes the way that its method says, and comes back as an answer."""
+"""The front of REST APIs: admits a request to its method, and answers by the method's integration."""
 
 import asyncio
 import logging
@@ -11,8 +11,8 @@ from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, STAGES, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
 from redrive.aws.apigateway.requests.admission import SIGNED, Usage, check_policies, check_request, signer
-from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
-from redrive.aws.apigateway.requests.routing import RememberedRoutes
+from redrive.aws.apigateway.requests.answers import ApiAnswer, answer_refusal
+from redrive.aws.apigateway.requests.routing import RoutesCache
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES
 from redrive.aws.gateway.authentication import Authentication
@@ -21,12 +21,10 @@ from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-"""The largest body, as Amazon's quotas have it."""
-
 
 @dataclass(frozen=True, slots=True)
-class Staged:
-    """A stage as a request finds it."""
+class DeployedStage:
+    """A stage with the deployment that it serves."""
 
     settings: Mapping[str, Any]  # Settings of the stage
     deployment: ApiDeployment  # The deployment that the stage serves
@@ -48,37 +46,37 @@ class RestFront:
         self._integrations = integrations
         self._usage = usage
         self._authorizers = authorizers
-        self._routes = RememberedRoutes()
+        self._routes = RoutesCache()
 
-    async def staged(self, api: RestApi, stage: str) -> Staged | None:
+    async def find_stage(self, api: RestApi, name: str) -> DeployedStage | None:
         """A stage of an API; None: it has no such stage."""
-        settings = (api.tree.get(STAGES) or {}).get(stage)
+        settings = (api.tree.get(STAGES) or {}).get(name)
         if settings is None:
             return None
         key = deployment_key(api.account, api.region, api.id, settings["deploymentId"])
         deployment = await self._documents.get(DEPLOYMENT, key)
-        return None if deployment is None else Staged(settings, deployment)
+        return None if deployment is None else DeployedStage(settings, deployment)
 
-    async def answer(self, exchange: Exchange, staged: Staged) -> ApiAnswer:
-        """The answer to a request to a stage, also where it is refused."""
-        deployment, settings = staged.deployment, staged.settings
+    async def answer(self, exchange: Exchange, stage: DeployedStage) -> ApiAnswer:
+        """The answer to a request to a stage, also to a refused one."""
+        deployment, settings = stage.deployment, stage.settings
         api_place = exchange.place
         exchange.place = replace(
             api_place, deployment=deployment.id, variables=settings.get("variables") or {}
         )
         try:
-            return await self._answered(exchange, staged)
-        except Refusal as refusal:
-            why = refusal
+            return await self._admit_and_answer(exchange, stage)
+        except Refusal as error:
+            refusal = error
         except StoreUnavailable:
-            why = Refusal("INTEGRATION_FAILURE", reason="The store is unavailable")
+            refusal = Refusal("INTEGRATION_FAILURE", reason="The store is unavailable")
         except Exception:  # a fault of ours
             logger.exception("api.failed: request %s to %s", exchange.id, api_place.api)
-            why = Refusal("API_CONFIGURATION_ERROR")
-        return await refused(exchange, why, deployment.tree)
+            refusal = Refusal("API_CONFIGURATION_ERROR")
+        return await answer_refusal(exchange, refusal, deployment.tree)
 
-    async def _answered(self, exchange: Exchange, staged: Staged) -> ApiAnswer:
-        deployment, request = staged.deployment, exchange.request
+    async def _admit_and_answer(self, exchange: Exchange, stage: DeployedStage) -> ApiAnswer:
+        deployment, request = stage.deployment, exchange.request
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")
         routes = self._routes.of(
@@ -96,12 +94,10 @@ class RestFront:
         check_policies(exchange, deployment.settings.get("policy"), signed=signed)
         if method["authorizationType"] == CUSTOM:
             await self._authorizers.admit(exchange, method, deployment.tree)
-        elif (
-            not signed and method["authorizationType"] != "NONE"
-        ):  # an undecidable authorization is a refusal
+        elif not signed and method["authorizationType"] != "NONE":  # an unknown type must not open the method
             raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
         by_authorizer = deployment.settings.get("apiKeySource") == "AUTHORIZER"
-        await self._usage.admit(exchange, method, staged.settings, by_authorizer=by_authorizer)
+        await self._usage.admit(exchange, method, stage.settings, by_authorizer=by_authorizer)
         await check_request(exchange, method, deployment)
         binary = deployment.settings.get("binaryMediaTypes") or ()
         integration = method["methodIntegration"]

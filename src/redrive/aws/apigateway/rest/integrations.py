@@ -9,11 +9,11 @@ import orjson
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, with_variables
-from redrive.aws.apigateway.mapping.sources import decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.sources import decode_body, encode_body, is_binary
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import Callers
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCalls, http_headers, url_with
-from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
+from redrive.aws.apigateway.rest.mapping import MappedRequest, map_answer, map_request
 from redrive.aws.gateway.gateway import WireCalls
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.profiles import profiles
@@ -23,7 +23,7 @@ from redrive.model.http import Request
 _URI: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:([a-z0-9-]+):(?:([a-z0-9-]+)\.)?([a-z0-9.-]+):(path|action)/(.*)", re.DOTALL
 )
-#: As URIs call those of this server.
+#: The names of this server's services in URIs.
 _SERVICES: Final = frozenset(
     name
     for profile in profiles().values()
@@ -37,9 +37,9 @@ _FUNCTION_ERROR: Final = "X-Amz-Function-Error"
 class ServiceUri(NamedTuple):
     """The URI of a service's integration."""
 
-    region: str  # Where the service is asked
-    service: str  # As host names call it: `sns`
-    subdomain: str  # In the host's name before it; empty: none
+    region: str  # The region of the service
+    service: str  # Its name in host names: `sns`
+    subdomain: str  # The part of the host's name before it; empty: none
     kind: str  # `path` or `action`
     rest: str  # The path, or the name of the operation
 
@@ -59,12 +59,12 @@ class ServiceIntegration:
         self._calls = calls
 
     async def call(
-        self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped, caller: Principal
+        self, exchange: Exchange, integration: Mapping[str, Any], mapped: MappedRequest, caller: Principal
     ) -> ApiAnswer:
         """The service's answer.
 
         Raises:
-            Refusal: The integration cannot be made a request, or one of a service that there is not.
+            Refusal: The integration does not lead to a request to a service of this server.
         """
         uri = read_uri(with_variables(exchange, integration["uri"]))
         if uri.service not in _SERVICES:
@@ -77,7 +77,9 @@ class ServiceIntegration:
         return ApiAnswer(response.status, response.body, headers, failure=failure)
 
 
-def _request(exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri, mapped: Mapped) -> Request:
+def _request(
+    exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri, mapped: MappedRequest
+) -> Request:
     host = f"{uri.service}.{uri.region}.amazonaws.com"
     headers = {name.lower(): value for name, value in mapped.headers.items()}
     headers = {"accept": JSON, **headers, "host": f"{uri.subdomain}.{host}" if uri.subdomain else host}
@@ -115,11 +117,11 @@ def _failure(headers: Mapping[str, str], body: bytes) -> str | None:
 
 _TRACE: Final = "X-Amzn-Trace-Id"
 #: The types whose answers name the request's trace (recorded).
-_TRACED: Final = frozenset({"AWS", "AWS_PROXY", "HTTP"})
+_TYPES_WITH_TRACE: Final = frozenset({"AWS", "AWS_PROXY", "HTTP"})
 
 
 class Integrations:
-    """Calls what is behind methods."""
+    """Calls the integrations of methods."""
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class Integrations:
         """
         integration = method["methodIntegration"]
         answer = await self._answer(exchange, method, integration, binary)
-        if integration["type"] in _TRACED and answer.header(_TRACE) is None:
+        if integration["type"] in _TYPES_WITH_TRACE and answer.header(_TRACE) is None:
             answer.headers[_TRACE] = exchange.trace_id
         return answer
 
@@ -157,23 +159,25 @@ class Integrations:
         if integration["type"] == "AWS_PROXY":
             return await self._function(exchange, integration, binary)
         if integration["type"] == "HTTP_PROXY":
-            passed: ApiAnswer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
-            return passed
+            answer: ApiAnswer = await self._measure(
+                exchange, self._pass_through(exchange, integration, binary)
+            )
+            return answer
         body = _request_body(exchange, integration, binary)
-        mapped = await mapped_request(exchange, integration, body)
+        mapped = await map_request(exchange, integration, body)
         _note_request(exchange, mapped.headers, mapped.body)
-        answer = await self._timed(exchange, self._backend_answer(exchange, integration, mapped))
+        answer = await self._measure(exchange, self._backend_answer(exchange, integration, mapped))
         _note_answer(exchange, answer.headers, answer.body)
-        method_answer = await mapped_answer(exchange, method, answer, binary)
+        method_answer = await map_answer(exchange, method, answer, binary)
         if integration["type"] == "MOCK":
             method_answer.headers.setdefault("Content-Type", JSON)
         return method_answer
 
     async def _backend_answer(
-        self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped
+        self, exchange: Exchange, integration: Mapping[str, Any], mapped: MappedRequest
     ) -> ApiAnswer:
         if integration["type"] == "MOCK":
-            return _mocked(mapped)
+            return _mock_answer(mapped)
         if integration["type"] == "HTTP":
             url = url_with(exchange, integration["uri"], mapped.path, urlencode(mapped.query))
             timeout = integration["timeoutInMillis"]
@@ -188,14 +192,16 @@ class Integrations:
     ) -> ApiAnswer:
         uri = with_variables(exchange, integration["uri"])
         read_uri(uri)
-        if integration["httpMethod"] != "POST":  # which is taken, and fails at each call (recorded)
+        if (
+            integration["httpMethod"] != "POST"
+        ):  # it is accepted at its creation, but fails at each call (recorded)
             raise Refusal("API_CONFIGURATION_ERROR", reason="A function is invoked by POST alone")
         coded = is_binary(binary, exchange.content_type)
         event = functions.event_of(exchange, coded=coded)
         _note_request(exchange, {}, event)
         caller = await self._caller(exchange, integration)
-        invoking = functions.invoked(self._calls, functions.function_arn(uri), event, caller, exchange)
-        payload = await self._timed(exchange, invoking)
+        invocation = functions.invoke(self._calls, functions.function_arn(uri), event, caller, exchange)
+        payload = await self._measure(exchange, invocation)
         _note_answer(exchange, {}, payload)
         return functions.answer_of(payload, coded=bool(binary))
 
@@ -204,21 +210,22 @@ class Integrations:
         arn = exchange.place.arn(exchange.method, exchange.route)
         return await self._callers.of(exchange, credentials, arn)
 
-    async def _timed(self, exchange: Exchange, calling: Any) -> Any:
-        began = self._clock.now()
+    async def _measure(self, exchange: Exchange, request: Any) -> Any:
+        """The answer of a request to an integration; notes its latency and status in the exchange."""
+        started_at = self._clock.now()
         try:
-            answer = await calling
+            answer = await request
         finally:
-            exchange.integration["latency"] = self._clock.now() - began
+            exchange.integration["latency"] = self._clock.now() - started_at
         exchange.integration["status"] = answer.status if isinstance(answer, ApiAnswer) else 200
         return answer
 
-    async def _passed_on(
+    async def _pass_through(
         self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
     ) -> ApiAnswer:
         request = exchange.request
         body = _request_body(exchange, integration, binary)
-        mapped = await mapped_request(exchange, {**integration, "requestTemplates": {}}, body)
+        mapped = await map_request(exchange, {**integration, "requestTemplates": {}}, body)
         query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
         url = url_with(exchange, integration["uri"], mapped.path, query)
         headers = {**http_headers(exchange), **mapped.headers}
@@ -230,7 +237,7 @@ class Integrations:
 
 
 def _note_request(exchange: Exchange, headers: Mapping[str, str], body: bytes) -> None:
-    """Note the request to what is behind the method, in the words of API Gateway's log, where somebody tests it."""
+    """Note the request to the integration, in the words of API Gateway's log, if the method is tested."""
     if exchange.trail is not None:
         exchange.trail += [
             ("Endpoint request headers", dict(headers)),
@@ -253,12 +260,12 @@ def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Se
         Refusal: It cannot be converted.
     """
     handling, binary_body = integration.get("contentHandling"), is_binary(binary, exchange.content_type)
-    body = encoded(exchange.request.body, handling, is_binary=binary_body)
-    return decoded(body, handling, is_binary=binary_body)
+    body = encode_body(exchange.request.body, handling, is_binary=binary_body)
+    return decode_body(body, handling, is_binary=binary_body)
 
 
-def _mocked(mapped: Mapped) -> ApiAnswer:
-    """The answer of a mock integration: the status in its template. Raises Refusal if it says none."""
+def _mock_answer(mapped: MappedRequest) -> ApiAnswer:
+    """The answer of a mock integration: the status that its template has; raises Refusal if there is none."""
     try:
         request = orjson.loads(mapped.body)
     except orjson.JSONDecodeError:

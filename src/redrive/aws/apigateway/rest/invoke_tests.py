@@ -1,4 +1,4 @@
-"""Invoking methods and authorizers of REST APIs for a test: as they are edited, without a deployment or a caller.
+"""Tests of methods and authorizers of REST APIs: invoked as they are edited, without a deployment or a caller.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/how-to-test-method.html
 """
@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.apis import Apis
-from redrive.aws.apigateway.control.errors import unoffered
+from redrive.aws.apigateway.control.errors import not_offered
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, StagePlace
 from redrive.aws.apigateway.control.records import ApiDeployment, RestApi
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.apigateway.requests.admission import check_request
-from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
+from redrive.aws.apigateway.requests.answers import ApiAnswer, answer_refusal
 from redrive.aws.apigateway.requests.routing import Routes
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import AUTHORIZER, METHOD, METHOD_INTEGRATION, RESOURCE
@@ -26,11 +26,11 @@ from redrive.model.http import Request
 from redrive.model.names import id_text
 
 _STAGE: Final = "test-invoke-stage"
-_LOGGED_CHARS_MAX: Final = 1024
+_LINE_CHARS_MAX: Final = 1024
 
 
 class InvokeTests:
-    """Invokes methods and authorizers for those who edit them."""
+    """Invokes methods and authorizers for their editors."""
 
     def __init__(
         self, engine: Engine, apis: Apis[RestApi], integrations: Integrations, authorizers: RestAuthorizers
@@ -43,7 +43,7 @@ class InvokeTests:
     async def test_invoke_method(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeMethod.html: for all who may edit the API."""
         if params.get("clientCertificateId"):
-            raise unoffered("client certificates")
+            raise not_offered("client certificates")
         api = await self._apis.api(call, params["restApiId"])
         resource, method = RESOURCE.part_in(api.tree, params), METHOD.part_in(api.tree, params)
         METHOD_INTEGRATION.part_in(api.tree, params)
@@ -54,7 +54,8 @@ class InvokeTests:
             method["httpMethod"],
         )
         route_match = Routes([resource]).find(exchange.path, method["httpMethod"])
-        exchange.parameters = {} if route_match is None else route_match[2]
+        if route_match is not None:
+            _, _, exchange.parameters = route_match
         log = _Log(exchange)
         log.begin()
         answer = await self._answer(exchange, api, method, log)
@@ -79,22 +80,22 @@ class InvokeTests:
                 )
         except TimeoutError:
             refusal = Refusal("INTEGRATION_TIMEOUT")
-        except Refusal as why:
-            refusal = why
+        except Refusal as error:
+            refusal = error
         else:
             log.trail()
             log.end(answer)
             return answer
         log.trail()
         log.line(f"Execution failed: {refusal.reason}")
-        answer = await refused(exchange, refusal, api.tree)
+        answer = await answer_refusal(exchange, refusal, api.tree)
         log.end(answer)
         return answer
 
     async def test_invoke_authorizer(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_TestInvokeAuthorizer.html; nothing is remembered."""
         if params.get("additionalContext"):
-            raise unoffered("additional context of tests")
+            raise not_offered("additional context of tests")
         api = await self._apis.api(call, params["restApiId"])
         authorizer = AUTHORIZER.part_in(api.tree, params)
         exchange = self._exchange(call, api, {**params, "httpMethod": "GET"}, "/")
@@ -146,7 +147,7 @@ class _Log:
 
     def line(self, text: str) -> None:
         moment = datetime.fromtimestamp(self._exchange.now / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
-        self.text += f"{moment} : {text[:_LOGGED_CHARS_MAX]}\n"
+        self.text += f"{moment} : {text[:_LINE_CHARS_MAX]}\n"
 
     def begin(self) -> None:
         exchange = self._exchange

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, not_found, not_offered
 from redrive.aws.apigateway.control.records import (
     API_CHARS,
     API_KEY,
@@ -16,7 +16,7 @@ from redrive.aws.apigateway.control.records import (
     api_key,
     new_id,
 )
-from redrive.aws.apigateway.rest.kinds import PatchRules, patched, shape_of
+from redrive.aws.apigateway.rest.kinds import PatchRules, apply_patches, shape_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -26,10 +26,10 @@ from redrive.engine.resources import Draft
 _NAME_CHARS_MAX: Final = 1024
 _DESCRIPTION_CHARS_MAX: Final = 125_000
 _VALUE_CHARS_MIN, _VALUE_CHARS_MAX = 20, 128
-_GIVEN: Final = ("name", "description", "enabled", "customerId")
+_MEMBERS: Final = ("name", "description", "enabled", "customerId")
 _REPLACED: Final = ("/description", "/enabled", "/name", "/customerId")
-_RULES: Final = PatchRules(frozenset(_GIVEN), replaced=_REPLACED, lists_paths=True)
-_MISSING: Final = "Invalid API Key identifier specified"
+_RULES: Final = PatchRules(frozenset(_MEMBERS), replace_only=_REPLACED, lists_paths=True)
+_NOT_FOUND: Final = "Invalid API Key identifier specified"
 
 
 class ApiKeyOperations:
@@ -42,7 +42,7 @@ class ApiKeyOperations:
 
     async def create_api_key(self, call: Call, params: Structure) -> Structure:
         if params.get("stageKeys"):
-            raise unoffered("stageKeys; a usage plan says what a key is for")
+            raise not_offered("stageKeys; a usage plan says what a key is for")
         value = params.get("value") or new_id(self._rng, KEY_CHARS)
         if not (
             _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
@@ -54,68 +54,69 @@ class ApiKeyOperations:
         tags = TAGS.read(params.get("tags"))
         settings = {
             "enabled": False,
-            **{name: params[name] for name in _GIVEN if params.get(name) is not None},
+            **{name: params[name] for name in _MEMBERS if params.get(name) is not None},
         }
         key_id = new_id(self._rng, API_CHARS)
         key = ApiKey(call.account, call.region, key_id, value, call.now, call.now, settings, tags=tags)
-        at, value_at = api_key(call.account, call.region, key_id), api_key(call.account, call.region, value)
+        document_key = api_key(call.account, call.region, key_id)
+        value_key = api_key(call.account, call.region, value)
 
         async def decide(draft: Draft) -> None:
-            if await draft.get(KEY_VALUE, value_at) is not None:
+            if await draft.get(KEY_VALUE, value_key) is not None:
                 raise conflict("API Key already exists")
-            draft.put(KEY_VALUE, value_at, KeyValue(key_id))
-            draft.put(API_KEY, at, key)
+            draft.put(KEY_VALUE, value_key, KeyValue(key_id))
+            draft.put(API_KEY, document_key, key)
 
         await self._engine.resources.write(decide)
-        return as_structure(key, whole=True)
+        return as_structure(key, with_value=True)
 
     async def get_api_key(self, call: Call, params: Structure) -> Structure:
         key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
-        return as_structure(_standing(key), whole=bool(params.get("includeValue")))
+        return as_structure(_require(key), with_value=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
-        if (params.get("limit") or 1) < 0:  # which is not a refusal of this list (recorded)
+        if (params.get("limit") or 1) < 0:  # which this list does not refuse (recorded)
             return {"items": []}
         keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
-        beginning, customer = params.get("nameQuery") or "", params.get("customerId")
+        prefix, customer = params.get("nameQuery") or "", params.get("customerId")
         items = [
             key
             for key in keys
-            if str(key.settings.get("name", "")).startswith(beginning)
+            if str(key.settings.get("name", "")).startswith(prefix)
             and customer in (None, key.settings.get("customerId"))
         ]
-        whole = bool(params.get("includeValues"))
-        return PAGES.of("GetApiKeys", params, items, lambda key: as_structure(key, whole=whole))
+        with_value = bool(params.get("includeValues"))
+        return PAGES.of("GetApiKeys", params, items, lambda key: as_structure(key, with_value=with_value))
 
     async def update_api_key(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
 
         def change(key: ApiKey) -> ApiKey:
-            settings = patched(dict(key.settings), shape_of("GetApiKey"), _RULES, operations)
+            settings = apply_patches(dict(key.settings), shape_of("GetApiKey"), _RULES, operations)
             _check_texts(settings)
             return replace(key, settings=settings, updated_at=call.now)
 
-        at = api_key(call.account, call.region, params["apiKey"])
+        document_key = api_key(call.account, call.region, params["apiKey"])
 
         async def decide(draft: Draft) -> ApiKey:
-            return draft.change(API_KEY, at, await _key_in(draft, at), change)
+            return draft.change(API_KEY, document_key, await _key_in(draft, document_key), change)
 
         key = await self._engine.resources.write(decide)
         return {**as_structure(key), "tags": dict(key.tags)}  # empty, too (recorded)
 
     async def delete_api_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteApiKey.html; its plans forget it."""
-        at = api_key(call.account, call.region, params["apiKey"])
+        document_key = api_key(call.account, call.region, params["apiKey"])
 
         async def decide(draft: Draft) -> None:
-            key = await _key_in(draft, at)
+            key = await _key_in(draft, document_key)
             for plan_id in key.plans:
-                plan_at = api_key(call.account, call.region, plan_id)
-                plan = await draft.get(USAGE_PLAN, plan_at)
+                plan_key = api_key(call.account, call.region, plan_id)
+                plan = await draft.get(USAGE_PLAN, plan_key)
                 if plan is not None:
                     remaining = tuple(each for each in plan.keys if each != key.id)
-                    draft.put(USAGE_PLAN, plan_at, replace(plan, keys=remaining))
-            draft.remove(API_KEY, at)
+                    draft.put(USAGE_PLAN, plan_key, replace(plan, keys=remaining))
+            draft.remove(API_KEY, document_key)
             draft.remove(KEY_VALUE, api_key(call.account, call.region, key.value))
 
         await self._engine.resources.write(decide)
@@ -130,20 +131,20 @@ def _check_texts(settings: Mapping[str, Any]) -> None:
         raise bad_request("Invalid API Key description specified.")
 
 
-async def _key_in(draft: Draft, at: str) -> ApiKey:
-    key = await draft.get(API_KEY, at)
-    return _standing(key)
+async def _key_in(draft: Draft, document_key: str) -> ApiKey:
+    key = await draft.get(API_KEY, document_key)
+    return _require(key)
 
 
-def _standing(api_key: ApiKey | None) -> ApiKey:
+def _require(api_key: ApiKey | None) -> ApiKey:
     if api_key is None:
-        raise not_found(_MISSING)
+        raise not_found(_NOT_FOUND)
     return api_key
 
 
-def as_structure(key: ApiKey, *, whole: bool = False) -> Structure:
-    """A key as callers see it; its value only where they ask for it."""
-    value: Mapping[str, Any] = {"value": key.value} if whole else {}
+def as_structure(key: ApiKey, *, with_value: bool = False) -> Structure:
+    """A key as callers see it, with or without its value."""
+    value: Mapping[str, Any] = {"value": key.value} if with_value else {}
     return {
         "id": key.id,
         **value,

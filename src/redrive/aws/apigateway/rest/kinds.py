@@ -1,4 +1,4 @@
-"""The kinds of parts of a REST API: where each stands in its tree, and how patch operations change it.
+"""The kinds of parts of a REST API: the place of each in its tree, and the changes that patch operations may make.
 
 The members and their types are those of the published model: of what the operation that shows a kind answers.
 
@@ -21,27 +21,27 @@ _OPERATIONS: Final = frozenset({"add", "replace", "remove"})
 
 @dataclass(frozen=True, slots=True)
 class PatchRules:
-    """The changes that a kind takes, and the words in which it refuses others (recorded)."""
+    """The changes that patch operations may make to a kind, and the texts that refuse others (recorded)."""
 
-    names: frozenset[str]  # The members that may be changed, besides all that stands in them
-    kind: str = ""  # Named in refusals
-    replaced: tuple[str, ...] = ()  # The paths that may only be replaced
-    lists_paths: bool = False  # Whether these are all the paths there are, and refusals list them
-    # By member: the refusal of a key that is to be replaced or removed, and is not there.
+    names: frozenset[str]  # The members that may be changed, with all that is in them
+    kind: str = ""  # Its name in refusals
+    replace_only: tuple[str, ...] = ()  # The paths that may only be replaced
+    lists_paths: bool = False  # There are no other paths, and refusals list them
+    # By member: the text that refuses to replace or remove an absent key.
     absent: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, value: Structure, op: str, path: str) -> None:
-        """Refuse an operation that a value of the kind does not take.
+        """Check a patch operation on a value of the kind.
 
         Raises:
             AwsError: `BadRequestException` or `NotFoundException`.
         """
         steps = steps_of(path)
-        if self.lists_paths and (path not in self.replaced or op != "replace"):
-            raise _only_replaced(path, op, self.replaced)
+        if self.lists_paths and (path not in self.replace_only or op != "replace"):
+            raise _not_replaceable(path, op, self.replace_only)
         if not steps or steps[0] not in self.names:
             raise invalid_path(path, self.kind)
-        if path in self.replaced and op != "replace":
+        if path in self.replace_only and op != "replace":
             raise bad_request("Invalid patch operation specified. Must be one of: [replace]")
         if op not in _OPERATIONS:
             raise bad_request("Invalid patch operation specified. Must be 'add'|'remove'|'replace'")
@@ -54,10 +54,10 @@ class PatchRules:
             raise not_found(self.absent[steps[0]])
 
 
-def patched(
+def apply_patches(
     value: Structure, shape: Shape, rules: PatchRules, operations: Iterable[Mapping[str, Any]]
 ) -> Structure:
-    """A value of a shape after patch operations, as far as its rules allow them.
+    """A value of a shape after patch operations, which its rules have to allow.
 
     Raises:
         AwsError: `BadRequestException` or `NotFoundException`.
@@ -65,36 +65,36 @@ def patched(
     for operation in operations:
         op, path = operation.get("op", ""), operation.get("path") or ""
         rules.check(value, op, path)
-        value = _changed(value, shape, steps_of(path), op, operation.get("value"), path)
+        value = _change_at(value, shape, steps_of(path), op, operation.get("value"), path)
     return value
 
 
 def steps_of(path: str) -> list[str]:
-    """The steps of a path, as JSON Pointer escapes them."""
+    """The steps of a path, which is a JSON Pointer; empty if it is none."""
     if not path.startswith("/"):
         return []
     return [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
 
 
-def _changed(
+def _change_at(
     value: Any, shape: Shape, steps: Sequence[str], op: str, new_value: str | None, path: str
 ) -> Any:
     step, *rest = steps
     if shape.type == "list":
-        return _changed_list(value, shape, steps, op, new_value, path)
+        return _change_list(value, shape, steps, op, new_value, path)
     inner = _shape_of(shape, step, path)
-    known = dict(value or {})
+    members = dict(value or {})
     if rest:
-        known[step] = _changed(known.get(step), inner, rest, op, new_value, path)
-        if known[step] == {}:  # what was emptied is absent (recorded)
-            del known[step]
+        members[step] = _change_at(members.get(step), inner, rest, op, new_value, path)
+        if members[step] == {}:  # an object that becomes empty is removed (recorded)
+            del members[step]
     elif op == "remove" or (new_value is None and inner.type == "string" and not inner.enum):
-        known.pop(step, None)
+        members.pop(step, None)
     elif inner.type == "list":
-        known[step] = _changed_list(known.get(step), inner, [], op, new_value, path)
+        members[step] = _change_list(members.get(step), inner, [], op, new_value, path)
     else:
-        known[step] = typed(inner, new_value, path)
-    return known
+        members[step] = parse_value(inner, new_value, path)
+    return members
 
 
 def _shape_of(shape: Shape, step: str, path: str) -> Shape:
@@ -105,33 +105,33 @@ def _shape_of(shape: Shape, step: str, path: str) -> Shape:
     return shape.members[step].shape
 
 
-def _changed_list(
+def _change_list(
     value: Any, shape: Shape, steps: Sequence[str], op: str, new_value: str | None, path: str
 ) -> list[Any]:
-    """A list of texts, of which a path names one by its number or by itself, and a value several by commas."""
-    known = list(value or ())
+    """A list of texts after an operation: the path may name an item by index or text, the value several by commas."""
+    items = list(value or ())
     if len(steps) > 1 or shape.element.shape.type != "string":
         raise invalid_path(path)
     step = steps[0] if steps else ""
     if op == "remove":
-        if step.isdecimal() and int(step[:9]) < len(known):
-            del known[int(step)]
-            return known
-        return [item for item in known if item != (step or new_value)]
-    if step.isdecimal() and op == "replace" and int(step[:9]) < len(known) and new_value is not None:
-        known[int(step)] = new_value
-        return known
-    if op == "replace" and step in known and new_value:
-        known[known.index(step)] = new_value
-        return known
+        if step.isdecimal() and int(step[:9]) < len(items):
+            del items[int(step)]
+            return items
+        return [item for item in items if item != (step or new_value)]
+    if step.isdecimal() and op == "replace" and int(step[:9]) < len(items) and new_value is not None:
+        items[int(step)] = new_value
+        return items
+    if op == "replace" and step in items and new_value:
+        items[items.index(step)] = new_value
+        return items
     if not steps and op == "replace":
         return (new_value or "").split(",") if new_value else []
     item = new_value if new_value and (not step or step == "-") else step or new_value
-    return known if item in known or not item else [*known, item]
+    return items if item in items or not item else [*items, item]
 
 
-def typed(shape: Shape, value: str | None, path: str) -> Any:
-    """A value as the model has it, of the text that patch operations give; raises AwsError (`BadRequestException`)."""
+def parse_value(shape: Shape, value: str | None, path: str) -> Any:
+    """The text of a patch operation as a value of the shape; raises AwsError (`BadRequestException`) if it is none."""
     try:
         match shape.type:
             case "boolean":
@@ -147,10 +147,10 @@ def typed(shape: Shape, value: str | None, path: str) -> Any:
     raise bad_request(f"Invalid patch value '{value}' specified for path '{path}'")
 
 
-def _only_replaced(path: str, op: str, replaced: Sequence[str]) -> AwsError:
+def _not_replaceable(path: str, op: str, replace_only: Sequence[str]) -> AwsError:
     choice = "Please choose supported operations"
-    if path not in replaced:
-        choice = f"Must be one of: [{', '.join(replaced)}]"
+    if path not in replace_only:
+        choice = f"Must be one of: [{', '.join(replace_only)}]"
     return bad_request(f"Invalid patch path  '{path}' specified for op '{op}'. {choice}")
 
 
@@ -163,8 +163,8 @@ def invalid_path(path: str, kind: str = "") -> AwsError:
 RESOURCES: Final = "resources"
 INTEGRATION: Final = "methodIntegration"
 
-#: By what stands above: the text for what is not there.
-_MISSING: Final[Mapping[str, str]] = {
+#: The texts that refuse an absent part, by the key above it in the tree.
+_NOT_FOUND: Final[Mapping[str, str]] = {
     RESOURCES: "Invalid Resource identifier specified",
     METHODS: "Invalid Method identifier specified",
     INTEGRATION: "Invalid Integration identifier specified",
@@ -183,41 +183,41 @@ _NOTHING: Final = Shape("Nothing", "structure")
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """A kind of what an API consists of."""
+    """A kind of parts of APIs."""
 
-    name: str  # The vendor's: `Model`; operations are called by it
-    place: tuple[str, ...]  # Path in the tree: words as they are, and parameters in braces
+    name: str  # Its name in operations: `Model`
+    place: tuple[str, ...]  # Its path in the tree: words, and parameters in braces
     rules: PatchRules  # Changes that patch operations may make
     plural: str = ""  # Plural in the name of the list operation; empty: there is no list operation
 
     def path(self, params: Structure) -> list[str]:
-        """The place of the one that parameters name."""
+        """The path of the part that parameters name."""
         return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.place]
 
     def part_in(self, tree: Tree, params: Structure) -> Structure:
-        """The one that parameters name.
+        """The part that parameters name.
 
         Raises:
-            AwsError: `NotFoundException`, about the first of what leads there that is not there.
+            AwsError: `NotFoundException`, for the first absent part on the path.
         """
         path = self.path(params)
         for length in range(1, len(path) + 1):
             if value_at(tree, path[:length]) is None:
-                raise missing(path, length)
+                raise missing_part(path, length)
         value: Structure = value_at(tree, path)
         return value
 
     def absent(self, params: Structure) -> AwsError:
-        """The refusal for what stands first on the way to the one that parameters name."""
-        return missing(self.path(params), 2)
+        """The refusal for the first part on the path of the one that parameters name."""
+        return missing_part(self.path(params), 2)
 
     @property
     def shape(self) -> Shape:
-        """The structure that the wire shows of this kind."""
+        """The structure of this kind on the wire."""
         return shape_of(f"Get{self.name}")
 
     def as_structure(self, value: Structure) -> Structure:
-        """Those of its members that the wire knows."""
+        """A part as callers see it: without the members that the wire does not have."""
         members = self.shape.members
         return {name: item for name, item in value.items() if name in members}
 
@@ -227,26 +227,26 @@ def shape_of(operation: str) -> Shape:
     return Service.load("apigateway").operation(operation).output or _NOTHING
 
 
-def missing(path: list[str], length: int) -> AwsError:
-    """The refusal for what is not at the end of so much of a path."""
+def missing_part(path: list[str], length: int) -> AwsError:
+    """The refusal for an absent part, to which the first `length` keys of a path lead."""
     last = path[length - 1]
-    above = last if last in _MISSING or length == 1 else path[length - 2]
-    return not_found(_MISSING.get(above, "Invalid identifier specified").format(path[-1]))
+    above = last if last in _NOT_FOUND or length == 1 else path[length - 2]
+    return not_found(_NOT_FOUND.get(above, "Invalid identifier specified").format(path[-1]))
 
 
 _UNKNOWN_PARAMETER: Final = "Invalid parameter name specified"
-_OF_METHOD: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
+_METHOD_PATH: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
 
 
-def _listed(*paths: str) -> PatchRules:
-    """The rules of a kind of which just these paths may be replaced, in the order of refusals."""
-    return PatchRules(frozenset(path[1:] for path in paths), replaced=paths, lists_paths=True)
+def _replace_only(*paths: str) -> PatchRules:
+    """The rules of a kind in which only these paths may be replaced, in the order of refusals."""
+    return PatchRules(frozenset(path[1:] for path in paths), replace_only=paths, lists_paths=True)
 
 
 RESOURCE: Final = PartKind(
-    "Resource", (RESOURCES, "{resourceId}"), _listed("/parentId", "/pathPart"), "Resources"
+    "Resource", (RESOURCES, "{resourceId}"), _replace_only("/parentId", "/pathPart"), "Resources"
 )
-_METHOD_REPLACED: Final = (
+_METHOD_MEMBERS: Final = (
     "authorizationType",
     "authorizerId",
     "apiKeyRequired",
@@ -255,15 +255,15 @@ _METHOD_REPLACED: Final = (
 )
 METHOD: Final = PartKind(
     "Method",
-    _OF_METHOD,
+    _METHOD_PATH,
     PatchRules(
-        frozenset({*_METHOD_REPLACED, "requestParameters", "requestModels", "authorizationScopes"}),
-        replaced=tuple(f"/{name}" for name in _METHOD_REPLACED),
+        frozenset({*_METHOD_MEMBERS, "requestParameters", "requestModels", "authorizationScopes"}),
+        replace_only=tuple(f"/{name}" for name in _METHOD_MEMBERS),
     ),
 )
 METHOD_RESPONSE: Final = PartKind(
     "MethodResponse",
-    (*_OF_METHOD, "methodResponses", "{statusCode}"),
+    (*_METHOD_PATH, "methodResponses", "{statusCode}"),
     PatchRules(
         frozenset({"responseParameters", "responseModels"}),
         absent={
@@ -274,7 +274,7 @@ METHOD_RESPONSE: Final = PartKind(
 )
 METHOD_INTEGRATION: Final = PartKind(
     "Integration",
-    (*_OF_METHOD, INTEGRATION),
+    (*_METHOD_PATH, INTEGRATION),
     PatchRules(
         frozenset(
             {
@@ -287,14 +287,16 @@ METHOD_INTEGRATION: Final = PartKind(
 )
 INTEGRATION_RESPONSE: Final = PartKind(
     "IntegrationResponse",
-    (*_OF_METHOD, INTEGRATION, "integrationResponses", "{statusCode}"),
+    (*_METHOD_PATH, INTEGRATION, "integrationResponses", "{statusCode}"),
     PatchRules(frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"})),
 )
-MODEL: Final = PartKind("Model", ("models", "{modelName}"), _listed("/description", "/schema"), "Models")
+MODEL: Final = PartKind(
+    "Model", ("models", "{modelName}"), _replace_only("/description", "/schema"), "Models"
+)
 VALIDATOR: Final = PartKind(
     "RequestValidator",
     ("validators", "{requestValidatorId}"),
-    _listed("/name", "/validateRequestParameters", "/validateRequestBody"),
+    _replace_only("/name", "/validateRequestParameters", "/validateRequestBody"),
     "RequestValidators",
 )
 AUTHORIZER: Final = PartKind(

@@ -9,8 +9,8 @@ import re2
 
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal
 from redrive.aws.apigateway.mapping.sources import (
-    decoded,
-    encoded,
+    decode_body,
+    encode_body,
     is_binary,
     request_value,
     response_value,
@@ -24,32 +24,32 @@ from redrive.aws.wire.errors import AwsError
 
 _TARGET: Final = "integration.request."
 _HEADER: Final = "method.response.header."
-_OF_TRANSFER: Final = frozenset({"content-length", "transfer-encoding"})
-#: Headers that no request to an integration is mapped to (recorded), by whether it is an AWS service's.
-_KEPT: Final = {
-    False: _OF_TRANSFER,
-    True: _OF_TRANSFER | {"authorization", "connection", "expect", "proxy-authenticate", "te"},
+_TRANSFER_HEADERS: Final = frozenset({"content-length", "transfer-encoding"})
+#: Headers that a request to an integration may not be given (recorded); True: the integration is an AWS service.
+_FORBIDDEN_HEADERS: Final = {
+    False: _TRANSFER_HEADERS,
+    True: _TRANSFER_HEADERS | {"authorization", "connection", "expect", "proxy-authenticate", "te"},
 }
 _STATUSES: Final = range(200, 600)
 
 
 @dataclass(slots=True)
-class Mapped:
-    """A request to what is behind a method."""
+class MappedRequest:
+    """A request to an integration."""
 
-    headers: dict[str, str]  # Names as they are written
+    headers: dict[str, str]  # By name, in its original case
     query: dict[str, str]  # By name
     path: dict[str, str]  # Values of the `{variables}` in the integration's URI
     body: bytes
 
 
-async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], body: bytes) -> Mapped:
-    """The request to a deployed integration, of a caller's; `body` is already converted as the integration asks.
+async def map_request(exchange: Exchange, integration: Mapping[str, Any], body: bytes) -> MappedRequest:
+    """The request to an integration, from a caller's; `body` is converted already, as the integration asks.
 
     Raises:
-        Refusal: No template is for a body of this type, or it failed.
+        Refusal: There is no template for a body of this type, or it failed.
     """
-    mapped = Mapped({}, {}, {}, body)
+    mapped = MappedRequest({}, {}, {}, body)
     places = {"header": mapped.headers, "querystring": mapped.query, "path": mapped.path}
     for target, source in (integration.get("requestParameters") or {}).items():
         kind, _, name = target.removeprefix(_TARGET).partition(".")
@@ -59,22 +59,22 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
     template = _request_template(exchange, integration)
     if template is not None:
         payload = body.decode("utf-8", "replace")
-        text, context = await _rendered(exchange, template, payload)
+        text, context = await _render(exchange, template, payload)
         overrides = _override(context, "requestOverride")
-        if integration.get("type") == "MOCK":  # which has no answer but this (recorded)
+        if integration.get("type") == "MOCK":  # its request template decides about the answer, too (recorded)
             exchange.overrides = dict(_override(context, "responseOverride"))
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
     for name in mapped.headers:
-        if name.strip().lower() in _KEPT[integration.get("type") == "AWS"]:
+        if name.strip().lower() in _FORBIDDEN_HEADERS[integration.get("type") == "AWS"]:
             raise Refusal("API_CONFIGURATION_ERROR", reason=f"The header {name} cannot be mapped")
     mapped.headers.setdefault("Content-Type", exchange.header("content-type") or JSON)
     return mapped
 
 
 def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str | None:
-    """The template for a body's type; None: the body is passed on as it is."""
+    """The template for a body's type; None: the body is passed on unchanged. Raises Refusal if neither is allowed."""
     templates: Mapping[str, str] = integration.get("requestTemplates") or {}
     kind = exchange.content_type
     template = next((text for name, text in templates.items() if name.lower() == kind), None)
@@ -85,8 +85,8 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
     return template
 
 
-async def _rendered(exchange: Exchange, template: str, body: str) -> tuple[str, Any]:
-    """The text of a template, and `$context` as it left it; raises Refusal if the template failed."""
+async def _render(exchange: Exchange, template: str, body: str) -> tuple[str, Any]:
+    """The text of a template, and `$context` after it; raises Refusal if the template failed."""
     try:
         text, names = await render(exchange.place.account, template, lambda: variables_of(exchange, body))
     except TemplateFailed as failure:
@@ -97,13 +97,13 @@ async def _rendered(exchange: Exchange, template: str, body: str) -> tuple[str, 
 
 
 def _override(context: Any, name: str) -> Mapping[str, Any]:
-    """The values that a template put in the place of the mapped parameters."""
+    """The values by which a template overrides mapped ones."""
     overrides = context.get(name) if isinstance(context, dict) else None
     return overrides if isinstance(overrides, dict) else {}
 
 
 def _texts(values: Any) -> dict[str, str]:
-    """The texts of an override; numbers as texts, and nothing else."""
+    """The texts of an override, numbers as texts; values of other types are left out."""
     if not isinstance(values, dict):
         return {}
     return {
@@ -116,53 +116,53 @@ def _texts(values: Any) -> dict[str, str]:
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
 
-async def mapped_answer(
+async def map_answer(
     exchange: Exchange, method: Mapping[str, Any], answer: ApiAnswer, binary: Sequence[str]
 ) -> ApiAnswer:
-    """The answer of a deployed method, of its integration's; `binary` are the API's binary media types.
+    """The answer of a method, from that of its integration; `binary`: the API's binary media types.
 
     Bytes become text before a template, and base64 becomes bytes after it.
 
     Raises:
         Refusal: No integration response matches, a template failed, or the body cannot be converted.
     """
-    chosen = chosen_response(method["methodIntegration"].get("integrationResponses") or {}, answer)
-    if chosen is None:
+    response = select_response(method["methodIntegration"].get("integrationResponses") or {}, answer)
+    if response is None:
         raise Refusal(
             "API_CONFIGURATION_ERROR",
             reason="No match for output mapping and no default output mapping configured.",
         )
-    handling, was_binary = chosen.get("contentHandling"), is_binary(binary, answer.media_type)
-    payload = encoded(answer.body, handling, is_binary=was_binary)
+    handling, was_binary = response.get("contentHandling"), is_binary(binary, answer.media_type)
+    payload = encode_body(answer.body, handling, is_binary=was_binary)
     body = payload.decode("utf-8", "replace")
     headers = {"Content-Type": answer.header("content-type") or JSON}
-    for target, source in (chosen.get("responseParameters") or {}).items():
+    for target, source in (response.get("responseParameters") or {}).items():
         value = response_value(exchange, source, answer.headers, body)
         if target.startswith(_HEADER) and value is not None:
             headers[target.removeprefix(_HEADER)] = value
-    status = int(chosen["statusCode"]) if str(chosen["statusCode"]).isdecimal() else answer.status
+    status = int(response["statusCode"]) if str(response["statusCode"]).isdecimal() else answer.status
     status = _status(exchange.overrides.get("status"), status)
-    kind, template = _response_template(exchange, chosen)
+    kind, template = _response_template(exchange, response)
     if not template:
-        return ApiAnswer(status, decoded(payload, handling, is_binary=was_binary), headers)
-    text, context = await _rendered(exchange, template, body)
+        return ApiAnswer(status, decode_body(payload, handling, is_binary=was_binary), headers)
+    text, context = await _render(exchange, template, body)
     overrides = _override(context, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
     status = _status(overrides.get("status"), status)
-    return ApiAnswer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
+    return ApiAnswer(status, decode_body(text.encode(), handling, is_binary=was_binary), headers)
 
 
 def _status(override: Any, status: int) -> int:
-    """The status that a template put in the place of another, if it is one."""
+    """The status of an override, if it is one, and else the other."""
     if isinstance(override, str) and override.isdecimal() and len(override) == len("200"):
         override = int(override)
     return override if isinstance(override, int) and override in _STATUSES else status
 
 
-def chosen_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:
-    """The response whose pattern is for an answer, or the one without; None: there is neither.
+def select_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:
+    """The response whose pattern matches an answer, or the one without a pattern; None: there is neither.
 
-    A pattern is looked at for all of the status, or of what a failed function says.
+    A pattern has to match the whole status, or the whole error message of a function.
     """
     default = None
     subject = answer.failure if answer.failure is not None else str(answer.status)
@@ -171,26 +171,26 @@ def chosen_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[
         pattern = response.get("selectionPattern")
         if not pattern:
             default = default or response
-        elif (answer.failure is not None or not is_function) and _fits(pattern, subject):
+        elif (answer.failure is not None or not is_function) and _matches(pattern, subject):
             return dict(response)
     return default
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     try:
         return compiled(pattern, dot_nl=True)
     except re2.error:
         return None
 
 
-def _fits(pattern: str, subject: str) -> bool:
-    regex = _compiled(pattern)
+def _matches(pattern: str, subject: str) -> bool:
+    regex = _compile(pattern)
     return regex is not None and regex.fullmatch(subject) is not None
 
 
 def _response_template(exchange: Exchange, response: Mapping[str, Any]) -> tuple[str, str]:
-    """The type and the text of a response's template: the one that the caller accepts, or the first."""
+    """The media type and the text of the template of a response: of the type that the caller accepts, or the first."""
     templates: Mapping[str, str] = response.get("responseTemplates") or {}
     accepted = (exchange.header("accept") or "").partition(",")[0].partition(";")[0].strip().lower()
     for kind, text in templates.items():

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, CUSTOM
 from redrive.aws.apigateway.control.apis import Apis
-from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict, error, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict, error, not_offered
 from redrive.aws.apigateway.control.records import METHODS, RestApi, Tree, new_id, value_at, with_value
 from redrive.aws.apigateway.mapping.sources import HANDLINGS
 from redrive.aws.apigateway.rest.kinds import (
@@ -17,7 +17,7 @@ from redrive.aws.apigateway.rest.kinds import (
     RESOURCE,
     RESOURCES,
     PartKind,
-    patched,
+    apply_patches,
 )
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -36,26 +36,29 @@ class ResourceOperations:
         self._apis = apis
 
     async def create_resource(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._rng)
+        resource_id = new_id(self._rng)
 
         def change(tree: Tree) -> Tree:
-            return with_resource(tree, made_id, params["parentId"], params["pathPart"])
+            return with_resource(tree, resource_id, params["parentId"], params["pathPart"])
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return as_structure(tree[RESOURCES][made_id])
+        return as_structure(tree[RESOURCES][resource_id])
 
     async def get_resources(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
-        whole = "methods" in (params.get("embed") or ())
+        with_methods = "methods" in (params.get("embed") or ())
         resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
         return PAGES.of(
-            "GetResources", params, resources, lambda resource: as_structure(resource, whole=whole)
+            "GetResources",
+            params,
+            resources,
+            lambda resource: as_structure(resource, with_methods=with_methods),
         )
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
-        whole = "methods" in (params.get("embed") or ())
-        return as_structure(RESOURCE.part_in(api.tree, params), whole=whole)
+        with_methods = "methods" in (params.get("embed") or ())
+        return as_structure(RESOURCE.part_in(api.tree, params), with_methods=with_methods)
 
     async def update_resource(self, call: Call, params: Structure) -> Structure:
         resource_id = params["resourceId"]
@@ -63,7 +66,7 @@ class ResourceOperations:
         def change(tree: Tree) -> Tree:
             before = RESOURCE.part_in(tree, params)
             operations = params.get("patchOperations") or ()
-            after = patched(before, RESOURCE.shape, RESOURCE.rules, operations)
+            after = apply_patches(before, RESOURCE.shape, RESOURCE.rules, operations)
             if "parentId" not in before:
                 member = "parentId" if "parentId" in after else "pathPart"
                 raise bad_request(f"Root resource cannot update its {member}.")
@@ -71,7 +74,7 @@ class ResourceOperations:
             if _is_below(tree, after["parentId"], resource_id):
                 raise bad_request("Resources cannot be cyclical.")
             others = {key: resource for key, resource in tree[RESOURCES].items() if key != resource_id}
-            path = _checked_path(others.values(), others[after["parentId"]], after["pathPart"])
+            path = _path_below(others[after["parentId"]], after["pathPart"], others.values())
             resources = {**tree[RESOURCES], resource_id: {**after, "path": path}}
             return {**tree, RESOURCES: _with_paths(resources)}
 
@@ -96,19 +99,19 @@ class ResourceOperations:
         return {}
 
 
-def with_resource(tree: Tree, made_id: str, parent_id: str, part: str) -> Tree:
-    """The tree with a resource more; raises AwsError if its parent is not there, or its part of the path cannot be."""
-    known: Mapping[str, Mapping[str, Any]] = tree[RESOURCES]
+def with_resource(tree: Tree, resource_id: str, parent_id: str, part: str) -> Tree:
+    """The tree with a new resource; raises AwsError if its parent is absent, or its part of the path is not valid."""
+    resources: Mapping[str, Mapping[str, Any]] = tree[RESOURCES]
     parent = RESOURCE.part_in(tree, {"resourceId": parent_id})
-    if len(known) >= RESOURCES_MAX:
+    if len(resources) >= RESOURCES_MAX:
         raise error("LimitExceededException", f"An API has at most {RESOURCES_MAX} resources")
-    path = _checked_path(known.values(), parent, part)
-    resource = {"id": made_id, "parentId": parent_id, "pathPart": part, "path": path}
-    return {**tree, RESOURCES: {**known, made_id: resource}}
+    path = _path_below(parent, part, resources.values())
+    resource = {"id": resource_id, "parentId": parent_id, "pathPart": part, "path": path}
+    return {**tree, RESOURCES: {**resources, resource_id: resource}}
 
 
-def _checked_path(known: Iterable[Mapping[str, Any]], parent: Mapping[str, Any], part: str) -> str:
-    """The path of a part below a resource."""
+def _path_below(parent: Mapping[str, Any], part: str, resources: Iterable[Mapping[str, Any]]) -> str:
+    """The path of a new part below a resource; raises AwsError if the part is not valid, or a sibling has it."""
     if not _PART.fullmatch(part):
         raise bad_request(
             "Resource's path part only allow a-zA-Z0-9._-: or a valid greedy path variable and curly braces at the"
@@ -118,7 +121,7 @@ def _checked_path(known: Iterable[Mapping[str, Any]], parent: Mapping[str, Any],
         raise bad_request(
             f"Cannot create a child of a resource with a greedy path variable: {parent['pathPart']}"
         )
-    for sibling in known:
+    for sibling in resources:
         if sibling.get("parentId") != parent["id"]:
             continue
         if sibling["pathPart"] == part:
@@ -131,34 +134,34 @@ def _checked_path(known: Iterable[Mapping[str, Any]], parent: Mapping[str, Any],
     return f"{parent['path'].rstrip('/')}/{part}"
 
 
-def _is_below(tree: Tree, resource_id: str, above: str) -> bool:
-    """True if a resource is another, or stands below it."""
-    at: str | None = resource_id
+def _is_below(tree: Tree, resource_id: str, ancestor_id: str) -> bool:
+    """True if a resource is another one, or below it."""
+    current_id: str | None = resource_id
     for _ in range(RESOURCES_MAX + 1):
-        if at == above:
+        if current_id == ancestor_id:
             return True
-        at = tree[RESOURCES].get(at, {}).get("parentId")
-        if at is None:
+        current_id = tree[RESOURCES].get(current_id, {}).get("parentId")
+        if current_id is None:
             return False
     return False
 
 
 def _with_paths(resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The resources with their paths as their parents have it."""
+    """The resources with paths that follow from their parents."""
 
     def path(resource: Mapping[str, Any]) -> str:
-        above = resource.get("parentId")
-        return "" if above is None else f"{path(resources[above])}/{resource['pathPart']}"
+        parent_id = resource.get("parentId")
+        return "" if parent_id is None else f"{path(resources[parent_id])}/{resource['pathPart']}"
 
     return {key: {**resource, "path": path(resource) or "/"} for key, resource in resources.items()}
 
 
-def as_structure(resource: Mapping[str, Any], *, whole: bool = False) -> Structure:
-    """A resource as callers see it; its methods by name alone unless they ask for the whole."""
+def as_structure(resource: Mapping[str, Any], *, with_methods: bool = False) -> Structure:
+    """A resource as callers see it, with its methods, or their names alone."""
     methods = resource.get(METHODS)
     if not methods:
         return {name: value for name, value in resource.items() if name != METHODS}
-    return {**resource, METHODS: dict(methods) if whole else {name: {} for name in methods}}
+    return {**resource, METHODS: dict(methods) if with_methods else {name: {} for name in methods}}
 
 
 HTTP_METHODS: Final = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD", "ANY")
@@ -178,7 +181,7 @@ _RESPONSE: Final = ("statusCode", "selectionPattern", "responseParameters", "con
 
 
 class MethodOperations:
-    """Puts methods, integrations and responses in their places."""
+    """Creates methods, integrations and responses."""
 
     def __init__(self, apis: Apis[RestApi]) -> None:
         self._apis = apis
@@ -233,43 +236,46 @@ class MethodOperations:
 
 
 def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A method as its API keeps it.
+    """A method as its API stores it.
 
     Raises:
-        AwsError: `BadRequestException`: what it names is not there, or is not offered.
+        AwsError: `BadRequestException`: it refers to an absent part, or is not offered.
     """
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
-    params = {**params, "authorizationType": params["authorizationType"].upper()}  # in any case (recorded)
+    params = {
+        **params,
+        "authorizationType": params["authorizationType"].upper(),
+    }  # any case is accepted (recorded)
     check_authorization(params, tree)
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):
             raise bad_request(f"Invalid model identifier specified: {model}")
     check_validator(params, tree)
-    places = [each.rpartition(".")[2] for each in params.get("requestParameters") or ()]
-    if len(set(places)) < len(places):
+    parameter_names = [each.rpartition(".")[2] for each in params.get("requestParameters") or ()]
+    if len(set(parameter_names)) < len(parameter_names):
         raise bad_request("Parameter names must be unique across querystring, header and path")
     settings = {key: params[key] for key in _METHOD if params.get(key) is not None}
     return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **settings}
 
 
 def check_validator(method: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse a request validator that an API has not; an empty one is none. Raises AwsError (`BadRequestException`)."""
+    """Refuse a request validator that an API does not have; raises AwsError (`BadRequestException`)."""
     validator = method.get("requestValidatorId")
     if validator and validator not in (tree.get("validators") or {}):
         raise bad_request("Invalid Request Validator identifier specified")
 
 
 def check_authorization(method: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse a type of authorization that this server does not have: a method must not be open for want of it.
+    """Refuse an unsupported type of authorization, without which the method would be open.
 
     Raises:
-        AwsError: `BadRequestException`; also where its authorizer is not there.
+        AwsError: `BadRequestException`; also if its authorizer is absent.
     """
     kind = method.get("authorizationType", "")
     if kind == "COGNITO_USER_POOLS":
-        raise unoffered(f"the authorization type {kind}: user pools")
+        raise not_offered(f"the authorization type {kind}: user pools")
     if kind not in _AUTHORIZATIONS:
         raise bad_request("Invalid authorization type specified")
     if kind == CUSTOM and method.get("authorizerId") not in (tree.get(AUTHORIZERS) or {}):
@@ -289,7 +295,7 @@ def check_integration(integration: Mapping[str, Any]) -> None:
     if kind != "MOCK" and not uri:
         raise bad_request("Invalid HTTP endpoint specified for URI")
     if integration.get("connectionType") == "VPC_LINK":
-        raise unoffered("VPC links")
+        raise not_offered("VPC links")
     if kind in {"AWS", "AWS_PROXY"}:
         _check_target(kind, uri)
     elif kind != "MOCK" and not uri.startswith(("http://", "https://", "${")):
@@ -326,13 +332,13 @@ def check_content_handling(part: Mapping[str, Any]) -> None:
 
 
 def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
-    """An integration as its method keeps it.
+    """An integration as its method stores it.
 
     Raises:
         AwsError: `BadRequestException`: it cannot be, or is not offered.
     """
     if params.get("responseTransferMode") == "STREAM":
-        raise unoffered("streamed responses of REST APIs")
+        raise not_offered("streamed responses of REST APIs")
     method, timeout = params.get("integrationHttpMethod"), params.get("timeoutInMillis")
     integration = {
         **{name: params[name] for name in _INTEGRATION if params.get(name) is not None},
@@ -347,7 +353,7 @@ def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any
 
 
 def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
-    """An integration's response as it is kept.
+    """An integration's response as it is stored.
 
     Raises:
         AwsError: `BadRequestException`: it converts bodies in an unknown way.

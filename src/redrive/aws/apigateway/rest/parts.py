@@ -1,6 +1,6 @@
-"""Operations that are alike for all that an API consists of, by the table of kinds: show, list, change, delete.
+"""Operations on parts of REST APIs: by the table of kinds get, list, update and delete, which are alike for all.
 
-And those that make models, validators and gateway responses.
+And those that create models, validators and gateway responses.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from redrive.aws.apigateway.control.records import (
     new_id,
     value_at,
     with_value,
-    without,
+    without_value,
 )
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.kinds import (
@@ -32,8 +32,8 @@ from redrive.aws.apigateway.rest.kinds import (
     RESOURCES,
     VALIDATOR,
     PartKind,
+    apply_patches,
     invalid_path,
-    patched,
 )
 from redrive.aws.apigateway.rest.methods import (
     check_authorization,
@@ -46,7 +46,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
 _MODIFIED: Final = "Unable to complete operation due to concurrent modification. Please try again later."
-_ALIKE: Final = (
+_COMMON_KINDS: Final = (
     METHOD,
     METHOD_RESPONSE,
     METHOD_INTEGRATION,
@@ -58,9 +58,9 @@ _ALIKE: Final = (
 
 
 def part_operations(apis: Apis[RestApi]) -> dict[str, Verb]:
-    """The operations of all kinds that are shown, listed, changed and deleted in one way."""
+    """The operations that get, list, update and delete parts, of all kinds for which they are alike."""
     verbs: dict[str, Verb] = {}
-    for kind in _ALIKE:
+    for kind in _COMMON_KINDS:
         verbs |= _operations(kind, apis)
     return verbs
 
@@ -80,7 +80,7 @@ def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
             before, operations = kind.part_in(tree, params), params.get("patchOperations") or ()
-            after = patched(before, kind.shape, kind.rules, operations)
+            after = apply_patches(before, kind.shape, kind.rules, operations)
             check_part(kind, after, tree)
             return with_value(tree, kind.path(params), after)
 
@@ -93,18 +93,18 @@ def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
             part = kind.part_in(tree, params)
             if kind in (AUTHORIZER, MODEL):
                 check_unused(kind, part, tree)
-            return without(tree, kind.path(params))
+            return without_value(tree, kind.path(params))
 
         with absent_as(kind.absent(params)):
             await apis.edit_tree(call, params["restApiId"], change)
         return {}
 
-    listed = {f"Get{kind.plural}": get_all} if kind.plural else {}
-    return {f"Get{kind.name}": get, **listed, f"Update{kind.name}": update, f"Delete{kind.name}": delete}
+    listing = {f"Get{kind.plural}": get_all} if kind.plural else {}
+    return {f"Get{kind.name}": get, **listing, f"Update{kind.name}": update, f"Delete{kind.name}": delete}
 
 
 class PartOperations:
-    """Makes models, validators and gateway responses."""
+    """Creates models and validators, and sets gateway responses."""
 
     def __init__(self, engine: Engine, apis: Apis[RestApi]) -> None:
         self._rng = engine.runtime.rng
@@ -123,25 +123,27 @@ class PartOperations:
         return await self._create(MODEL, call, {**params, "modelName": name}, model)
 
     async def create_request_validator(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._rng)
+        validator_id = new_id(self._rng)
         validator = {
-            "id": made_id,
+            "id": validator_id,
             "name": params.get("name"),
             "validateRequestBody": bool(params.get("validateRequestBody")),
             "validateRequestParameters": bool(params.get("validateRequestParameters")),
         }
-        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
+        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": validator_id}, validator)
 
     async def create_authorizer(self, call: Call, params: Structure) -> Structure:
-        made_id = new_id(self._rng)
-        identified_params = {**params, "authorizerId": made_id}
+        authorizer_id = new_id(self._rng)
+        params_with_id = {**params, "authorizerId": authorizer_id}
 
         def change(tree: Tree) -> Tree:
-            return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, made_id, tree))
+            return with_value(
+                tree, AUTHORIZER.path(params_with_id), authorizer_of(params, authorizer_id, tree)
+            )
 
         with absent_as(conflict(_MODIFIED)):
             tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return AUTHORIZER.as_structure(AUTHORIZER.part_in(tree, identified_params))
+        return AUTHORIZER.as_structure(AUTHORIZER.part_in(tree, params_with_id))
 
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
         check_part(kind, part, {})
@@ -163,78 +165,78 @@ class PartOperations:
             for name in ("statusCode", "responseParameters", "responseTemplates")
             if params.get(name) is not None
         }
-        kind = _known(params["responseType"])
+        kind = _checked_kind(params["responseType"])
 
         def change(tree: Tree) -> Tree:
             return with_value(tree, [GATEWAY_RESPONSES, kind], settings)
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return _shown_response(tree, kind)
+        return _response_structure(tree, kind)
 
     async def get_gateway_response(self, call: Call, params: Structure) -> Structure:
         api = await self._apis.api(call, params["restApiId"])
-        return _shown_response(api.tree, _known(params["responseType"]))
+        return _response_structure(api.tree, _checked_kind(params["responseType"]))
 
     async def get_gateway_responses(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponses.html: all there are."""
         api = await self._apis.api(call, params["restApiId"])
         responses = sorted(RESPONSES)
         return PAGES.of(
-            "GetGatewayResponses", params, responses, lambda kind: _shown_response(api.tree, kind)
+            "GetGatewayResponses", params, responses, lambda kind: _response_structure(api.tree, kind)
         )
 
     async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
-        kind, operations = _known(params["responseType"]), params.get("patchOperations") or ()
+        kind, operations = _checked_kind(params["responseType"]), params.get("patchOperations") or ()
         _check_values(operations)
 
         def change(tree: Tree) -> Tree:
             before = value_at(tree, [GATEWAY_RESPONSES, kind]) or {}
-            after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.rules, operations)
+            after = apply_patches(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.rules, operations)
             return with_value(tree, [GATEWAY_RESPONSES, kind], after)
 
         tree = await self._apis.edit_tree(call, params["restApiId"], change)
-        return _shown_response(tree, kind)
+        return _response_structure(tree, kind)
 
     async def delete_gateway_response(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteGatewayResponse.html; the default stands again."""
-        kind = _known(params["responseType"])
+        kind = _checked_kind(params["responseType"])
 
         def change(tree: Tree) -> Tree:
             GATEWAY_RESPONSE.part_in(tree, params)
-            return without(tree, [GATEWAY_RESPONSES, kind])
+            return without_value(tree, [GATEWAY_RESPONSES, kind])
 
         await self._apis.edit_tree(call, params["restApiId"], change)
         return {}
 
 
 def _check_values(operations: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse what a gateway response is not changed by (recorded)."""
+    """Refuse patch operations that a gateway response does not take (recorded)."""
     for operation in operations:
         op, path = operation.get("op"), operation.get("path") or ""
         if path == "/statusCode" and op in ("add", "remove"):
             raise invalid_path(path)
         member = path[1:].partition("/")[0]
-        is_of_map = member in ("responseParameters", "responseTemplates") and op in ("add", "replace")
-        if is_of_map and operation.get("value") is None:
+        needs_value = member in ("responseParameters", "responseTemplates") and op in ("add", "replace")
+        if needs_value and operation.get("value") is None:
             raise bad_request(f"Invalid null or empty value in {member}")
 
 
-def _known(kind: str) -> str:
+def _checked_kind(kind: str) -> str:
     if kind not in RESPONSES:
         raise bad_request(f"Invalid response type specified: {kind}")
     return kind
 
 
-def _shown_response(tree: Tree, kind: str) -> Structure:
-    own = value_at(tree, [GATEWAY_RESPONSES, kind])
+def _response_structure(tree: Tree, kind: str) -> Structure:
+    custom = value_at(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
-    of_class = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))
+    class_response = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))
     response: Structure = {
         "responseType": kind,
         "responseParameters": {},
         "responseTemplates": {"application/json": '{"message":$context.error.messageString}'},
-        "defaultResponse": own is None,
-        **((of_class or {}) if own is None else own),
+        "defaultResponse": custom is None,
+        **((class_response or {}) if custom is None else custom),
     }
     if "statusCode" not in response and status:
         response["statusCode"] = str(status)
@@ -247,7 +249,8 @@ def check_unused(kind: PartKind, part: Mapping[str, Any], tree: Tree) -> None:
     for resource in (tree.get(RESOURCES) or {}).values():
         for name, method in (resource.get(METHODS) or {}).items():
             models = (method.get("requestModels") or {}).values()
-            if part["name"] in models if kind is MODEL else part["id"] == method.get("authorizerId"):
+            is_used = part["name"] in models if kind is MODEL else part["id"] == method.get("authorizerId")
+            if is_used:
                 raise conflict(
                     f"Cannot delete {word} '{part['name']}', is referenced in {user}: {resource['path']}/{name}"
                 )

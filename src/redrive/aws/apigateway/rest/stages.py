@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.apis import Apis
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_deployment, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_deployment, not_offered
 from redrive.aws.apigateway.control.records import (
     DEPLOYMENT,
     METHODS,
@@ -19,10 +19,17 @@ from redrive.aws.apigateway.control.records import (
     new_id,
     value_at,
     with_value,
-    without,
+    without_value,
 )
 from redrive.aws.apigateway.requests.metrics import check_destination
-from redrive.aws.apigateway.rest.kinds import INTEGRATION, RESOURCES, STAGE, patched, steps_of, typed
+from redrive.aws.apigateway.rest.kinds import (
+    INTEGRATION,
+    RESOURCES,
+    STAGE,
+    apply_patches,
+    parse_value,
+    steps_of,
+)
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
@@ -41,18 +48,20 @@ class DeploymentOperations:
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
-        made_id = new_id(self._rng)
+        deployment_id = new_id(self._rng)
         name = params.get("stageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await self._apis.api_in(draft, call, params["restApiId"])
             if params.get("canarySettings"):
                 raise _no_canary(api, name)
-            deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
-            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
+            deployment = deployment_of(api, deployment_id, call.now, params.get("description") or "")
+            draft.put(
+                DEPLOYMENT, deployment_key(call.account, call.region, api.id, deployment_id), deployment
+            )
             if name:
-                changed = replace(api, tree=_with_stage(api, made_id, params, call.now))
-                draft.put(REST_API, changed.key, changed)
+                tree = _with_stage(api, deployment_id, params, call.now)
+                draft.put(REST_API, api.key, replace(api, tree=tree))
             return deployment
 
         return as_structure(await self._engine.resources.write(decide))
@@ -60,8 +69,8 @@ class DeploymentOperations:
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
         await self._apis.api(call, params["restApiId"])
         deployment = await self._apis.deployment(call, params["restApiId"], params["deploymentId"])
-        whole = "apisummary" in (params.get("embed") or ())
-        return {**as_structure(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
+        has_summary = "apisummary" in (params.get("embed") or ())
+        return {**as_structure(deployment), **({"apiSummary": _summary(deployment)} if has_summary else {})}
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
         deployments = await self._apis.deployments(call, params["restApiId"])
@@ -94,7 +103,7 @@ class DeploymentOperations:
 
 
 def _no_canary(api: RestApi, stage: str | None) -> AwsError:
-    """The refusal of a canary release: Amazon's own, where it would refuse it as well (recorded)."""
+    """The refusal of a canary release: Amazon's, if Amazon would refuse it as well (recorded)."""
     if not stage:
         return bad_request(
             "Invalid deployment content specified.Non null and non empty stageName must be provided for canary"
@@ -105,14 +114,14 @@ def _no_canary(api: RestApi, stage: str | None) -> AwsError:
             f"Invalid deployment content specified.Stage {stage} must already be created before making a canary release"
             " deployment"
         )
-    return unoffered("canary releases")
+    return not_offered("canary releases")
 
 
-def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> ApiDeployment:
-    """A deployment of an API as it is.
+def deployment_of(api: RestApi, deployment_id: str, now: int, description: str) -> ApiDeployment:
+    """A deployment of an API in its present state.
 
     Raises:
-        AwsError: `BadRequestException`: it has no methods, or one without anything behind it.
+        AwsError: `BadRequestException`: it has no methods, or one without an integration.
     """
     methods = [
         method
@@ -124,7 +133,7 @@ def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> Api
     if any(INTEGRATION not in method for method in methods):
         raise bad_request("No integration defined for method")
     tree = {name: part for name, part in api.tree.items() if name != STAGES}
-    return ApiDeployment(made_id, now, description, dict(api.settings), tree)
+    return ApiDeployment(deployment_id, now, description, dict(api.settings), tree)
 
 
 def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
@@ -136,7 +145,7 @@ def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -
             stage["variables"] = {**(before.get("variables") or {}), **params["variables"]}
         return with_value(api.tree, [STAGES, name], stage)
     stage_params = {**params, "deploymentId": deployment_id, "description": params.get("stageDescription")}
-    return with_value(api.tree, [STAGES, name], made_stage(stage_params, now))
+    return with_value(api.tree, [STAGES, name], new_stage(stage_params, now))
 
 
 def as_structure(deployment: ApiDeployment) -> Structure:
@@ -165,7 +174,7 @@ def _summary(deployment: ApiDeployment) -> Structure:
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _VARIABLE: Final = re.compile(r"[A-Za-z0-9_]+")
 _VALUE: Final = re.compile(r"[A-Za-z0-9\-._~:/?#&=,@$+*!'();%\[\]{} ]*")
-_GIVEN: Final = ("description", "variables", "documentationVersion", "tracingEnabled", "tags")
+_MEMBERS: Final = ("description", "variables", "documentationVersion", "tracingEnabled", "tags")
 _LOG: Final = "accessLogSettings"
 _LOG_MEMBERS: Final = ("destinationArn", "format")
 #: A path of a method setting has the resource, the method, and two words.
@@ -182,7 +191,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "caching/requireAuthorizationForCacheControl": "requireAuthorizationForCacheControl",
     "caching/unauthorizedCacheControlHeaderStrategy": "unauthorizedCacheControlHeaderStrategy",
 }
-_BARE: Final[Mapping[str, Any]] = {
+_METHOD_DEFAULTS: Final[Mapping[str, Any]] = {
     "metricsEnabled": False,
     "dataTraceEnabled": False,
     "throttlingBurstLimit": 5000,
@@ -203,7 +212,7 @@ class StageOperations:
         self._apis = apis
 
     async def create_stage(self, call: Call, params: Structure) -> Structure:
-        stage = made_stage(params, call.now)
+        stage = new_stage(params, call.now)
 
         def change(tree: Tree) -> Tree:
             if value_at(tree, STAGE.path(params)) is not None:
@@ -232,7 +241,7 @@ class StageOperations:
         operations = params.get("patchOperations") or ()
 
         def change(tree: Tree) -> Tree:
-            stage = changed_stage(STAGE.part_in(tree, params), operations)
+            stage = patch_stage(STAGE.part_in(tree, params), operations)
             return with_value(tree, STAGE.path(params), {**stage, "lastUpdatedDate": call.now})
 
         return await self._write(call, params, change)
@@ -241,7 +250,7 @@ class StageOperations:
 
         def change(tree: Tree) -> Tree:
             STAGE.part_in(tree, params)
-            return without(tree, STAGE.path(params))
+            return without_value(tree, STAGE.path(params))
 
         await self._apis.edit_tree(call, params["restApiId"], change)
         return {}
@@ -253,7 +262,7 @@ class StageOperations:
         return {}
 
     async def _write(self, call: Call, params: Structure, change: Any) -> Structure:
-        """Change the tree, if the deployment that the stage shows then is there."""
+        """Change the tree; raises AwsError if the stage then has an absent deployment."""
 
         async def decide(draft: Draft) -> RestApi:
             api = await self._apis.api_in(draft, call, params["restApiId"])
@@ -263,23 +272,23 @@ class StageOperations:
             key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
             if await draft.get(DEPLOYMENT, key) is None:
                 raise bad_request("Deployment id does not exist")
-            changed = replace(api, tree=tree)
-            draft.put(REST_API, changed.key, changed)
-            return changed
+            api = replace(api, tree=tree)
+            draft.put(REST_API, api.key, api)
+            return api
 
         api = await self._engine.resources.write(decide)
         return STAGE.as_structure(STAGE.part_in(api.tree, params))
 
 
-def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
-    """A stage as its API keeps it; raises AwsError (`BadRequestException`)."""
+def new_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """A stage as its API stores it; raises AwsError (`BadRequestException`) if it is not valid."""
     name = params["stageName"]
     if not _NAME.fullmatch(name):
         raise bad_request("Stage name only allows a-zA-Z0-9-_")
     check_variables(params.get("variables") or {})
     TAGS.read(params.get("tags"))
-    refuse_unoffered(params)
-    settings = {key: params[key] for key in _GIVEN if params.get(key) is not None}
+    refuse_unsupported(params)
+    settings = {key: params[key] for key in _MEMBERS if params.get(key) is not None}
     return {
         "stageName": name,
         "deploymentId": params["deploymentId"],
@@ -293,14 +302,14 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
     }
 
 
-def refuse_unoffered(stage: Mapping[str, Any]) -> None:
-    """Refuse settings of a stage that this server could only pretend to have; raises AwsError (`BadRequestException`)."""
+def refuse_unsupported(stage: Mapping[str, Any]) -> None:
+    """Refuse settings of a stage that have no effect on this server; raises AwsError (`BadRequestException`)."""
     if stage.get("canarySettings"):
-        raise unoffered("canary releases")
+        raise not_offered("canary releases")
     if stage.get("cacheClusterEnabled"):
-        raise unoffered("caches of stages")
+        raise not_offered("caches of stages")
     if stage.get("clientCertificateId"):
-        raise unoffered("client certificates")
+        raise not_offered("client certificates")
 
 
 def check_variables(variables: Mapping[str, str]) -> None:
@@ -312,8 +321,8 @@ def check_variables(variables: Mapping[str, str]) -> None:
             raise bad_request(f"Invalid stage variable value: {value}")
 
 
-def changed_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> Structure:
-    """A stage with changes made; settings of methods have paths of their own. Raises AwsError (`BadRequestException`)."""
+def patch_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> Structure:
+    """A stage after patch operations, of which those on methods differ; raises AwsError (`BadRequestException`)."""
     for operation in operations:
         steps = steps_of(operation.get("path") or "")
         if len(steps) == _SETTING_STEPS and "/".join(steps[2:]) in _SETTINGS:
@@ -324,17 +333,20 @@ def changed_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> 
                     f"Cannot remove method setting {'/'.join(steps)} because there is no method setting for this"
                     " method "
                 )
-            stage = without(stage, ["methodSettings", _setting_key(steps)])
+            stage = without_value(stage, ["methodSettings", _setting_key(steps)])
         else:
             _check_log(steps, operation)
-            stage = patched(stage, STAGE.shape, STAGE.rules, [operation])
-    refuse_unoffered(stage)
+            stage = apply_patches(stage, STAGE.shape, STAGE.rules, [operation])
+    refuse_unsupported(stage)
     check_variables(stage.get("variables") or {})
     return stage
 
 
 def _removes_setting(steps: Sequence[str], operation: Mapping[str, Any]) -> bool:
-    """True of two steps that are no member's: to Amazon's, what follows a log's settings may be a method (recorded)."""
+    """True if an operation removes all settings of a method, by a path of two steps: a resource's path and the method.
+
+    An unknown member of the access log's settings counts as a method, too (recorded).
+    """
     names_method = len(steps) == _SETTING_STEPS - 2 and operation.get("op") == "remove"
     return names_method and (
         steps[0] not in STAGE.rules.names or (steps[0] == _LOG and steps[1] not in _LOG_MEMBERS)
@@ -342,7 +354,7 @@ def _removes_setting(steps: Sequence[str], operation: Mapping[str, Any]) -> bool
 
 
 def _check_log(steps: Sequence[str], operation: Mapping[str, Any]) -> None:
-    """Refuse settings of an access log that are not there, or empty (recorded)."""
+    """Refuse unknown or empty settings of an access log (recorded)."""
     if steps[:1] != [_LOG] or len(steps) == 1:
         return
     if list(steps[1:]) not in [[name] for name in _LOG_MEMBERS]:
@@ -353,21 +365,21 @@ def _check_log(steps: Sequence[str], operation: Mapping[str, Any]) -> None:
 
 
 def _setting_key(steps: Sequence[str]) -> str:
-    """The key of a method's settings: its path without the slash before it, and its method."""
+    """The key of a method's settings: the path of its resource without the first slash, and its name."""
     return f"{steps[0].removeprefix('/')}/{steps[1]}"
 
 
 def _with_setting(stage: Structure, steps: Sequence[str], operation: Mapping[str, Any]) -> Structure:
     name = _SETTINGS["/".join(steps[2:])]
     if operation.get("op") == "remove":
-        return without(stage, ["methodSettings", _setting_key(steps), name])
+        return without_value(stage, ["methodSettings", _setting_key(steps), name])
     if operation.get("op") != "replace":
         raise _invalid_operation(operation)
     shape = STAGE.shape.members["methodSettings"].shape.value.shape.members[name].shape
-    value = typed(shape, operation.get("value"), operation["path"])
+    value = parse_value(shape, operation.get("value"), operation["path"])
     if name == "cachingEnabled" and value:
-        raise unoffered("caches of stages")
-    before = value_at(stage, ["methodSettings", _setting_key(steps)]) or _BARE
+        raise not_offered("caches of stages")
+    before = value_at(stage, ["methodSettings", _setting_key(steps)]) or _METHOD_DEFAULTS
     return with_value(stage, ["methodSettings", _setting_key(steps)], {**before, name: value})
 
 

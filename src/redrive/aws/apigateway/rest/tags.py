@@ -78,17 +78,15 @@ class ApiTags:
             if stage:
                 tags = change(subtree.get("tags") or {})
                 tree = with_value(document.tree, [STAGES, stage, "tags"], tags)
-                changed = replace(document, tree=tree)
+                draft.put(kind, key, replace(document, tree=tree))
             else:
-                tags = change(document.tags)
-                changed = replace(document, tags=tags)
-            draft.put(kind, key, changed)
+                draft.put(kind, key, replace(document, tags=change(document.tags)))
 
         await self._engine.resources.write(decide)
 
 
 def _document_of(arn: str) -> tuple[DocumentKind[Any], str, str]:
-    """The kind of document that an ARN names, its id, and the stage in it; empty: the whole."""
+    """The kind of document that an ARN names, its id, and the stage in it; empty: the document itself."""
     parts = arn.split(":", _ARN_PARTS - 1)
     words = parts[-1].strip("/").split("/")
     is_stage = len(words) == _OF_STAGE and words[0] == "restapis" and words[2] == "stages"
@@ -111,7 +109,7 @@ class GatewayAccountOperations:
     """Shows and changes the settings of an account's region."""
 
     def __init__(self, engine: Engine, roles: ServiceRoles) -> None:
-        """Keep them in this engine; logs may be written by these roles."""
+        """Store them in this engine; these roles may write logs."""
         self._roles = roles
         self._documents = engine.resources.documents
 
@@ -121,7 +119,7 @@ class GatewayAccountOperations:
     async def update_account(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateAccount.html: the role that logs are written by."""
 
-        def patched(account: GatewayAccount) -> GatewayAccount:
+        def change(account: GatewayAccount) -> GatewayAccount:
             for operation in params.get("patchOperations") or ():
                 if operation.get("path") != _ROLE:
                     raise bad_request(f"Invalid patch path {operation.get('path')}")
@@ -129,10 +127,10 @@ class GatewayAccountOperations:
                 account = GatewayAccount("" if operation.get("op") == "remove" else value)
             return account
 
-        default = patched(GatewayAccount())
+        default = change(GatewayAccount())
         if default.role:
             await self._roles.check(call, default.role)
-        updated_account = await self._documents.update_or_create(ACCOUNT, _key(call), default, patched)
+        updated_account = await self._documents.update_or_create(ACCOUNT, _key(call), default, change)
         return _as_structure(updated_account)
 
 

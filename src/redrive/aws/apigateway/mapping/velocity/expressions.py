@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from redrive.aws.apigateway.mapping.velocity import values
-from redrive.aws.apigateway.mapping.velocity.methods import called
+from redrive.aws.apigateway.mapping.velocity.methods import call_method
 from redrive.aws.apigateway.mapping.velocity.values import Value
 from redrive.model.budget import Budget
 
@@ -14,7 +14,7 @@ class TemplateScope:
     """The variables and the output of one rendering.
 
     Attributes:
-        budget: What the rendering may still do.
+        budget: The remaining budget of the rendering.
         names: The variables.
         out: The pieces of the text so far.
     """
@@ -44,13 +44,13 @@ class TemplateNode(Protocol):
     """A node that writes something, or nothing."""
 
     def write(self, scope: TemplateScope) -> None:
-        """Write it; raises TemplateFailed."""
+        """Write its text; raises TemplateFailed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a truth, null, or a text in single quotes."""
+    """A number, a boolean, null, or a text in single quotes."""
 
     constant: Value
 
@@ -61,7 +61,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Interpolated:
+class InterpolatedText:
     """A text in double quotes, with references and directives in it."""
 
     nodes: Sequence[TemplateNode]
@@ -76,7 +76,7 @@ class Interpolated:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
+class ListLiteral:
     """`[1, $two]`."""
 
     items: Sequence[Expression]
@@ -87,7 +87,7 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
-class MapOf:
+class MapLiteral:
     """`{"key": $value}`."""
 
     items: Sequence[tuple[Expression, Expression]]
@@ -101,7 +101,7 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeOf:
+class RangeLiteral:
     """`[1..$n]`, from either end."""
 
     first: Expression
@@ -157,15 +157,15 @@ class MethodCall:
     def of(self, scope: TemplateScope, value: Value) -> Value:
         """The answer of a value's method."""
         values = [argument.value(scope) for argument in self.arguments]
-        return None if value is None else called(scope.budget, value, self.name, values)
+        return None if value is None else call_method(scope.budget, value, self.name, values)
 
     def put(self, _: TemplateScope, value: Value, item: Value) -> None:
-        """Nothing: a call is no place."""
+        """Do nothing: a call is no place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`$name` and what follows it; what is not there is null, and written as nothing."""
+    """`$name` and the steps behind it; an absent value is null, whose text is empty."""
 
     name: str
     steps: Sequence[TemplateMember | TemplateElement | MethodCall]
@@ -183,7 +183,7 @@ class Reference:
         scope.write(values.text_of(scope.budget, self.value(scope)))
 
     def put(self, scope: TemplateScope, item: Value) -> None:
-        """Give the place a value."""
+        """Put a value in the place."""
         if not self.steps:
             scope.names[self.name] = item
             return
@@ -212,12 +212,12 @@ class Negative:
 
     def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
-        return values.calculated("-", 0, self.operand.value(scope))
+        return values.calculate("-", 0, self.operand.value(scope))
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateOperation:
-    """An operator between two values; the right one is not looked at where the left one decides."""
+    """An operator between two values; `&&` and `||` skip the right one if the left one decides."""
 
     operator: str
     left: Expression
@@ -240,16 +240,16 @@ class TemplateOperation:
             case "+":
                 return values.add(scope.budget, left, right)
             case "-" | "*" | "/" | "%":
-                return values.calculated(self.operator, left, right)
+                return values.calculate(self.operator, left, right)
             case _:
-                return values.compared(self.operator, left, right)
+                return values.compare(self.operator, left, right)
 
 
-class Broken(Exception):  # noqa: N818 - a turn of the way, not an error
+class LoopBreak(Exception):  # noqa: N818 - a turn of the way, not an error
     """The end of a loop, by `#break`."""
 
 
-class Stopped(Exception):  # noqa: N818 - a turn of the way, not an error
+class TemplateStop(Exception):  # noqa: N818 - a turn of the way, not an error
     """The end of a template, by `#stop`."""
 
 
@@ -270,16 +270,16 @@ class Set:
     """`#set($place = value)`."""
 
     place: Reference
-    assigned: Expression
+    expression: Expression
 
     def write(self, scope: TemplateScope) -> None:
         """See `TemplateNode`."""
-        self.place.put(scope, self.assigned.value(scope))
+        self.place.put(scope, self.expression.value(scope))
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """`#if … #elseif … #else … #end`: the first branch whose condition is true; that of `#else` has none."""
+    """`#if … #elseif … #else … #end`: writes the first branch whose condition is true; `#else` has None for it."""
 
     branches: Sequence[tuple[Expression | None, Sequence[TemplateNode]]]
 
@@ -304,7 +304,7 @@ class Foreach:
     def write(self, scope: TemplateScope) -> None:
         """See `TemplateNode`."""
         collection = self.items.value(scope)
-        items = _items(scope.budget, collection)
+        items = _loop_items(scope.budget, collection)
         before = {name: scope.names.get(name) for name in (self.name, "foreach", "velocityCount")}
         for index, item in enumerate(items):
             scope.budget.spend()
@@ -322,12 +322,12 @@ class Foreach:
             try:
                 for node in self.nodes:
                     node.write(scope)
-            except Broken:
+            except LoopBreak:
                 break
         scope.names.update(before)
 
 
-def _items(budget: Budget, items: Any) -> list[Any]:
+def _loop_items(budget: Budget, items: Any) -> list[Any]:
     if not isinstance(items, list | dict):
         return []
     budget.spend(len(items))  # a copy: the loop may change what it goes through
@@ -340,7 +340,7 @@ class Break:
 
     def write(self, _: TemplateScope) -> None:
         """See `TemplateNode`."""
-        raise Broken
+        raise LoopBreak
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,4 +349,4 @@ class Stop:
 
     def write(self, _: TemplateScope) -> None:
         """See `TemplateNode`."""
-        raise Stopped
+        raise TemplateStop

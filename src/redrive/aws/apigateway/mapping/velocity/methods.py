@@ -22,8 +22,8 @@ from redrive.model.budget import Budget
 _INTS: Final = 1 << 32
 
 
-def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> Value:
-    """The answer of a method; null of one that is not there.
+def call_method(budget: Budget, value: Value, name: str, arguments: list[Value]) -> Value:
+    """The answer of a method; null for a method that does not exist.
 
     Raises:
         TemplateFailed: It does not take these arguments.
@@ -31,7 +31,7 @@ def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> V
     budget.spend()
     if isinstance(value, HostObject):
         return value.call(budget, name, arguments)
-    method = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
+    method = _METHODS.get(_kind(value), {}).get(name) or _COMMON_METHODS.get(name)
     if method is None:
         return None
     budget.spend_chars(len(value) if isinstance(value, str | list | dict) else 0)
@@ -54,11 +54,11 @@ _GROUP: Final = re.compile(r"\$(\d)")
 
 
 def _matches(budget: Budget, text: str, pattern: str) -> bool:
-    return _compiled(budget, text, pattern).fullmatch(text) is not None
+    return _compile(budget, text, pattern).fullmatch(text) is not None
 
 
-def _compiled(budget: Budget, text: str, pattern: str) -> Any:
-    """A regular expression; to go through the text with it is paid for."""
+def _compile(budget: Budget, text: str, pattern: str) -> Any:
+    """A compiled regular expression, whose search of the text is paid for."""
     budget.spend(len(pattern))
     try:
         regex = compiled(pattern)
@@ -68,18 +68,18 @@ def _compiled(budget: Budget, text: str, pattern: str) -> Any:
     return regex
 
 
-def _replaced(budget: Budget, text: str, old: str, new: str) -> str:
+def _replace(budget: Budget, text: str, old: str, new: str) -> str:
     budget.spend_chars(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
 
 
-def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
-    def expanded(match: Any) -> str:
+def _replace_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
+    def expand(match: Any) -> str:
         budget.spend()
         budget.spend_chars(len(new))
         return _GROUP.sub(lambda group: _group(budget, match, int(group[1])), new)
 
-    return str(_compiled(budget, text, pattern).sub(expanded, text, count=count))
+    return str(_compile(budget, text, pattern).sub(expand, text, count=count))
 
 
 def _group(budget: Budget, match: Any, number: int) -> str:
@@ -93,10 +93,10 @@ def _group(budget: Budget, match: Any, number: int) -> str:
 
 
 def _split(budget: Budget, text: str, pattern: str) -> list[str]:
-    """The texts between matches, as Java has them: nothing before an empty first match, and no empty ones at the end."""
+    """The texts between matches, as in Java: none before an empty first match, and no empty ones at the end."""
     parts: list[str] = []
     begin = 0
-    for match in _compiled(budget, text, pattern).finditer(text):
+    for match in _compile(budget, text, pattern).finditer(text):
         budget.spend()
         if match.end() > 0:
             parts.append(text[begin : match.start()])
@@ -122,11 +122,11 @@ def _index_from(_: Budget, text: str, part: str, begin: int = 0) -> int:
 
 def _last_index(_: Budget, text: str, part: str) -> int:
     """The last place of a part. Python's `rfind` takes time by the product of both lengths, and `find` by their sum."""
-    at = text[::-1].find(part[::-1])
-    return at if at < 0 else len(text) - len(part) - at
+    index = text[::-1].find(part[::-1])
+    return index if index < 0 else len(text) - len(part) - index
 
 
-def _joined(budget: Budget, text: str, other: str) -> str:
+def _concat(budget: Budget, text: str, other: str) -> str:
     budget.spend_chars(len(other))
     return text + other
 
@@ -140,41 +140,41 @@ def _hash_code(budget: Budget, text: str) -> int:
     return code - _INTS if code >= _INTS // 2 else code
 
 
-def _within(index: int, places: int) -> int:
-    """An index that is a place's; Java counts none from the end."""
+def _checked_index(index: int, places: int) -> int:
+    """An index, checked to be within a list; negative ones are errors, as in Java."""
     if not 0 <= index < places:
         raise TemplateFailed(f"{index} is out of bounds")
     return index
 
 
-def _got(_: Budget, items: str | list[Value], index: int) -> Value:
-    return items[_within(index, len(items))]
+def _get(_: Budget, items: str | list[Value], index: int) -> Value:
+    return items[_checked_index(index, len(items))]
 
 
-def _appended(_: Budget, items: list[Value], *items_to_add: Value) -> bool:
-    if len(items_to_add) == 1:
-        items.append(items_to_add[0])
+def _add(_: Budget, items: list[Value], *arguments: Value) -> bool:
+    if len(arguments) == 1:
+        items.append(arguments[0])
     else:
-        index, item = items_to_add
-        items.insert(_within(index, len(items) + 1), item)
+        index, item = arguments
+        items.insert(_checked_index(index, len(items) + 1), item)
     return True
 
 
 def _set(_: Budget, items: list[Value], index: int, item: Value) -> Value:
-    before, items[index] = items[_within(index, len(items))], item
+    before, items[index] = items[_checked_index(index, len(items))], item
     return before
 
 
-def _removed(budget: Budget, items: list[Value], index: Value) -> Value:
+def _remove(budget: Budget, items: list[Value], index: Value) -> Value:
     if isinstance(index, int):
-        return items.pop(_within(index, len(items)))
+        return items.pop(_checked_index(index, len(items)))
     item_index = _index_of(budget, items, index)
     if item_index >= 0:
         del items[item_index]
     return item_index >= 0
 
 
-def _extended(budget: Budget, items: list[Value], others: list[Value]) -> bool:
+def _add_all(budget: Budget, items: list[Value], others: list[Value]) -> bool:
     budget.spend(len(others))
     items.extend(others)
     return True
@@ -191,7 +191,7 @@ def _put(_: Budget, items: dict[str, Value], key: Value, item: Value) -> Value:
     return before
 
 
-def _copied(budget: Budget, items: Any) -> list[Value]:
+def _copy(budget: Budget, items: Any) -> list[Value]:
     budget.spend(len(items))
     return TemplateList(items)
 
@@ -201,14 +201,14 @@ def _contains(budget: Budget, items: list[Value], item: Value) -> bool:
 
 
 def _index_of(budget: Budget, items: list[Value], item: Value) -> int:
-    return next((at for at, each in enumerate(items) if equal(budget, each, item)), -1)
+    return next((index for index, each in enumerate(items) if equal(budget, each, item)), -1)
 
 
-_OF_ALL: Final[Mapping[str, Method]] = {
+_COMMON_METHODS: Final[Mapping[str, Method]] = {
     "toString": text_of,
     "equals": lambda budget, value, other: _kind(value) is _kind(other) and equal(budget, value, other),
 }
-_OF_TEXTS: Final[Mapping[str, Method]] = {
+_TEXT_METHODS: Final[Mapping[str, Method]] = {
     "length": lambda _, text: len(text),
     "isEmpty": lambda _, text: not text,
     "isBlank": lambda _, text: not text.strip(),
@@ -218,56 +218,59 @@ _OF_TEXTS: Final[Mapping[str, Method]] = {
     "indexOf": _index_from,
     "lastIndexOf": _last_index,
     "substring": _substring,
-    "charAt": _got,
+    "charAt": _get,
     "toUpperCase": lambda _, text: text.upper(),
     "toLowerCase": lambda _, text: text.lower(),
     "trim": lambda _, text: text.strip(),
-    "concat": _joined,
-    "replace": _replaced,
-    "replaceAll": _replaced_all,
-    "replaceFirst": lambda budget, text, pattern, new: _replaced_all(budget, text, pattern, new, 1),
+    "concat": _concat,
+    "replace": _replace,
+    "replaceAll": _replace_all,
+    "replaceFirst": lambda budget, text, pattern, new: _replace_all(budget, text, pattern, new, 1),
     "matches": _matches,
     "split": _split,
     "equalsIgnoreCase": lambda _, text, other: isinstance(other, str) and text.lower() == other.lower(),
     "compareTo": lambda _, text, other: (text > other) - (text < other),
     "hashCode": _hash_code,
 }
-_OF_LISTS: Final[Mapping[str, Method]] = {
+_LIST_METHODS: Final[Mapping[str, Method]] = {
     "size": lambda _, items: len(items),
     "isEmpty": lambda _, items: not items,
-    "get": _got,
+    "get": _get,
     "set": _set,
-    "add": _appended,
-    "addAll": _extended,
-    "remove": _removed,
+    "add": _add,
+    "addAll": _add_all,
+    "remove": _remove,
     "contains": _contains,
     "indexOf": _index_of,
 }
-_OF_MAPS: Final[Mapping[str, Method]] = {
+_MAP_METHODS: Final[Mapping[str, Method]] = {
     "size": lambda _, items: len(items),
     "isEmpty": lambda _, items: not items,
     "get": lambda _, items, key: items.get(key_of(key)),
-    "getOrDefault": lambda _, items, key, otherwise: items.get(key_of(key), otherwise),
+    "getOrDefault": lambda _, items, key, default: items.get(key_of(key), default),
     "put": _put,
     "putAll": _put_all,
     "remove": lambda _, items, key: items.pop(key_of(key), None),
     "containsKey": lambda _, items, key: key_of(key) in items,
     "containsValue": lambda budget, items, item: _contains(budget, list(items.values()), item),
-    "keySet": lambda budget, items: _copied(budget, items.keys()),
-    "values": lambda budget, items: _copied(budget, items.values()),
+    "keySet": lambda budget, items: _copy(budget, items.keys()),
+    "values": lambda budget, items: _copy(budget, items.values()),
     "entrySet": lambda budget, items: TemplateList(
-        {"key": key, "value": item} for key, item in _copied(budget, items.items())
+        {"key": key, "value": item} for key, item in _copy(budget, items.items())
     ),
 }
-_OF_ENTRIES: Final = {"getKey": "key", "getValue": "value"}
+_ENTRY_METHODS: Final = {"getKey": "key", "getValue": "value"}
 _METHODS: Final[Mapping[type, Mapping[str, Method]]] = {
-    str: _OF_TEXTS,
-    list: _OF_LISTS,
-    dict: {**_OF_MAPS, **{name: lambda _, items, at=at: items.get(at) for name, at in _OF_ENTRIES.items()}},
+    str: _TEXT_METHODS,
+    list: _LIST_METHODS,
+    dict: {
+        **_MAP_METHODS,
+        **{name: lambda _, items, key=key: items.get(key) for name, key in _ENTRY_METHODS.items()},
+    },
     int: {
         "intValue": lambda _, number: int(number),
         "longValue": lambda _, number: int(number),
         "doubleValue": lambda _, number: float(number),
     },
-    bool: {"booleanValue": lambda _, truth: truth},
+    bool: {"booleanValue": lambda _, value: value},
 }

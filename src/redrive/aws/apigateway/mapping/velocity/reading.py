@@ -1,4 +1,4 @@
-"""Reading of templates: from their text to nodes, in one pass that never goes back."""
+"""Reading of templates: from their text to nodes, in one pass without backtracking."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from redrive.aws.apigateway.mapping.velocity.expressions import (
     Expression,
     Foreach,
     If,
-    Interpolated,
-    ListOf,
+    InterpolatedText,
+    ListLiteral,
     Literal,
-    MapOf,
+    MapLiteral,
     MethodCall,
     Negation,
     Negative,
-    RangeOf,
+    RangeLiteral,
     Reference,
     Set,
     Stop,
@@ -40,7 +40,7 @@ _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SPACE: Final = re.compile(r"\s*")
 _LINE_END: Final = re.compile(r"[ \t]*\r?\n")
 _WORDS: Final = {"true": True, "false": False, "null": None}
-_SPELLED: Final = {
+_WORD_OPERATORS: Final = {
     "and": "&&",
     "or": "||",
     "eq": "==",
@@ -53,11 +53,11 @@ _SPELLED: Final = {
 #: From the loosest to the tightest.
 _OPERATORS: Final = (("||",), ("&&",), ("==", "!="), ("<=", ">=", "<", ">"), ("+", "-"), ("*", "/", "%"))
 _ENDS: Final = frozenset({"end", "else", "elseif"})
-_REFUSED: Final = frozenset({"macro", "include", "parse", "evaluate", "define"})
+_UNSUPPORTED: Final = frozenset({"macro", "include", "parse", "evaluate", "define"})
 
 
 class TemplateReader:
-    """A template as far as it was read."""
+    """Reads a template."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
         self._text = text
@@ -65,16 +65,16 @@ class TemplateReader:
         self._depth = depth
 
     def template(self) -> Sequence[TemplateNode]:
-        """All of it; raises TemplateFailed if it cannot be read."""
+        """Read the whole template; raises TemplateFailed if that is impossible."""
         nodes, end = self._block()
         if end:
-            raise self._failed(f"#{end} without a beginning")
+            raise self._failure(f"#{end} without a beginning")
         return nodes
 
     # ---- blocks ----------------------------------------------------------------------------------------------
 
     def _block(self) -> tuple[Sequence[TemplateNode], str]:
-        """The nodes up to a directive that ends the block, and the name of that; empty at the end of the text."""
+        """The nodes up to a directive that ends the block, and the directive's name; empty at the end of the text."""
         nodes: list[TemplateNode] = []
         self._enter()
         while self._at < len(self._text):
@@ -89,7 +89,7 @@ class TemplateReader:
         return nodes, ""
 
     def _special(self) -> TemplateNode | str | None:
-        """The node of a mark; the name of a directive that ends a block; None of what writes nothing."""
+        """The node at a `$`, `#` or backslash; the name of a directive that ends a block; None for a comment."""
         if (escapes := self._match(_ESCAPED)) is not None:
             mark = self._text[self._at] if len(escapes) % 2 else ""
             self._at += len(mark)
@@ -113,15 +113,15 @@ class TemplateReader:
     def _until(self, begin: str, end_mark: str) -> str:
         end = self._text.find(end_mark, self._at + len(begin))
         if end < 0:
-            raise self._failed(f"{begin} without {end_mark}")
+            raise self._failure(f"{begin} without {end_mark}")
         inner = self._text[self._at + len(begin) : end]
         self._at = end + len(end_mark)
         return inner
 
     def _directive(self, match: re.Match[str]) -> TemplateNode | str | None:
         name = match[1] or match[2]
-        if name in _REFUSED:
-            raise self._failed(f"#{name} is not offered")
+        if name in _UNSUPPORTED:
+            raise self._failure(f"#{name} is not offered")
         node: TemplateNode | str
         match name:
             case "set" | "if" | "foreach" | "elseif":
@@ -160,7 +160,7 @@ class TemplateReader:
                 case "else" if condition is not None:
                     condition = None
                 case _:
-                    raise self._failed("#if without #end")
+                    raise self._failure("#if without #end")
 
     def _condition(self) -> Expression:
         self._expect("(")
@@ -175,13 +175,13 @@ class TemplateReader:
         reference = self._reference()
         self._match(_SPACE)
         if self._match(_NAME) != "in" or reference.steps:
-            raise self._failed("#foreach without in")
+            raise self._failure("#foreach without in")
         items = self._expression()
         self._expect(")")
         self._match(_LINE_END)
         nodes, end = self._block()
         if end != "end":
-            raise self._failed("#foreach without #end")
+            raise self._failure("#foreach without #end")
         return Foreach(reference.name, items, nodes)
 
     # ---- references ------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class TemplateReader:
     def _reference(self) -> Reference:
         begin = _REFERENCE.match(self._text, self._at)
         if begin is None:
-            raise self._failed("a reference is missing")
+            raise self._failure("a reference is missing")
         self._at = begin.end()
         self._enter()
         name = self._match(_NAME) or ""
@@ -208,7 +208,7 @@ class TemplateReader:
             if not self._text.startswith("(", self._at):
                 return TemplateMember(match[1])
             self._at += 1
-            return MethodCall(match[1], self._listed(")"))
+            return MethodCall(match[1], self._expressions(")"))
         if not self._text.startswith("[", self._at):
             return None
         self._at += 1
@@ -233,9 +233,9 @@ class TemplateReader:
                 self._at += len(operator)
                 return operator
         word = _NAME.match(self._text, self._at)
-        if word is not None and _SPELLED.get(word[0]) in operators:
+        if word is not None and _WORD_OPERATORS.get(word[0]) in operators:
             self._at = word.end()
-            return _SPELLED[word[0]]
+            return _WORD_OPERATORS[word[0]]
         return None
 
     def _unary(self) -> Expression:
@@ -271,44 +271,44 @@ class TemplateReader:
             return self._map()
         if (number := self._match(_NUMBER)) is not None:
             if len(number) > _NUMBER_CHARS_MAX:
-                raise self._failed("a number is too long")
+                raise self._failure("a number is too long")
             return Literal(float(number) if "." in number else int(number))
         word = self._match(_NAME)
         if word not in _WORDS:
-            raise self._failed("an expression is missing")
+            raise self._failure("an expression is missing")
         return Literal(_WORDS[word])
 
     def _quoted(self, mark: str) -> Expression:
-        """A text; its own quote stands in it twice, and of backslashes nothing is known."""
+        """A text in quotes, which are doubled in it; backslashes have no meaning."""
         begin = self._at + 1
         end = self._text.find(mark, begin)
         while end >= 0 and self._text.startswith(mark, end + 1):
             end = self._text.find(mark, end + 2)
         if end < 0:
-            raise self._failed("a text without its end")
+            raise self._failure("a text without its end")
         self._at = end + 1
         text = self._text[begin:end].replace(mark * 2, mark)
         if mark == "'" or ("$" not in text and "#" not in text):
             return Literal(text)
-        return Interpolated(TemplateReader(text, self._depth).template())
+        return InterpolatedText(TemplateReader(text, self._depth).template())
 
     def _list_or_range(self) -> Expression:
         self._match(_SPACE)
         if self._text.startswith("]", self._at):
             self._at += 1
-            return ListOf([])
+            return ListLiteral([])
         first = self._expression()
         self._match(_SPACE)
         if self._text.startswith("..", self._at):
             self._at += 2
             last = self._expression()
             self._expect("]")
-            return RangeOf(first, last)
+            return RangeLiteral(first, last)
         if self._text.startswith(",", self._at):
             self._at += 1
-            return ListOf([first, *self._listed("]")])
+            return ListLiteral([first, *self._expressions("]")])
         self._expect("]")
-        return ListOf([first])
+        return ListLiteral([first])
 
     def _map(self) -> Expression:
         items: list[tuple[Expression, Expression]] = []
@@ -322,12 +322,12 @@ class TemplateReader:
                 self._at += 1
                 self._match(_SPACE)
             elif not self._text.startswith("}", self._at):
-                raise self._failed("} is missing")
+                raise self._failure("} is missing")
         self._at += 1
-        return MapOf(items)
+        return MapLiteral(items)
 
-    def _listed(self, end: str) -> list[Expression]:
-        """The expressions up to a mark, which is read too."""
+    def _expressions(self, end: str) -> list[Expression]:
+        """The expressions up to a closing mark, which is consumed."""
         items: list[Expression] = []
         self._match(_SPACE)
         if self._text.startswith(end, self._at):
@@ -342,7 +342,7 @@ class TemplateReader:
             self._expect(end)
             return items
 
-    # ---- what stands there -----------------------------------------------------------------------------------
+    # ---- tokens ----------------------------------------------------------------------------------------------
 
     def _match(self, pattern: re.Pattern[str]) -> str | None:
         match = pattern.match(self._text, self._at)
@@ -354,15 +354,15 @@ class TemplateReader:
     def _expect(self, mark: str) -> None:
         self._match(_SPACE)
         if not self._text.startswith(mark, self._at):
-            raise self._failed(f"{mark} is missing")
+            raise self._failure(f"{mark} is missing")
         self._at += len(mark)
 
     def _enter(self) -> None:
         self._depth += 1
         if self._depth > DEPTH_MAX:
-            raise self._failed("it is nested too deeply")
+            raise self._failure("it is nested too deeply")
 
-    def _failed(self, why: str) -> TemplateFailed:
+    def _failure(self, why: str) -> TemplateFailed:
         line = self._text.count("\n", 0, self._at) + 1
         return TemplateFailed(f"Unable to parse the template, line {line}: {why}")
 

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.expressions import Broken, Stopped, TemplateNode, TemplateScope
+from redrive.aws.apigateway.mapping.velocity.expressions import (
+    LoopBreak,
+    TemplateNode,
+    TemplateScope,
+    TemplateStop,
+)
 from redrive.aws.apigateway.mapping.velocity.reading import TemplateReader
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed, Value
 from redrive.aws.kit.offloading import offload, within_budget
@@ -12,7 +17,7 @@ from redrive.model.memo import remembered
 
 CHARS_MAX: Final = 300 * 1024
 """The largest template, as Amazon's quotas have it."""
-#: Of a template that is read on the loop; 300 KiB take 0.3 s, once.
+#: A longer template is read beside the event loop; 300 KiB take 0.3 s, once.
 _CHARS_AT_ONCE: Final = 8 * 1024
 
 Variables = Callable[[], dict[str, Value]]
@@ -20,7 +25,7 @@ Variables = Callable[[], dict[str, Value]]
 
 @remembered(1024, 4 * 1024, longer_max=16)
 def _read(text: str) -> Sequence[TemplateNode] | str:
-    """The nodes of a template, or why it cannot be read: to find that out anew would cost each request the same."""
+    """The nodes of a template, or why it cannot be read, which is cached as well: each request would pay for it again."""
     if len(text) > CHARS_MAX:
         return f"A template has at most {CHARS_MAX} characters"
     try:
@@ -38,10 +43,10 @@ def read(text: str) -> Sequence[TemplateNode]:
 
 
 def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str:
-    """The text of a template, which may change its variables, within a budget.
+    """The text of a template, rendered within a budget.
 
     Raises:
-        TemplateFailed: It cannot be read or carried out.
+        TemplateFailed: It cannot be read or rendered.
         OverBudgetError: It exceeds the budget.
     """
     nodes = read(text)
@@ -49,7 +54,7 @@ def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str
     try:
         for node in nodes:
             node.write(scope)
-    except (Stopped, Broken):
+    except (TemplateStop, LoopBreak):
         pass
     except RecursionError:
         raise TemplateFailed("The template is nested too deeply") from None
@@ -57,12 +62,12 @@ def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str
 
 
 async def render(account: str, text: str, variables: Variables) -> tuple[str, dict[str, Value]]:
-    """The text of an account's template, and its variables as it leaves them.
+    """The text of an account's template, and its variables after the rendering.
 
     - `variables`: creates its variables; called again if the template takes long and begins anew beside the event loop.
 
     Raises:
-        TemplateFailed: It cannot be read or carried out, or takes too long.
+        TemplateFailed: It cannot be read or rendered, or takes too long.
         AwsError: See `offload`.
     """
     if len(text) > _CHARS_AT_ONCE:

@@ -56,17 +56,17 @@ _DEPTH_MAX: Final = 100
 
 
 class TemplateFailed(Exception):  # noqa: N818 - a refusal
-    """A template that cannot be read or carried out; the text says why."""
+    """A template cannot be read or rendered; the text says why."""
 
 
 class TemplateList(list[Value]):
-    """A list that a template made: one of Java's, where those of bodies are JSON's. They differ in their texts."""
+    """A list that a template created. Its text is that of Java's lists; the text of a list of a body is JSON."""
 
     __slots__ = ()
 
 
 class EmptyBody(str):
-    """The body of a request without one: `{}` where it is written, and equal to the empty text (both recorded)."""
+    """The body of a request without one: its text is `{}`, but it equals the empty text, too (both recorded)."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class EmptyBody(str):
 
 
 class HostObject:
-    """An object that templates are given: `$input`, `$util`. To tell it by its class takes no time."""
+    """An object of the server in a template: `$input`, `$util`. A base class is faster to check than a protocol."""
 
     __slots__ = ()
 
@@ -102,9 +102,9 @@ class HostObject:
 
 
 def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
-    """The text of a value, as Java's `toString` writes it, and nothing for null.
+    """The text of a value, as Java's `toString` writes it; empty for null.
 
-    A list out of JSON is written as JSON (recorded).
+    A list of a body is written as JSON (recorded).
     """
     if isinstance(value, str):
         return value
@@ -130,14 +130,14 @@ def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
 
 
 def _inner(budget: Budget, value: Value, depth: int) -> str:
-    """The text of a value in a list or a map; a text that stands there a thousand times is paid for as often."""
+    """The text of a value in a list or a map, paid for as often as it occurs."""
     text = "null" if value is None else text_of(budget, value, depth + 1)
     budget.spend_chars(len(text))
     return text
 
 
 def _json(budget: Budget, value: Value, depth: int) -> str:
-    """A value as JSON; its numbers are Java's all the same."""
+    """A value as JSON, with numbers as Java writes them."""
     if depth > _DEPTH_MAX:
         raise TemplateFailed("A value is nested too deeply")
     if isinstance(value, list):
@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def is_true(value: Value) -> bool:
-    """True unless a value is null, false, zero, or empty: what Velocity 2 takes for false."""
+    """True unless a value is null, false, zero or empty, as in Velocity 2."""
     if value is None or value is False:
         return False
     return bool(value) if isinstance(value, str | list | dict | int | float) else True
@@ -196,17 +196,17 @@ def _is_number(value: Value) -> bool:
 def add(budget: Budget, left: Value, right: Value) -> Value:
     """The sum of numbers, or texts one after the other."""
     if isinstance(left, str) or isinstance(right, str):
-        one, other = text_of(budget, left), text_of(budget, right)
-        budget.spend_chars(len(one) + len(other))
-        return one + other
-    return calculated("+", left, right)
+        left_text, right_text = text_of(budget, left), text_of(budget, right)
+        budget.spend_chars(len(left_text) + len(right_text))
+        return left_text + right_text
+    return calculate("+", left, right)
 
 
-def calculated(operator: str, left: Value, right: Value) -> Value:
-    """A sum, difference, product, quotient or remainder, as long as Java's longs; null of what is not a number."""
+def calculate(operator: str, left: Value, right: Value) -> Value:
+    """A sum, difference, product, quotient or remainder, with the overflow of Java's longs; null if one is no number."""
     if not (_is_number(left) and _is_number(right)):
         return None
-    whole = isinstance(left, int) and isinstance(right, int)
+    is_integer = isinstance(left, int) and isinstance(right, int)
     if operator in "/%" and not right:
         return None
     try:
@@ -220,22 +220,22 @@ def calculated(operator: str, left: Value, right: Value) -> Value:
             case "/":  # towards zero, as Java divides
                 result = (
                     abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-                    if whole
+                    if is_integer
                     else left / right
                 )
             case _:
                 result = abs(left) % abs(right) * (-1 if left < 0 else 1)
     except OverflowError:
         return None
-    return _as_long(result) if whole else result
+    return _as_long(result) if is_integer else result
 
 
 def _as_long(number: int) -> int:
     return (number + _LONG_END) % (1 << _LONG_BITS) - _LONG_END
 
 
-def compared(operator: str, left: Value, right: Value) -> bool:
-    """The answer of `<`, `<=`, `>` or `>=`; false of values that have no order."""
+def compare(operator: str, left: Value, right: Value) -> bool:
+    """The result of `<`, `<=`, `>` or `>=`; false for values that have no order."""
     if not ((_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))):
         return False
     match operator:
@@ -269,7 +269,7 @@ def element(value: Value, index: Value) -> Value:
 
 
 def put(value: Value, index: Value, item: Value) -> None:
-    """Put an element in its place, or a value under its key; nothing if there is no such place."""
+    """Put an element at an index, or a value under a key; does nothing if the index is out of bounds."""
     if isinstance(value, dict):
         value[key_of(index)] = item
     elif isinstance(value, list) and isinstance(index, int) and 0 <= index < len(value):
@@ -277,7 +277,7 @@ def put(value: Value, index: Value, item: Value) -> None:
 
 
 def key_of(value: Value) -> str:
-    """The key that a value is, which is a text in JSON."""
+    """A value as a key of a map, which is always a text."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
