@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from redrive.aws.kms import private_keys
-from redrive.aws.kms.private_keys import written
+from redrive.aws.kms.private_keys import to_der
 
 KEY = rsa.generate_private_key(65_537, 2_048)
 NUMBERS = KEY.private_numbers()
@@ -23,7 +23,7 @@ def processor_seconds(work: Callable[[], object], times: int) -> float:
 
 def test_a_signature_takes_less_than_a_check_of_its_key() -> None:
     """A signature with RSA_4096 took 250 ms, nearly all of it for the check, in which the server stood still."""
-    content = written(KEY)
+    content = to_der(KEY)
     sign = lambda: private_keys.sign(content, "RSASSA_PSS_SHA_256", b"m", is_digest=False)  # noqa: E731 - timed
     assert private_keys.is_signature(content, "RSASSA_PSS_SHA_256", b"m", sign(), is_digest=False)
     check = processor_seconds(lambda: load_der_private_key(content, None), 3)

@@ -41,21 +41,21 @@ _NO_CONTEXT: Final[Mapping[str, str]] = {}
 async def allowing_grants(
     documents: Documents, call: Call, key: KmsKey, operation: str, context: Mapping[str, str]
 ) -> list[Grant]:
-    """The grants that let the caller do it to a key, under an encryption context."""
+    """The grants that allow the caller an operation on a key, under an encryption context."""
     return [
         grant
         for grant in await documents.find(GRANT, f"{key.name.key}/")
         if operation in grant.operations
         and is_of(grant.grantee, call)
-        and (operation in _WITHOUT_CONTEXT or _fits(grant, context))
+        and (operation in _WITHOUT_CONTEXT or _allows_context(grant, context))
     ]
 
 
 def covers(grant: Grant, other: Grant) -> bool:
-    """Returns whether a grant gives all that another does, which its grantee is about to make by its `CreateGrant`.
+    """Returns whether a grant permits its grantee to create another one by its operation `CreateGrant`.
 
-    The other's operations are a subset, and its constraints equally strict or stricter ("Granting CreateGrant
-    permission", developer guide).
+    The operations of the other have to be a subset, and its constraints equally strict or stricter ("Granting
+    CreateGrant permission", developer guide).
     """
     if not set(other.operations) <= set(grant.operations):
         return False
@@ -73,7 +73,7 @@ def is_of(principal: str, call: Call) -> bool:
     return any(identity.name == name for identity in call.principal.identities)
 
 
-def _fits(grant: Grant, context: Mapping[str, str]) -> bool:
+def _allows_context(grant: Grant, context: Mapping[str, str]) -> bool:
     if grant.context_equals is not None and grant.context_equals != context:
         return False
     return grant.context_subset is None or grant.context_subset.items() <= context.items()
@@ -103,12 +103,12 @@ class CallScope(Protocol):
 
 
 class KeyAccess:
-    """Finds keys for callers who may."""
+    """Finds keys for callers, and checks their permissions."""
 
     def __init__(
         self, keyring: KeyRing, documents: Documents, is_throttled: Callable[[str], bool] = _never
     ) -> None:
-        """Find them in this ring, and grants among these documents; `is_throttled` tells it of a key's ARN."""
+        """Find keys in a ring, and grants among documents; `is_throttled`: says of a key's ARN that calls fail."""
         self._is_throttled = is_throttled
         self._keyring = keyring
         self._documents = documents
@@ -116,7 +116,7 @@ class KeyAccess:
     # ---- finding ----------------------------------------------------------------------------------------
 
     async def find_key(self, call: CallScope, key_id: str) -> KmsKey:
-        """The key of an id, an alias, or the ARN of either; raises AwsError (`NotFoundException`)."""
+        """The key of an id, an alias, or the ARN of one; raises AwsError (`NotFoundException`)."""
         account, region, rest = call.account, call.region, key_id
         if key_id.startswith("arn:"):
             account, region, rest = _in_arn(call, key_id)
@@ -138,40 +138,40 @@ class KeyAccess:
 
     # ---- permission -------------------------------------------------------------------------------------
 
-    async def managed(self, call: Call, key_id: str, operation: str) -> KmsKey:
-        """A key of the caller's own account, for an operation that no other account may ask for.
+    async def managed_key(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """A key of the caller's own account, for an operation that is closed to other accounts.
 
         Raises:
-            AwsError: There is none, or the caller may not.
+            AwsError: There is no such key, or the caller has no permission.
         """
         key = await self.find_key(call, key_id)
         if key.name.account != call.account:
             raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
-        # Another node may have changed its state.
+        # Read from the store: another node may have changed the state of the key.
         stored = await self._documents.get_stored(KEY, key.name.key)
         if stored is None:
             raise not_found(f"Key '{key.arn}' does not exist")
         await self.check(call, stored, operation)
         return stored
 
-    async def changeable(self, call: Call, key_id: str, operation: str) -> KmsKey:
-        """As `managed`, and it is not about to be deleted.
+    async def changeable_key(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """A key as of `managed_key` that is not pending deletion.
 
         Raises:
-            AwsError: There is none, the caller may not, or the key is pending deletion.
+            AwsError: There is no such key, the caller has no permission, or the key is pending deletion.
         """
-        key = await self.managed(call, key_id, operation)
+        key = await self.managed_key(call, key_id, operation)
         if key.deletion_at is not None:
             raise wrong_state(key, _STATE_TEXTS[PENDING_DELETION])
         return key
 
-    async def usable(
+    async def usable_key(
         self, call: Call, key_id: str, operation: str, context: Mapping[str, str] = _NO_CONTEXT
     ) -> KmsKey:
         """A key that the caller may use now.
 
         Raises:
-            AwsError: There is none, the caller may not, or the key's state does not allow it.
+            AwsError: There is no such key, the caller has no permission, or the key's state forbids its use.
         """
         key = await self.find_key(call, key_id)
         await self.check(call, key, operation, context)
@@ -183,10 +183,10 @@ class KeyAccess:
     ) -> Sequence[Grant]:
         """Refuse an operation that neither the key policy nor a grant allows.
 
-        Grants count at once here, as they do at Amazon after some minutes: nobody has to bring their tokens.
+        A grant has an effect at once, at Amazon after some minutes: grant tokens are not needed.
 
         Returns:
-            The grants that allow it, where no policy does.
+            The grants that allow it; empty: the policy does.
 
         Raises:
             AwsError: `AccessDeniedException`.
@@ -198,9 +198,9 @@ class KeyAccess:
         if decision.allowed:
             return ()
         if not decision.explicit:
-            allowing = await allowing_grants(self._documents, call, key, operation, context)
-            if allowing:
-                return allowing
+            grants = await allowing_grants(self._documents, call, key, operation, context)
+            if grants:
+                return grants
         raise denied(call.principal.name, action, key.arn, decision)
 
 
@@ -231,9 +231,9 @@ def _in_arn(call: CallScope, arn: str) -> tuple[str, str, str]:
     return parsed.account, parsed.region, parsed.resource.removeprefix("key/")
 
 
-def _keys(call: Call, key: KmsKey, context: Mapping[str, str]) -> Mapping[str, Values]:
-    """The condition keys of a request to KMS of its own ("Condition keys for AWS KMS", developer guide)."""
-    own: dict[str, Values] = {
+def _condition_keys(call: Call, key: KmsKey, context: Mapping[str, str]) -> Mapping[str, Values]:
+    """The condition keys that only requests to KMS have ("Condition keys for AWS KMS", developer guide)."""
+    condition_keys: dict[str, Values] = {
         "kms:CallerAccount": call.account,
         "kms:KeyOrigin": key.origin,
         "kms:KeySpec": key.spec,
@@ -242,13 +242,13 @@ def _keys(call: Call, key: KmsKey, context: Mapping[str, str]) -> Mapping[str, V
         **{f"kms:EncryptionContext:{name}": value for name, value in context.items()},
     }
     if context:
-        own["kms:EncryptionContextKeys"] = tuple(context)
-    return {**own, **(call.further_keys or {})}
+        condition_keys["kms:EncryptionContextKeys"] = tuple(context)
+    return {**condition_keys, **(call.further_keys or {})}
 
 
 def _decision(
     call: Call, key: KmsKey, action: str, policy: str, context: Mapping[str, str] = _NO_CONTEXT
 ) -> Decision:
-    """The answer of a key policy: it, or what it leaves to the account's own policies, has to allow."""
-    owner, keys = key.name.account, _keys(call, key, context)
+    """The decision of a key policy, which may delegate it to the policies of the account."""
+    owner, keys = key.name.account, _condition_keys(call, key, context)
     return call.decide(action, key.arn, owner, policy, keys, policy_decides=True)

@@ -32,7 +32,7 @@ class Aliases:
         self._documents = documents
 
     async def create_alias(self, call: Call, params: Structure) -> Structure:
-        name = _checked(call, params["AliasName"])
+        name = _checked_name(call, params["AliasName"])
         key = await self._target(call, params["TargetKeyId"], "CreateAlias")
         try:
             await self._documents.create(ALIAS, name.key, KeyAlias(name, key.id, call.now, call.now))
@@ -42,7 +42,7 @@ class Aliases:
         return {}
 
     async def update_alias(self, call: Call, params: Structure) -> Structure:
-        name = _checked(call, params["AliasName"])
+        name = _checked_name(call, params["AliasName"])
         if await self._documents.get(ALIAS, name.key) is None:
             raise _no_alias(name)
         key = await self._target(call, params["TargetKeyId"], "UpdateAlias")
@@ -52,7 +52,9 @@ class Aliases:
             if alias is None:
                 raise _no_alias(name)
             current = await draft.get(KEY, name._replace(name=alias.key_id).key)
-            if current is not None:  # "Controlling access to aliases": both keys are asked
+            if (
+                current is not None
+            ):  # "Controlling access to aliases": the policies of both keys have to allow it
                 await self._access.check(call, current, "UpdateAlias")
             if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
                 raise not_valid(
@@ -65,7 +67,7 @@ class Aliases:
         return {}
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
-        name = _checked(call, params["AliasName"])
+        name = _checked_name(call, params["AliasName"])
 
         async def decide(draft: Draft) -> None:
             alias = await draft.get(ALIAS, name.key)
@@ -82,7 +84,7 @@ class Aliases:
     async def list_aliases(self, call: Call, params: Structure) -> Structure:
         aliases = await self._keyring.aliases(call.account, call.region)
         if key_id := params.get("KeyId"):
-            key = await self._access.managed(call, key_id, "ListAliases")
+            key = await self._access.managed_key(call, key_id, "ListAliases")
             aliases = [alias for alias in aliases if alias.key_id == key.id]
         page, answer = PAGES.cut("ListAliases", params, aliases, lambda alias: alias.name.name, size=50)
         return {"Aliases": [_as_structure(alias) for alias in page], **answer}
@@ -90,13 +92,13 @@ class Aliases:
     async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:
         if key_id.startswith(_PREFIX) or ":alias/" in key_id:
             raise not_valid("Aliases must refer to keys. Not aliases")
-        key = await self._access.changeable(call, key_id, operation)
+        key = await self._access.changeable_key(call, key_id, operation)
         if key.name.region != call.region:
             raise wrong_state(key, f"not in {call.region}")
         return key
 
 
-def _checked(call: Call, alias: str) -> ResourceName:
+def _checked_name(call: Call, alias: str) -> ResourceName:
     if not alias.startswith(_PREFIX):
         raise not_valid(_WITHOUT_PREFIX)
     if alias.startswith(MANAGED_PREFIX):

@@ -1,8 +1,8 @@
-"""Ciphertexts of symmetric keys: opaque to callers, but for KMS they name the key that they belong to.
+"""Ciphertexts of symmetric keys: opaque to callers; for KMS they contain the id of their key.
 
     version (1) | kind of key id (1) | account (5) | key id (16) | material id, its beginning (8) | nonce (12) | sealed
 
-AES-256-GCM; all that stands before the nonce and the encryption context are authenticated with it.
+AES-256-GCM; the bytes before the nonce and the encryption context are authenticated as well.
 """
 
 import struct
@@ -24,10 +24,10 @@ _TAG_BYTES: Final = 16
 
 
 class Ciphertext(NamedTuple):
-    """A ciphertext, taken apart."""
+    """The parts of a ciphertext."""
 
     account: str  # Account of the key
-    key_id: str  # The key's
+    key_id: str  # Id of the key
     material: str  # The first 16 digits of the material's id
     head: bytes  # Authenticated data
     nonce: bytes  # 12 bytes
@@ -42,7 +42,7 @@ def encrypt(
     context: Mapping[str, str],
     nonce: bytes,
 ) -> bytes:
-    """Encrypt under 32 bytes of a key's material, with a nonce of 12 bytes that was never used with it before."""
+    """Encrypt under 32 bytes of a key's material, with a nonce of 12 bytes that is used once."""
     is_multi = key.id.startswith(_MULTI_REGION)
     digits = key.id.removeprefix(_MULTI_REGION).replace("-", "")
     head = _HEAD.pack(
@@ -56,7 +56,7 @@ def encrypt(
 
 
 def parse(blob: bytes) -> Ciphertext:
-    """Take a ciphertext apart; raises AwsError (`InvalidCiphertextException`) if no such server made it."""
+    """Read the parts of a ciphertext; raises AwsError (`InvalidCiphertextException`) if it has another form."""
     nonce_end = _HEAD.size + NONCE_BYTES
     if len(blob) < nonce_end + _TAG_BYTES or blob[0] != _VERSION or blob[1] > 1:
         raise bad_ciphertext()
@@ -93,7 +93,7 @@ def decrypt(ciphertext: Ciphertext, content: bytes, context: Mapping[str, str]) 
 
 
 def canonical(context: Mapping[str, str]) -> bytes:
-    """An encryption context as bytes: equal for equal pairs in any order, different for any others."""
+    """An encryption context as bytes, which are equal for the same pairs in any order, and for no others."""
     parts: list[bytes] = []
     for name, value in sorted(context.items()):
         name_bytes, value_bytes = name.encode(), value.encode()

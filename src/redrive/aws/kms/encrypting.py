@@ -28,8 +28,8 @@ _DATA_KEY_BYTES: Final = {"AES_256": 32, "AES_128": 16}
 
 
 @dataclass(frozen=True, slots=True)
-class Decrypted:
-    """The content of a ciphertext, and the key and the material that opened it."""
+class Decryption:
+    """The plaintext of a ciphertext, and the key and the material that decrypted it."""
 
     key: KmsKey
     plaintext: bytes
@@ -49,14 +49,14 @@ class Encrypting:
 
     async def encrypt(self, call: Call, params: Structure) -> Structure:
         context = checked_context(params.get("EncryptionContext"))
-        key = await self._encrypter(call, params["KeyId"], "Encrypt", context)
+        key = await self._encryption_key(call, params["KeyId"], "Encrypt", context)
         algorithm = _algorithm(key, params.get("EncryptionAlgorithm"))
         check_dry_run(params)
-        blob = self._encrypted(key, algorithm, params["Plaintext"], context)
+        blob = self._encrypt(key, algorithm, params["Plaintext"], context)
         return {"CiphertextBlob": blob, "KeyId": key.arn, "EncryptionAlgorithm": algorithm}
 
     async def re_encrypt(self, call: Call, params: Structure) -> Structure:
-        opened = await self._decrypted(
+        source = await self._decrypt(
             call,
             params,
             "ReEncryptFrom",
@@ -65,29 +65,31 @@ class Encrypting:
             params.get("SourceEncryptionAlgorithm"),
         )
         context = checked_context(params.get("DestinationEncryptionContext"))
-        target = await self._encrypter(call, params["DestinationKeyId"], "ReEncryptTo", context)
+        target = await self._encryption_key(call, params["DestinationKeyId"], "ReEncryptTo", context)
         algorithm = _algorithm(target, params.get("DestinationEncryptionAlgorithm"))
         check_dry_run(params)
         answer: Structure = {
-            "CiphertextBlob": self._encrypted(target, algorithm, opened.plaintext, context),
-            "SourceKeyId": opened.key.arn,
+            "CiphertextBlob": self._encrypt(target, algorithm, source.plaintext, context),
+            "SourceKeyId": source.key.arn,
             "KeyId": target.arn,
-            "SourceEncryptionAlgorithm": opened.algorithm,
+            "SourceEncryptionAlgorithm": source.algorithm,
             "DestinationEncryptionAlgorithm": algorithm,
         }
-        if opened.material is not None:
-            answer["SourceKeyMaterialId"] = opened.material.id
+        if source.material is not None:
+            answer["SourceKeyMaterialId"] = source.material.id
         if target.symmetric:
             answer["DestinationKeyMaterialId"] = target.current.id
         return answer
 
-    async def _encrypter(self, call: Call, key_id: str, operation: str, context: Mapping[str, str]) -> KmsKey:
-        key = await self._access.usable(call, key_id, operation, context)
+    async def _encryption_key(
+        self, call: Call, key_id: str, operation: str, context: Mapping[str, str]
+    ) -> KmsKey:
+        key = await self._access.usable_key(call, key_id, operation, context)
         if key.usage != ENCRYPTS:
             raise wrong_usage(key, operation)
         return key
 
-    def _encrypted(self, key: KmsKey, algorithm: str, plaintext: bytes, context: Mapping[str, str]) -> bytes:
+    def _encrypt(self, key: KmsKey, algorithm: str, plaintext: bytes, context: Mapping[str, str]) -> bytes:
         content = self._materials.opened(key, key.current)
         if algorithm != SYMMETRIC:
             return private_keys.encrypt(content, algorithm, plaintext)
@@ -99,18 +101,18 @@ class Encrypting:
     async def decrypt(self, call: Call, params: Structure) -> Structure:
         context = checked_context(params.get("EncryptionContext"))
         algorithm = params.get("EncryptionAlgorithm")
-        opened = await self._decrypted(call, params, "Decrypt", params.get("KeyId"), context, algorithm)
+        decryption = await self._decrypt(call, params, "Decrypt", params.get("KeyId"), context, algorithm)
         check_dry_run(params)
         answer: Structure = {
-            "KeyId": opened.key.arn,
-            "Plaintext": opened.plaintext,
-            "EncryptionAlgorithm": opened.algorithm,
+            "KeyId": decryption.key.arn,
+            "Plaintext": decryption.plaintext,
+            "EncryptionAlgorithm": decryption.algorithm,
         }
-        if opened.material is not None:
-            answer["KeyMaterialId"] = opened.material.id
+        if decryption.material is not None:
+            answer["KeyMaterialId"] = decryption.material.id
         return answer
 
-    async def _decrypted(
+    async def _decrypt(
         self,
         call: Call,
         params: Structure,
@@ -118,41 +120,41 @@ class Encrypting:
         key_id: str | None,
         context: Mapping[str, str],
         algorithm: str | None,
-    ) -> Decrypted:
+    ) -> Decryption:
         blob: bytes | None = params.get("CiphertextBlob")
         if blob is None:
             raise not_valid("CiphertextBlob is required.")
         if algorithm not in (None, SYMMETRIC):
-            return await self._privately_decrypted(call, operation, key_id, blob, algorithm)
-        parsed = ciphertext.parse(blob)
+            return await self._decrypt_asymmetric(call, operation, key_id, blob, algorithm)
+        parts = ciphertext.parse(blob)
         target_key = None if key_id is None else await self._access.find_key(call, key_id)
         if target_key is not None and (target_key.id, target_key.name.account) != (
-            parsed.key_id,
-            parsed.account,
+            parts.key_id,
+            parts.account,
         ):
             raise incorrect_key()
-        key = await self._keyring.get(ResourceName(parsed.account, call.region, parsed.key_id), call.now)
+        key = await self._keyring.get(ResourceName(parts.account, call.region, parts.key_id), call.now)
         if key is None:
             raise unreachable_key()
         await self._access.check(call, key, operation, context)
         check_enabled(key, call.now)
-        material = _material(key, parsed)
-        return Decrypted(
+        material = _material(key, parts)
+        return Decryption(
             key,
-            ciphertext.decrypt(parsed, self._materials.opened(key, material), context),
+            ciphertext.decrypt(parts, self._materials.opened(key, material), context),
             SYMMETRIC,
             material,
         )
 
-    async def _privately_decrypted(
+    async def _decrypt_asymmetric(
         self, call: Call, operation: str, key_id: str | None, blob: bytes, algorithm: str | None
-    ) -> Decrypted:
+    ) -> Decryption:
         if key_id is None:
             raise not_valid("KeyId is required for decryption with an asymmetric KMS key.")
-        key = await self._encrypter(call, key_id, operation, {})
-        used = _algorithm(key, algorithm)
+        key = await self._encryption_key(call, key_id, operation, {})
+        name = _algorithm(key, algorithm)
         content = self._materials.opened(key, key.current)
-        return Decrypted(key, private_keys.decrypt(content, used, blob), used)
+        return Decryption(key, private_keys.decrypt(content, name, blob), name)
 
     # ---- data keys ----------------------------------------------------------------------------------------
 
@@ -168,13 +170,13 @@ class Encrypting:
         check_no_recipient(params)
         number = _data_key_bytes(params)
         context = checked_context(params.get("EncryptionContext"))
-        key = await self._encrypter(call, params["KeyId"], operation, context)
+        key = await self._encryption_key(call, params["KeyId"], operation, context)
         if not key.symmetric:
             raise wrong_usage(key, operation)
         check_dry_run(params)
         plaintext = self._materials.random_bytes(number)
         return {
-            "CiphertextBlob": self._encrypted(key, SYMMETRIC, plaintext, context),
+            "CiphertextBlob": self._encrypt(key, SYMMETRIC, plaintext, context),
             "Plaintext": plaintext,
             "KeyId": key.arn,
             "KeyMaterialId": key.current.id,
@@ -200,7 +202,7 @@ def checked_context(context: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def check_no_recipient(params: Structure) -> None:
-    """Refuse answers for enclaves: attestation documents cannot be verified here.
+    """Refuse requests of enclaves, whose attestation documents cannot be verified here.
 
     Raises:
         AwsError: `UnsupportedOperationException`.
@@ -210,7 +212,7 @@ def check_no_recipient(params: Structure) -> None:
 
 
 def check_dry_run(params: Structure) -> None:
-    """End a request that is only tried, once nothing is left to be refused.
+    """End a dry run; called after all other checks.
 
     Raises:
         AwsError: `DryRunOperationException`.
@@ -220,7 +222,7 @@ def check_dry_run(params: Structure) -> None:
 
 
 def _algorithm(key: KmsKey, algorithm_name: str | None) -> str:
-    """The algorithm that a request asks for; symmetric keys have one alone."""
+    """The algorithm of a request, by default that of symmetric keys; raises AwsError if the key does not have it."""
     offered = algorithms_of(key.spec, key.usage)
     algorithm = algorithm_name or SYMMETRIC
     if algorithm not in offered:
@@ -230,9 +232,9 @@ def _algorithm(key: KmsKey, algorithm_name: str | None) -> str:
     return algorithm
 
 
-def _material(key: KmsKey, parsed: Ciphertext) -> Material:
+def _material(key: KmsKey, parts: Ciphertext) -> Material:
     for material in reversed(key.materials):
-        if material.id.startswith(parsed.material):
+        if material.id.startswith(parts.material):
             return material
     raise bad_ciphertext()
 

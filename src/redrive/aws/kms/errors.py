@@ -1,4 +1,4 @@
-"""KMS's errors: the recorded texts, and what the engine's refusals are called here."""
+"""The errors of KMS, with recorded texts."""
 
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ error: Final = errors_of("kms")
 
 #: A parameter is not acceptable.
 not_valid: Final = partial(common, "ValidationException")
-#: Nothing has that name.
+#: There is no such key, alias or grant.
 not_found: Final = partial(error, "NotFoundException")
 
 
@@ -31,7 +31,7 @@ def disabled(key: KmsKey) -> AwsError:
 
 
 def wrong_state(key: KmsKey, state: str) -> AwsError:
-    """The key's state does not allow it."""
+    """The key's state does not allow the operation."""
     return error("KMSInvalidStateException", f"{key.arn} is {state}.")
 
 
@@ -46,12 +46,12 @@ unsupported: Final = partial(error, "UnsupportedOperationException")
 
 
 def bad_ciphertext() -> AwsError:
-    """A ciphertext that was damaged, is another's, or has another encryption context; KMS says no more."""
+    """The ciphertext is damaged, of another key, or has another encryption context; KMS does not say which."""
     return error("InvalidCiphertextException")
 
 
 def incorrect_key() -> AwsError:
-    """The ciphertext is not of the key that the request names."""
+    """The ciphertext belongs to another key than the request names."""
     text = "The key ID in the request does not identify a CMK that can perform this operation."
     return error("IncorrectKeyException", text)
 
@@ -62,18 +62,18 @@ def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsErro
 
 
 def unreachable_key() -> AwsError:
-    """A ciphertext's key is not there, or the caller must not know that it is."""
+    """The key of a ciphertext does not exist, or the caller may not know that it does."""
     return AwsError("AccessDeniedException", _UNREACHABLE)
 
 
 def dry_run() -> AwsError:
-    """The request asked to be tried only."""
+    """The request is a dry run, which succeeded."""
     text = "The request would have succeeded, but the DryRun option is set."
     return error("DryRunOperationException", text)
 
 
 def timed_out() -> AwsError:
-    """The store is away; KMS says it of what it depends on."""
+    """The store is unavailable, which KMS calls a dependency."""
     text = "The system timed out while trying to fulfill the request. You can retry the request."
     return AwsError("DependencyTimeoutException", text, status=500, sender=False)
 

@@ -1,4 +1,4 @@
-"""Grants, permissions to use a key that need no policy: made, listed, retired and revoked."""
+"""Grants: permissions to use a key besides its policy. They are created, listed, retired and revoked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -13,9 +13,9 @@ from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft
 
 _ID_BYTES: Final = 32
-_LISTED: Final = 50
+_PAGE_SIZE: Final = 50
 _ANY: Final = frozenset({"CreateGrant", "DescribeKey", "RetireGrant"})
-#: What may be granted on a key, by its purpose ("Grant operations", developer guide); besides `_ANY`.
+#: The operations that a grant may allow, by the usage of its key, besides `_ANY` ("Grant operations", developer guide).
 _OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
     ENCRYPTS: frozenset(
         {
@@ -36,7 +36,7 @@ _OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
 
 
 class Granting:
-    """Makes, lists and ends grants."""
+    """Creates, lists, retires and revokes grants."""
 
     def __init__(self, access: KeyAccess, documents: Documents, runtime: Runtime) -> None:
         self._access = access
@@ -54,20 +54,20 @@ class Granting:
             raise dry_run()
 
         async def decide(draft: Draft) -> Grant:
-            for _, grant in await draft.find(GRANT, f"{key.name.key}/"):
-                if new_grant.name and _is_same(grant, new_grant):
-                    return grant
+            for _, existing in await draft.find(GRANT, f"{key.name.key}/"):
+                if new_grant.name and _is_same(existing, new_grant):
+                    return existing
             draft.put(GRANT, _document_key(new_grant), new_grant)
             return new_grant
 
-        grant_written = await self._documents.transact(decide)
-        return {"GrantId": grant_written.id, "GrantToken": grant_written.token}
+        grant = await self._documents.transact(decide)
+        return {"GrantId": grant.id, "GrantToken": grant.token}
 
     def _new_grant(self, call: Call, key: KmsKey, params: Structure) -> Grant:
         operations: Sequence[str] = params["Operations"]
-        foreign = sorted(set(operations) - _OPERATIONS[key.usage] - _ANY)
-        if foreign or not operations:
-            raise not_valid(f"Operations {foreign} are not valid for the key {key.arn}")
+        invalid_operations = sorted(set(operations) - _OPERATIONS[key.usage] - _ANY)
+        if invalid_operations or not operations:
+            raise not_valid(f"Operations {invalid_operations} are not valid for the key {key.arn}")
         constraints: Mapping[str, Mapping[str, str]] = params.get("Constraints") or {}
         if constraints.keys() - {"EncryptionContextEquals", "EncryptionContextSubset"}:
             raise unsupported("Redrive offers constraints of the encryption context alone.")
@@ -99,7 +99,7 @@ class Granting:
             for grant in await self._documents.find(GRANT, f"{key.name.key}/")
             if grant.id == (params.get("GrantId") or grant.id) and grant.grantee == (grantee or grant.grantee)
         ]
-        return _listed("ListGrants", params, matches)
+        return _grants_page("ListGrants", params, matches)
 
     async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
         principal, service = params.get("RetiringPrincipal"), params.get("RetiringServicePrincipal")
@@ -107,29 +107,28 @@ class Granting:
             text = "You must specify either RetiringPrincipal or RetiringServicePrincipal, but not both."
             raise not_valid(text)
         retirer = principal or service
-        beginning = f"{call.account}/{call.region}/"
-        grants = await self._documents.find(GRANT, beginning)
+        grants = await self._documents.find(GRANT, f"{call.account}/{call.region}/")
         retirable = (grant for grant in grants if grant.retirer == retirer)
-        return _listed("ListRetirableGrants", params, retirable)
+        return _grants_page("ListRetirableGrants", params, retirable)
 
     async def retire_grant(self, call: Call, params: Structure) -> Structure:
         grant = await self._grant_to_retire(call, params)
         if params.get("DryRun"):
             raise dry_run()
-        may = (grant.retirer and is_of(grant.retirer, call)) or (
+        may_retire = (grant.retirer and is_of(grant.retirer, call)) or (
             "RetireGrant" in grant.operations and is_of(grant.grantee, call)
         )
         arn = _arn_of(grant)
         refusal = call.denial("kms:RetireGrant", [arn])
         if refusal is not None:
             raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
-        if not may:
+        if not may_retire:
             await self._access.check(call, await self._access.find_key(call, arn), "RetireGrant")
         await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
     async def _grant_to_retire(self, call: Call, params: Structure) -> Grant:
-        """The grant that a token proves, or that an id names."""
+        """The grant of a token, or of an id."""
         if token := params.get("GrantToken"):
             for grant in await self._documents.find(GRANT, f"{call.account}/{call.region}/"):
                 if grant.token == token:
@@ -138,18 +137,18 @@ class Granting:
         if not params.get("KeyId") or not params.get("GrantId"):
             raise not_valid("A GrantToken, or a KeyId and a GrantId, is required.")
         key = await self._access.find_key(call, params["KeyId"])
-        return await self._of(key, params["GrantId"])
+        return await self._require_grant(key, params["GrantId"])
 
     async def revoke_grant(self, call: Call, params: Structure) -> Structure:
         key = await self._access.find_key(call, params["KeyId"])
         await self._access.check(call, key, "RevokeGrant")
-        grant = await self._of(key, params["GrantId"])
+        grant = await self._require_grant(key, params["GrantId"])
         if params.get("DryRun"):
             raise dry_run()
         await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
-    async def _of(self, key: KmsKey, grant_id: str) -> Grant:
+    async def _require_grant(self, key: KmsKey, grant_id: str) -> Grant:
         grant = await self._documents.get(GRANT, f"{key.name.key}/{grant_id}")
         if grant is None:
             raise not_found(f"Grant ID {grant_id} not found")
@@ -165,16 +164,16 @@ def _arn_of(grant: Grant) -> str:
 
 
 def _is_same(grant: Grant, new_grant: Grant) -> bool:
-    """True if a grant of that name gives the same."""
+    """True if a grant has the same name as a new one, and allows the same."""
     return all(
         getattr(grant, name) == getattr(new_grant, name)
         for name in ("name", "grantee", "operations", "retirer", "context_equals", "context_subset")
     )
 
 
-def _listed(operation: str, params: Structure, grants: Iterable[Grant]) -> Structure:
+def _grants_page(operation: str, params: Structure, grants: Iterable[Grant]) -> Structure:
     page, answer = PAGES.cut(
-        operation, params, sorted(grants, key=_document_key), _document_key, size=_LISTED
+        operation, params, sorted(grants, key=_document_key), _document_key, size=_PAGE_SIZE
     )
     return {"Grants": [_as_structure(grant) for grant in page], **answer}
 

@@ -1,6 +1,6 @@
-"""Imported material: a key's owner brings the bytes, wrapped for this server alone.
+"""Imported material: the owner of a key supplies its bytes, wrapped for this server alone.
 
-The import token holds, sealed by the root key, the private key that unwraps: nothing is kept between the two calls.
+The import token contains the private key that unwraps them, sealed by the root key: nothing is stored between the calls.
 """
 
 from base64 import b64decode, b64encode
@@ -21,7 +21,7 @@ from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
-from redrive.aws.kms.private_keys import CURVES, MAC_BYTES, new_private_key, written
+from redrive.aws.kms.private_keys import CURVES, MAC_BYTES, new_private_key, to_der
 from redrive.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Resource
@@ -36,12 +36,12 @@ _DIGESTS: Final[Mapping[str, Callable[[], hashes.HashAlgorithm]]] = {
     "RSA_AES_KEY_WRAP_SHA_256": hashes.SHA256,
 }
 _MAC_BYTES_MAX: Final = 128
-_FURTHER: Final = "NEW_KEY_MATERIAL"
-_FOREVER: Final = "KEY_MATERIAL_DOES_NOT_EXPIRE"
+_NEW_MATERIAL: Final = "NEW_KEY_MATERIAL"
+_NO_EXPIRY: Final = "KEY_MATERIAL_DOES_NOT_EXPIRE"
 
 
 class Importing:
-    """Takes material that a key's owner brings, and forgets it again."""
+    """Imports the material of keys, and deletes it."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, root: RootKey) -> None:
         """Import into keys of this keyring; the root key seals import tokens."""
@@ -51,11 +51,11 @@ class Importing:
         self._root = root
 
     async def get_parameters_for_import(self, call: Call, params: Structure) -> Structure:
-        key = await self._external(call, params, "GetParametersForImport")
+        key = await self._external_key(call, params, "GetParametersForImport")
         algorithm, spec = params["WrappingAlgorithm"], params["WrappingKeySpec"]
         if algorithm not in _DIGESTS or spec not in _SPECS:
             raise unsupported(f"Redrive does not offer {algorithm} with a wrapping key of the spec {spec}.")
-        private = written(await new_private_key(spec, call.account))
+        private = to_der(await new_private_key(spec, call.account))
         until = call.now + DAY_MS
         token = {"private": b64encode(private).decode(), "algorithm": algorithm, "until": until}
         return {
@@ -66,43 +66,43 @@ class Importing:
         }
 
     async def import_key_material(self, call: Call, params: Structure) -> Structure:
-        key = await self._external(call, params, "ImportKeyMaterial")
+        key = await self._external_key(call, params, "ImportKeyMaterial")
         token = self._token(key, params["ImportToken"])
         if token["until"] < call.now:
             raise error("ExpiredImportTokenException", "The import token has expired.")
-        content = _unwrapped(token, params["EncryptedKeyMaterial"])
+        content = _unwrap(token, params["EncryptedKeyMaterial"])
         _check_content(key, content)
         expires_at = _expires_at(call, params)
-        # The same bytes have the same id, and another key's have another: a key takes back what it had alone.
+        # The same bytes have the same id for one key, and others for another key: a key accepts its earlier material.
         material_id = sha256(key.name.key.encode() + content).hexdigest()
         description: str = params.get("KeyMaterialDescription") or ""
 
-        def imported(current: KmsKey) -> KmsKey:
+        def with_material(current: KmsKey) -> KmsKey:
             material = self._materials.as_material(
                 current.name, material_id, content, call.now, expires_at=expires_at, description=description
             )
-            known = {current.imported_id, *(each.id for each in current.materials)}
-            if not current.imported_id or (not current.materials and material_id in known):
+            known_ids = {current.imported_id, *(each.id for each in current.materials)}
+            if not current.imported_id or (not current.materials and material_id in known_ids):
                 return replace(current, materials=(material,), imported_id=material_id)
-            if material_id in known:
+            if material_id in known_ids:
                 materials = tuple(material if each.id == material_id else each for each in current.materials)
                 return replace(current, materials=materials)
-            if params.get("ImportType") == _FURTHER and current.symmetric and current.materials:
-                return _awaiting(current, material)
+            if params.get("ImportType") == _NEW_MATERIAL and current.symmetric and current.materials:
+                return _with_pending(current, material)
             text = f"The key material does not match the key material that {current.arn} was imported with."
             raise error("IncorrectKeyMaterialException", text)
 
-        await self._keyring.change(key.name, imported)
+        await self._keyring.change(key.name, with_material)
         return {"KeyId": key.arn, "KeyMaterialId": material_id}
 
     async def delete_imported_key_material(self, call: Call, params: Structure) -> Structure:
-        key = await self._external(call, params, "DeleteImportedKeyMaterial")
+        key = await self._external_key(call, params, "DeleteImportedKeyMaterial")
         material_id = key.current.id if key.materials else None
         await self._keyring.change(key.name, lambda current: replace(current, materials=(), pending=None))
         return {"KeyId": key.arn, "KeyMaterialId": material_id}
 
-    async def _external(self, call: Call, params: Structure, operation: str) -> KmsKey:
-        key = await self._access.managed(call, params["KeyId"], operation)
+    async def _external_key(self, call: Call, params: Structure, operation: str) -> KmsKey:
+        key = await self._access.managed_key(call, params["KeyId"], operation)
         if key.origin != "EXTERNAL":
             raise unsupported(f"{key.arn} origin is {key.origin} which is not valid for this operation.")
         if key.deletion_at is not None:
@@ -118,8 +118,8 @@ class Importing:
             raise error("InvalidImportTokenException", "The import token is not of this key.") from None
 
 
-def _awaiting(key: KmsKey, material: Material) -> KmsKey:
-    """A key with further material, which the next rotation on demand makes current."""
+def _with_pending(key: KmsKey, material: Material) -> KmsKey:
+    """A key with further material, which becomes current with the next rotation on demand."""
     if key.pending is not None and key.pending.id != material.id:
         raise error(
             "KMSInvalidStateException",
@@ -129,9 +129,9 @@ def _awaiting(key: KmsKey, material: Material) -> KmsKey:
     return replace(key, pending=material)
 
 
-def _unwrapped(token: Mapping[str, Any], wrapped: bytes) -> bytes:
-    """The material that was wrapped with the token's public key."""
-    private: Any = private_keys.loaded(token["private"])
+def _unwrap(token: Mapping[str, Any], wrapped: bytes) -> bytes:
+    """The material, which is wrapped with the public key of the token."""
+    private: Any = private_keys.load(token["private"])
     digest = _DIGESTS[token["algorithm"]]
     oaep = padding.OAEP(padding.MGF1(digest()), digest(), None)
     size = private.key_size // 8
@@ -145,20 +145,20 @@ def _unwrapped(token: Mapping[str, Any], wrapped: bytes) -> bytes:
 
 
 def _check_content(key: KmsKey, content: bytes) -> None:
-    """Refuse bytes that are not a key of the kind."""
+    """Refuse bytes that are no key of the spec."""
     if key.symmetric:
-        fits = len(content) == SYMMETRIC_BYTES
+        is_valid = len(content) == SYMMETRIC_BYTES
     elif key.spec in MAC_BYTES:
-        fits = MAC_BYTES[key.spec] <= len(content) <= _MAC_BYTES_MAX
+        is_valid = MAC_BYTES[key.spec] <= len(content) <= _MAC_BYTES_MAX
     else:
-        fits = _is_private_key(key.spec, content)
-    if not fits:
+        is_valid = _is_private_key(key.spec, content)
+    if not is_valid:
         raise error("IncorrectKeyMaterialException", f"The key material is not of the spec {key.spec}.")
 
 
 def _is_private_key(spec: str, content: bytes) -> bool:
     try:
-        private = private_keys.loaded(content)
+        private = private_keys.load(content)
     except (ValueError, TypeError):
         return False
     if spec in CURVES:
@@ -169,7 +169,7 @@ def _is_private_key(spec: str, content: bytes) -> bool:
 
 def _expires_at(call: Call, params: Structure) -> int | None:
     model, valid_to = params.get("ExpirationModel") or "KEY_MATERIAL_EXPIRES", params.get("ValidTo")
-    if model == _FOREVER:
+    if model == _NO_EXPIRY:
         if valid_to is not None:
             raise not_valid("ValidTo is allowed with ExpirationModel KEY_MATERIAL_EXPIRES only.")
         return None

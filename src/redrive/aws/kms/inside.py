@@ -1,6 +1,6 @@
-"""The use of keys by the server itself: for messages that nobody in particular sends or receives just then.
+"""The use of keys by the server itself, for stored messages and the like.
 
-No policy is asked: whoever brought the message, or gets it, was. But a key that is disabled or gone serves nobody.
+It needs no permission: the sender or the receiver of the message had it. But a disabled or deleted key cannot be used.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ from redrive.model.names import ResourceName
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """An account, a region, and a moment (ms): what a key's name means there and then."""
+class _Scope:
+    """An account, a region and a moment (ms), for which a key is found (`CallScope`)."""
 
     account: str
     region: str
@@ -30,7 +30,7 @@ class _At:
 
 
 class InsideUse:
-    """Makes and opens data keys without asking who wants them."""
+    """Creates and decrypts data keys without a check of permissions."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, clock: Clock) -> None:
         self._clock = clock
@@ -41,14 +41,14 @@ class InsideUse:
     async def data_key(
         self, account: str, region: str, key_id: str, context: Mapping[str, str]
     ) -> tuple[str, bytes, bytes]:
-        """The ARN of the key, a new data key of 32 bytes, and the same encrypted.
+        """The ARN of the key, a new data key of 32 bytes, and its ciphertext.
 
         Raises:
             AwsError: The account's region has no such key, or it cannot be used.
         """
-        at = _At(account, region, self._clock.now())
-        key = await self._access.find_key(at, key_id)
-        check_enabled(key, at.now)
+        scope = _Scope(account, region, self._clock.now())
+        key = await self._access.find_key(scope, key_id)
+        check_enabled(key, scope.now)
         if not key.symmetric:
             raise wrong_usage(key, "GenerateDataKey")
         plaintext = self._materials.random_bytes(SYMMETRIC_BYTES)
@@ -60,29 +60,29 @@ class InsideUse:
         """The data key that `data_key`, or GenerateDataKey, encrypted in a region.
 
         Raises:
-            AwsError: Its key is gone, or cannot be used.
+            AwsError: The key does not exist, or cannot be used.
         """
-        parsed = ciphertext.parse(blob)
+        parts = ciphertext.parse(blob)
         now = self._clock.now()
-        key = await self._keyring.get(ResourceName(parsed.account, region, parsed.key_id), now)
+        key = await self._keyring.get(ResourceName(parts.account, region, parts.key_id), now)
         if key is None:
             raise unreachable_key()
         check_enabled(key, now)
-        return ciphertext.decrypt(parsed, self._material(key, parsed.material), context)
+        return ciphertext.decrypt(parts, self._material(key, parts.material), context)
 
-    def _material(self, key: KmsKey, beginning: str) -> bytes:
+    def _material(self, key: KmsKey, id_prefix: str) -> bytes:
         for material in key.materials:
-            if material.id.startswith(beginning):
+            if material.id.startswith(id_prefix):
                 return self._materials.opened(key, material)
         raise bad_ciphertext()
 
 
 class KeyParts(NamedTuple):
-    """The parts, which remember nothing besides documents."""
+    """The parts of KMS, which hold no state besides documents."""
 
     keyring: KeyRing
-    access: KeyAccess  # Lets callers use them
-    materials: Materials  # Opens their material
+    access: KeyAccess  # Checks the permissions of callers
+    materials: Materials  # Opens the material of keys
     inside: InsideUse  # The server's own use
 
 

@@ -51,12 +51,12 @@ class KeyPolicies:
         self._access = access
 
     async def get_key_policy(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.managed(call, params["KeyId"], "GetKeyPolicy")
+        key = await self._access.managed_key(call, params["KeyId"], "GetKeyPolicy")
         _check_name(params)
         return {"Policy": key.policy, "PolicyName": _NAME}
 
     async def put_key_policy(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.managed(call, params["KeyId"], "PutKeyPolicy")
+        key = await self._access.managed_key(call, params["KeyId"], "PutKeyPolicy")
         _check_name(params)
         policy: str = params["Policy"]
         check(call, key, policy, bypass=bool(params.get("BypassPolicyLockoutSafetyCheck")))
@@ -64,7 +64,7 @@ class KeyPolicies:
         return {}
 
     async def list_key_policies(self, call: Call, params: Structure) -> Structure:
-        await self._access.managed(call, params["KeyId"], "ListKeyPolicies")
+        await self._access.managed_key(call, params["KeyId"], "ListKeyPolicies")
         return PAGES.of("ListKeyPolicies", params, [_NAME], str, str)
 
 

@@ -1,4 +1,4 @@
-"""The ring: all keys and aliases of a server, with what time does to keys by itself."""
+"""The ring: all keys and aliases of a server, and the changes of keys that fall due."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 MANAGED_PREFIX: Final = "alias/aws/"
 #: The services that have their own key in each account; `alias/aws/` and the name.
-_MANAGED: Final = {
+_SERVICES: Final = {
     *(
         "acm",
         "dynamodb",
@@ -45,59 +45,61 @@ class KeyRing:
         self._runtime = runtime
 
     def new_id(self, *, multi_region: bool = False) -> str:
-        """An id that no key has."""
+        """A new unique id."""
         text = id_text(self._runtime.message_id())
         return f"mrk-{text.replace('-', '')}" if multi_region else text
 
     # ---- reading ----------------------------------------------------------------------------------------
 
     async def get(self, name: ResourceName, now: int) -> KmsKey | None:
-        """The key of a name, after what fell due until now (ms): its deletion, or a rotation."""
+        """The key of a name, after the changes due by now (ms): its deletion, a rotation, or the end of its material."""
         key = await self._documents.get(KEY, name.key)
         if key is None or not _is_due(key, now):
             return key
-        return await self._caught_up(key, now)
+        return await self._catch_up(key, now)
 
     async def of_alias(self, name: ResourceName, now: int) -> KmsKey | None:
-        """The key that an alias stands for; a service's own is made when it is asked for first."""
+        """The key of an alias; that of a service is created when it is asked for first. None: there is no such alias."""
         alias = await self._documents.get(ALIAS, name.key)
         if alias is None:
             service = name.name.removeprefix(MANAGED_PREFIX)
-            return await self._managed(name, service, now) if service in _MANAGED else None
+            return await self._service_key(name, service, now) if service in _SERVICES else None
         return await self.get(name._replace(name=alias.key_id), now)
 
     async def of_account(self, account: str, region: str, now: int) -> list[KmsKey]:
         """All keys of an account in a region, in order of their ids."""
-        beginning = ResourceName(account, region, "").key
-        return await self._present(await self._documents.find(KEY, beginning), now)
+        prefix = ResourceName(account, region, "").key
+        return await self._present(await self._documents.find(KEY, prefix), now)
 
     async def tidy(self, now: int) -> None:
-        """Do what fell due for any key."""
+        """Make the changes that are due, for all keys."""
         await self._present(await self._documents.find(KEY, ""), now)
 
     async def wrap_anew(self) -> None:
-        """Wrap by the present root key what an older one wrapped.
+        """Wrap the material of all keys by the present root key, if an older one wrapped it.
 
         Raises:
-            StoreUnavailable: None of the root keys that this server has wrapped it.
+            StoreUnavailable: The root key that wrapped it is not among those of this server.
         """
-        anew = 0
+        count = 0
         for _, key in await self._documents.entries(KEY):
-            materials = self._materials.wrapped_anew(key)
+            materials = self._materials.rewrap(key)
             if materials is not None:
-                anew += 1
+                count += 1
                 await self.change(
                     key.name,
                     lambda current: replace(
-                        current, materials=self._materials.wrapped_anew(current) or current.materials
+                        current, materials=self._materials.rewrap(current) or current.materials
                     ),
                 )
 
-        if anew:
-            logger.info("kms.wrapped_anew keys=%d: all of them are encrypted by the first root key now", anew)
+        if count:
+            logger.info(
+                "kms.wrapped_anew keys=%d: all of them are encrypted by the first root key now", count
+            )
 
     async def _present(self, keys: list[KmsKey], now: int) -> list[KmsKey]:
-        current_keys = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
+        current_keys = [await self._catch_up(key, now) if _is_due(key, now) else key for key in keys]
         return [key for key in current_keys if key is not None]
 
     async def aliases(self, account: str, region: str) -> list[KeyAlias]:
@@ -107,17 +109,17 @@ class KeyRing:
     # ---- writing ----------------------------------------------------------------------------------------
 
     async def add(self, key: KmsKey) -> None:
-        """Keep a new key."""
+        """Store a new key."""
         await self._documents.create(KEY, key.name.key, key)
 
     async def change(self, name: ResourceName, change: Callable[[KmsKey], KmsKey]) -> KmsKey:
-        """Replace a key by what `change` makes of it; raises AwsError if it is gone."""
+        """Change a key; raises AwsError if it does not exist any more."""
         try:
             return await self._documents.update(KEY, name.key, change)
         except NotFound:
             raise not_found(f"Key '{key_arn(name)}' does not exist") from None
 
-    async def _managed(self, alias: ResourceName, service: str, now: int) -> KmsKey:
+    async def _service_key(self, alias: ResourceName, service: str, now: int) -> KmsKey:
         name = alias._replace(name=self.new_id())
         key = KmsKey(
             name,
@@ -149,18 +151,18 @@ class KeyRing:
             raise not_found(f"Key '{key_arn(name)}' does not exist")
         return key
 
-    # ---- what time does -----------------------------------------------------------------------------------
+    # ---- due changes --------------------------------------------------------------------------------------
 
-    async def _caught_up(self, key: KmsKey, now: int) -> KmsKey | None:
+    async def _catch_up(self, key: KmsKey, now: int) -> KmsKey | None:
         if key.deletion_at is not None and key.deletion_at <= now:
             await self._delete(key)
             return None
         if any(material.expires_at is not None and material.expires_at <= now for material in key.materials):
             return await self.change(key.name, lambda current: _without_expired(current, now))
-        return await self.change(key.name, lambda current: self._rotated(current, now))
+        return await self.change(key.name, lambda current: self._rotate(current, now))
 
-    def _rotated(self, key: KmsKey, now: int) -> KmsKey:
-        """The key with the material of the last rotation that fell due; of several, the last is made up for."""
+    def _rotate(self, key: KmsKey, now: int) -> KmsKey:
+        """The key after the rotation that is due; if several are, only the last is made up for."""
         if key.rotates_at is None or key.rotation_days is None or key.rotates_at > now:
             return key
         period_ms = key.rotation_days * DAY_MS
@@ -169,7 +171,7 @@ class KeyRing:
         return replace(key, materials=(*key.materials, material), rotates_at=rotated_at + period_ms)
 
     async def _delete(self, key: KmsKey) -> None:
-        """Destroy a key: with its material go its aliases and grants."""
+        """Delete a key with its material, its aliases and its grants."""
 
         async def decide(draft: Draft) -> None:
             current = await draft.get(KEY, key.name.key)
@@ -177,15 +179,17 @@ class KeyRing:
                 return
             draft.remove(KEY, key.name.key)
             for region in {*current.replica_regions, current.primary_region} - {"", key.name.region}:
-                relative = await draft.get(KEY, key.name._replace(region=region).key)
-                if relative is not None:
-                    remaining = tuple(each for each in relative.replica_regions if each != key.name.region)
-                    draft.put(KEY, relative.name.key, replace(relative, replica_regions=remaining))
-            for at, _ in await draft.find(GRANT, f"{key.name.key}/"):
-                draft.remove(GRANT, at)
-            for at, alias in await draft.find(ALIAS, ResourceName(*key.name[:2], "").key):
+                family_key = await draft.get(KEY, key.name._replace(region=region).key)
+                if family_key is not None:
+                    remaining = tuple(each for each in family_key.replica_regions if each != key.name.region)
+                    draft.put(KEY, family_key.name.key, replace(family_key, replica_regions=remaining))
+            for document_key, _ in await draft.find(GRANT, f"{key.name.key}/"):
+                draft.remove(GRANT, document_key)
+            for document_key, alias in await draft.find(
+                ALIAS, ResourceName(key.name.account, key.name.region, "").key
+            ):
                 if alias.key_id == key.id:
-                    draft.remove(ALIAS, at)
+                    draft.remove(ALIAS, document_key)
 
         await self._documents.transact(decide)
 

@@ -1,4 +1,4 @@
-"""Keys: made, described, tagged, switched on and off, given up, and replicated in other regions of this server."""
+"""Keys: created, described, tagged, enabled and disabled, deleted, and replicated in other regions of this server."""
 
 from dataclasses import replace
 from typing import Final
@@ -50,11 +50,11 @@ class KeyTags:
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._access.managed(request.call, request.params["KeyId"], request.operation)).tags
+        return (await self._access.managed_key(request.call, request.params["KeyId"], request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        key = await self._access.changeable(request.call, request.params["KeyId"], request.operation)
+        key = await self._access.changeable_key(request.call, request.params["KeyId"], request.operation)
         await self._keyring.change(key.name, lambda current: replace(current, tags=change(current.tags)))
 
 
@@ -99,18 +99,18 @@ def _expiration(key: KmsKey) -> Structure:
 def _multi_region(key: KmsKey) -> Structure:
     is_primary = key.primary_region == key.name.region
 
-    def placed(region: str) -> Structure:
+    def regional_key(region: str) -> Structure:
         return {"Arn": key_arn(key.name._replace(region=region)), "Region": region}
 
     return {
         "MultiRegionKeyType": "PRIMARY" if is_primary else "REPLICA",
-        "PrimaryKey": placed(key.primary_region),
-        "ReplicaKeys": [placed(region) for region in key.replica_regions],
+        "PrimaryKey": regional_key(key.primary_region),
+        "ReplicaKeys": [regional_key(region) for region in key.replica_regions],
     }
 
 
 class Keys:
-    """Makes, describes and ends keys."""
+    """Creates, describes, enables and deletes keys."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
         self._keyring = keyring
@@ -159,12 +159,12 @@ class Keys:
         return PAGES.of("ListKeys", params, keys, as_structure, lambda key: key.id)
 
     async def update_key_description(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.changeable(call, params["KeyId"], "UpdateKeyDescription")
+        key = await self._access.changeable_key(call, params["KeyId"], "UpdateKeyDescription")
         description: str = params["Description"]
         await self._keyring.change(key.name, lambda current: replace(current, description=description))
         return {}
 
-    # ---- on and off ---------------------------------------------------------------------------------------
+    # ---- enabling -----------------------------------------------------------------------------------------
 
     async def enable_key(self, call: Call, params: Structure) -> Structure:
         return await self._switch(call, params, "EnableKey", on=True)
@@ -173,7 +173,7 @@ class Keys:
         return await self._switch(call, params, "DisableKey", on=False)
 
     async def _switch(self, call: Call, params: Structure, operation: str, *, on: bool) -> Structure:
-        key = await self._access.changeable(call, params["KeyId"], operation)
+        key = await self._access.changeable_key(call, params["KeyId"], operation)
         if key.state(call.now) == PENDING_IMPORT:
             raise wrong_state(key, "pending import")
         await self._keyring.change(key.name, lambda current: replace(current, enabled=on))
@@ -182,7 +182,7 @@ class Keys:
     # ---- deletion -----------------------------------------------------------------------------------------
 
     async def schedule_key_deletion(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.changeable(call, params["KeyId"], "ScheduleKeyDeletion")
+        key = await self._access.changeable_key(call, params["KeyId"], "ScheduleKeyDeletion")
         days: int = params.get("PendingWindowInDays") or DELETION_DAYS
         if not _DELETION_DAYS_MIN <= days <= DELETION_DAYS:
             raise not_valid(
@@ -196,10 +196,10 @@ class Keys:
             )
         deletion_at = call.now + days * DAY_MS
 
-        def scheduled(current: KmsKey) -> KmsKey:
+        def schedule(current: KmsKey) -> KmsKey:
             return replace(current, enabled=False, deletion_at=deletion_at, deletion_days=days)
 
-        await self._keyring.change(key.name, scheduled)
+        await self._keyring.change(key.name, schedule)
         return {
             "KeyId": key.arn,
             "DeletionDate": deletion_at,
@@ -209,7 +209,7 @@ class Keys:
 
     async def cancel_key_deletion(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_CancelKeyDeletion.html; the key is disabled then."""
-        key = await self._access.managed(call, params["KeyId"], "CancelKeyDeletion")
+        key = await self._access.managed_key(call, params["KeyId"], "CancelKeyDeletion")
         if key.deletion_at is None:
             raise wrong_state(key, "not pending deletion")
         await self._keyring.change(
@@ -219,17 +219,17 @@ class Keys:
 
 
 def _kind(params: Structure) -> tuple[str, str]:
-    """The spec and the usage of the key that a request asks for."""
+    """The spec and the usage of a new key."""
     spec = params.get("KeySpec") or params.get("CustomerMasterKeySpec") or "SYMMETRIC_DEFAULT"
-    known = SPECS.get(spec)
-    if known is None:
+    key_spec = SPECS.get(spec)
+    if key_spec is None:
         raise unsupported(f"Redrive does not offer keys of the spec {spec}; it offers {', '.join(SPECS)}.")
-    usage = params.get("KeyUsage") or known.usage
+    usage = params.get("KeyUsage") or key_spec.usage
     if not usage:
         raise not_valid(
             "You must specify a KeyUsage value for all KMS keys except for symmetric encryption keys."
         )
-    if usage not in known.algorithms:
+    if usage not in key_spec.algorithms:
         raise not_valid(f"KeyUsage {usage} is not compatible with KeySpec {spec}")
     return spec, usage
 
@@ -242,7 +242,7 @@ def _origin(params: Structure) -> str:
 
 
 class Replicating:
-    """Makes replicas, and makes one of them the primary."""
+    """Creates replicas, and makes a replica the primary key."""
 
     def __init__(self, access: KeyAccess, documents: Documents, materials: Materials) -> None:
         self._access = access
@@ -250,7 +250,7 @@ class Replicating:
         self._materials = materials
 
     async def replicate_key(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.managed(call, params["KeyId"], "ReplicateKey")
+        key = await self._access.managed_key(call, params["KeyId"], "ReplicateKey")
         check_enabled(key, call.now)
         if key.primary_region != key.name.region:
             raise unsupported(f"{key.arn} is not a multi-region primary key.")
@@ -268,7 +268,7 @@ class Replicating:
             description=params.get("Description") or "",
             replica_regions=regions,
             tags=TAGS.read(params.get("Tags")),
-            materials=tuple(self._materials.copied(key, material, name) for material in key.materials),
+            materials=tuple(self._materials.copy_for(key, material, name) for material in key.materials),
         )
         if params.get("Policy"):
             key_policies.check(
@@ -285,12 +285,12 @@ class Replicating:
 
         await self._documents.transact(decide)
         answer = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
-        answer.pop("CurrentKeyMaterialId", None)  # the answer describes the replica as it is made
+        answer.pop("CurrentKeyMaterialId", None)  # the answer describes the replica before it has material
         tags = {"ReplicaTags": params["Tags"]} if params.get("Tags") else {}
         return {"ReplicaKeyMetadata": answer, "ReplicaPolicy": policy, **tags}
 
     async def update_primary_region(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.managed(call, params["KeyId"], "UpdatePrimaryRegion")
+        key = await self._access.managed_key(call, params["KeyId"], "UpdatePrimaryRegion")
         check_enabled(key, call.now)
         region: str = params["PrimaryRegion"]
         if key.primary_region != key.name.region or region not in key.replica_regions:
@@ -310,7 +310,7 @@ class Replicating:
     async def _set_regions(
         self, draft: Draft, key: KmsKey, primary: str, replicas: tuple[str, ...], skip: str = ""
     ) -> None:
-        """Tell every key of the family where its primary and its replicas are."""
+        """Write the regions of the primary key and its replicas into all of them, except that of the region `skip`."""
         for region in {key.name.region, *key.replica_regions, *replicas, primary} - {skip}:
             name = key.name._replace(region=region)
             member = await draft.get(KEY, name.key)

@@ -1,4 +1,4 @@
-"""Key material: made, wrapped by the root key, and opened for the moment that it is needed."""
+"""Key material: created, wrapped by the root key, and unwrapped only while it is used."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -16,53 +16,53 @@ _KIND: Final = "kms_material"
 
 
 class Materials:
-    """Makes, wraps and opens material."""
+    """Creates, wraps and unwraps material."""
 
     def __init__(self, root: RootKey, runtime: Runtime) -> None:
         self._root = root
         self._rng = runtime.rng
 
-    def new(self, name: ResourceName, content: bytes, now: int, **others: Any) -> Material:
-        """Material with this content, for the key of that name, in use from `now` (ms) on."""
+    def new(self, name: ResourceName, content: bytes, now: int, **members: Any) -> Material:
+        """New material with this content, for the key of a name, in use from `now` (ms); `members`: further ones."""
         material_id = sha256(self._rng.randbytes(SYMMETRIC_BYTES)).hexdigest()
-        return self.as_material(name, material_id, content, now, **others)
+        return self.as_material(name, material_id, content, now, **members)
 
     def as_material(
-        self, name: ResourceName, material_id: str, content: bytes, now: int, **others: Any
+        self, name: ResourceName, material_id: str, content: bytes, now: int, **members: Any
     ) -> Material:
-        """As `new`, with an id that the material has already."""
-        return Material(material_id, self._sealed(name, material_id, content), now, **others)
+        """As `new`, with the id that the material has already."""
+        return Material(material_id, self._seal(name, material_id, content), now, **members)
 
-    def symmetric(self, name: ResourceName, now: int, **others: Any) -> Material:
+    def symmetric(self, name: ResourceName, now: int, **members: Any) -> Material:
         """Fresh material for AES-256."""
-        return self.new(name, self.random_bytes(SYMMETRIC_BYTES), now, **others)
+        return self.new(name, self.random_bytes(SYMMETRIC_BYTES), now, **members)
 
-    def copied(self, key: KmsKey, material: Material, name: ResourceName) -> Material:
-        """A key's material, wrapped for the key of another name."""
-        return replace(material, sealed=self._sealed(name, material.id, self._opened(key.name, material)))
+    def copy_for(self, key: KmsKey, material: Material, name: ResourceName) -> Material:
+        """A key's material, wrapped for a key of another name."""
+        return replace(material, sealed=self._seal(name, material.id, self._open(key.name, material)))
 
     def random_bytes(self, number: int) -> bytes:
-        """So many unpredictable bytes."""
+        """Unpredictable bytes."""
         return self._rng.randbytes(number)
 
     def opened(self, key: KmsKey, material: Material) -> bytes:
-        """The bytes; raises StoreUnavailable if they were wrapped by a root key that this server does not have."""
-        return self._opened(key.name, material)
+        """The content of material; raises StoreUnavailable if this server does not have the root key that wrapped it."""
+        return self._open(key.name, material)
 
-    def wrapped_anew(self, key: KmsKey) -> tuple[Material, ...] | None:
-        """A key's material, wrapped by the present root key; None where all of it is."""
+    def rewrap(self, key: KmsKey) -> tuple[Material, ...] | None:
+        """A key's material, wrapped by the present root key; None: it already is."""
         if all(self._root.is_of_first(material.sealed) for material in key.materials):
             return None
         return tuple(
-            replace(material, sealed=self._sealed(key.name, material.id, self._opened(key.name, material)))
+            replace(material, sealed=self._seal(key.name, material.id, self._open(key.name, material)))
             for material in key.materials
         )
 
-    def _sealed(self, name: ResourceName, material_id: str, content: bytes) -> Mapping[str, str]:
+    def _seal(self, name: ResourceName, material_id: str, content: bytes) -> Mapping[str, str]:
         document = {"material": b64encode(content).decode()}
         sealed: Mapping[str, str] = self._root.sealed(_KIND, f"{name.key}/{material_id}", document)
         return sealed
 
-    def _opened(self, name: ResourceName, material: Material) -> bytes:
+    def _open(self, name: ResourceName, material: Material) -> bytes:
         resource = self._root.opened(Resource(_KIND, f"{name.key}/{material.id}", 1, material.sealed))
         return b64decode(resource.document["material"])

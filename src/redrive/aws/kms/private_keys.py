@@ -36,24 +36,24 @@ _EXPONENT_END: Final = 1 << 64
 _Digest = Callable[[], hashes.HashAlgorithm]
 _OAEP: Final[Mapping[str, _Digest]] = {"RSAES_OAEP_SHA_1": hashes.SHA1, "RSAES_OAEP_SHA_256": hashes.SHA256}
 _DIGESTS: Final[Mapping[str, _Digest]] = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}
-#: Of the digest of each; the padding takes twice as much, and two bytes (RFC 8017, 7.1.1).
+#: The size of their digests; the padding takes twice as much, and two bytes (RFC 8017, 7.1.1).
 _OAEP_DIGEST_BYTES: Final = {"RSAES_OAEP_SHA_1": 20, "RSAES_OAEP_SHA_256": 32}
 
 
 async def new_material(spec: str, materials: Materials, account: str) -> bytes:
-    """The bytes of a new key: of symmetric ones themselves, of private ones in PKCS #8."""
+    """The content of a new key: its bytes, or a private key in PKCS #8."""
     if spec in MAC_BYTES:
         return materials.random_bytes(MAC_BYTES[spec])
     if spec == "SYMMETRIC_DEFAULT":
         return materials.random_bytes(SYMMETRIC_BYTES)
-    return written(await new_private_key(spec, account))
+    return to_der(await new_private_key(spec, account))
 
 
 async def new_private_key(spec: str, account: str) -> PrivateKey:
-    """A private key. One of RSA takes up to a second of a processor, beside the event loop, one at a time for an account.
+    """A new private key. One of RSA takes up to a second, beside the event loop, one at a time per account.
 
     Raises:
-        AwsError: Too much of the account's work waits already.
+        AwsError: Too much work of the account is waiting.
     """
     if spec in CURVES:
         return ec.generate_private_key(CURVES[spec]())
@@ -61,15 +61,15 @@ async def new_private_key(spec: str, account: str) -> PrivateKey:
     return await offload(account, lambda: rsa.generate_private_key(_PUBLIC_EXPONENT, bits))
 
 
-def written(private_key: PrivateKey) -> bytes:
+def to_der(private_key: PrivateKey) -> bytes:
     """A private key in PKCS #8, DER."""
     return private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
-def loaded(content: bytes) -> PrivateKeyTypes:
-    """A private key (PKCS #8), of bytes that were made here or checked when they were brought.
+def load(content: bytes) -> PrivateKeyTypes:
+    """A private key of its bytes (PKCS #8), which were created here, or checked at their import.
 
-    To check an RSA key of 4,096 bits anew takes 250 ms, in which nothing else goes on; to load it 0.01 ms.
+    The check of an RSA key of 4,096 bits would block the server for 250 ms; loading takes 0.01 ms.
 
     Raises:
         ValueError: The bytes are no private key.
@@ -78,7 +78,7 @@ def loaded(content: bytes) -> PrivateKeyTypes:
 
 
 def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
-    """True if the numbers of an imported key belong together; its primes are tested once each, for 20 ms."""
+    """True if the numbers of an imported key are consistent; each prime has one Fermat test (20 ms)."""
     numbers = private.private_numbers()
     n, e = numbers.public_numbers.n, numbers.public_numbers.e
     p, q, d = numbers.p, numbers.q, numbers.d
@@ -96,15 +96,15 @@ def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
     """Encrypt with the public half of a private RSA key.
 
     Raises:
-        AwsError: `ValidationException`: it is longer than the key allows.
+        AwsError: `ValidationException`: the plaintext is longer than the key allows.
     """
     try:
         return _rsa(content).public_key().encrypt(plaintext, _oaep(algorithm))
     except ValueError:
         size = _rsa(content).key_size // 8
-        most = size - 2 * _OAEP_DIGEST_BYTES[algorithm] - 2
+        bytes_max = size - 2 * _OAEP_DIGEST_BYTES[algorithm] - 2
         raise not_valid(
-            f"Algorithm {algorithm} and key spec RSA_{size * 8} cannot encrypt data larger than {most} bytes."
+            f"Algorithm {algorithm} and key spec RSA_{size * 8} cannot encrypt data larger than {bytes_max} bytes."
         ) from None
 
 
@@ -120,9 +120,9 @@ def sign(content: bytes, algorithm: str, message: bytes, *, is_digest: bool) -> 
     """A signature by a private key (PKCS #8), of a message or of its digest.
 
     Raises:
-        AwsError: `ValidationException`: it is not as long as the algorithm's digests.
+        AwsError: `ValidationException`: the digest does not have the length of the algorithm.
     """
-    private = loaded(content)
+    private = load(content)
     digest = _digest(algorithm, message, is_digest=is_digest)
     if isinstance(private, ec.EllipticCurvePrivateKey):
         return private.sign(message, ec.ECDSA(digest))
@@ -134,8 +134,8 @@ def sign(content: bytes, algorithm: str, message: bytes, *, is_digest: bool) -> 
 def is_signature(
     content: bytes, algorithm: str, message: bytes, signature: bytes, *, is_digest: bool
 ) -> bool:
-    """True if it is the signature of a message; see `sign`."""
-    private = loaded(content)
+    """True if a signature is that of a message; see `sign`."""
+    private = load(content)
     digest = _digest(algorithm, message, is_digest=is_digest)
     try:
         if isinstance(private, ec.EllipticCurvePrivateKey):
@@ -147,13 +147,13 @@ def is_signature(
     return True
 
 
-def agreed(content: bytes, other: bytes) -> bytes:
+def shared_secret(content: bytes, other: bytes) -> bytes:
     """The shared secret of a private key and another public key (SubjectPublicKeyInfo, DER): the x coordinate.
 
     Raises:
-        AwsError: `ValidationException` without a text (recorded): it is not a public key of the same curve.
+        AwsError: `ValidationException` without a text (recorded): the other is no public key of the same curve.
     """
-    private = loaded(content)
+    private = load(content)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
         raise TypeError(f"no key that agrees: {type(private)}")
     try:
@@ -167,14 +167,14 @@ def agreed(content: bytes, other: bytes) -> bytes:
 
 def public_key(content: bytes) -> bytes:
     """The public half: SubjectPublicKeyInfo, DER."""
-    private = loaded(content)
+    private = load(content)
     if not isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise TypeError(f"no key that has a public half: {type(private)}")
     return private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _rsa(content: bytes) -> rsa.RSAPrivateKey:
-    private = loaded(content)
+    private = load(content)
     if not isinstance(private, rsa.RSAPrivateKey):
         raise TypeError(f"no key that encrypts: {type(private)}")
     return private

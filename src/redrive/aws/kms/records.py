@@ -41,8 +41,8 @@ DAY_MS: Final = 86_400_000
 class KeySpec:
     """A kind of key."""
 
-    algorithms: Mapping[str, tuple[str, ...]]  # By the purpose that a key of the kind may have
-    usage: str = ""  # The purpose of a key whose maker names none; empty if one must be named
+    algorithms: Mapping[str, tuple[str, ...]]  # By the possible purposes of a key
+    usage: str = ""  # The default purpose; empty: a request has to name one
 
 
 _RSA: Final = KeySpec({ENCRYPTS: _RSA_ENCRYPTION, SIGNS: _RSA_SIGNING})
@@ -70,7 +70,7 @@ class Material:
     id: str  # 64 hexadecimal digits
     sealed: Mapping[str, str]  # The bytes, sealed by the root key; see `material.Materials`
     created_at: int  # When the key began to use it (ms)
-    rotation: str = ""  # How it came: `AUTOMATIC`, `ON_DEMAND`, or empty for a key's first
+    rotation: str = ""  # The rotation that brought it: `AUTOMATIC`, `ON_DEMAND`; empty for a key's first
     expires_at: int | None = None  # For imported material: when it is deleted (ms); None: never
     description: str = ""  # Its owner's description of imported material
 
@@ -95,20 +95,20 @@ class KmsKey(Document):
     spec: str  # `SYMMETRIC_DEFAULT`, `RSA_2048` …
     usage: str  # `ENCRYPT_DECRYPT`, `SIGN_VERIFY` or `GENERATE_VERIFY_MAC`
     policy: str  # The text of the key policy
-    # All generations, the newest last; none while it waits for an import.
+    # All generations, the newest last; empty while it waits for an import.
     materials: tuple[Material, ...] = ()
     manager: str = "CUSTOMER"  # `CUSTOMER`, or `AWS` for those behind `alias/aws/…`
     origin: str = "AWS_KMS"  # `AWS_KMS`, or `EXTERNAL` for imported material
     description: str = ""  # Free text
     enabled: bool = True  # False while it is disabled
     deletion_at: int | None = None  # When it is deleted (ms), if that is scheduled
-    deletion_days: int = 0  # The waiting period that was asked for
-    rotation_days: int | None = None  # How often it is rotated by itself; None: not at all
-    rotates_at: int | None = None  # When that is due next (ms)
+    deletion_days: int = 0  # The requested waiting period
+    rotation_days: int | None = None  # The period of automatic rotation; None: there is none
+    rotates_at: int | None = None  # When it is rotated next (ms)
     primary_region: str = ""  # Region of the primary of a multi-Region key; empty for other keys
     replica_regions: tuple[str, ...] = ()  # Regions of the replicas of a multi-Region primary
     tags: Mapping[str, str] = field(default_factory=dict)  # Free labels
-    # The id of the material that was imported: after it has gone, the same can come back.
+    # The id of imported material, which may be imported again after its deletion.
     imported_id: str = ""
     pending: Material | None = None  # Imported material that the next rotation on demand makes current
 
@@ -124,7 +124,7 @@ class KmsKey(Document):
 
     @property
     def symmetric(self) -> bool:
-        """True if it encrypts by AES-256-GCM, which is what rotation and data keys need."""
+        """True if it encrypts by AES-256-GCM, as rotation and data keys require."""
         return self.spec == "SYMMETRIC_DEFAULT"
 
     @property
@@ -141,7 +141,7 @@ class KmsKey(Document):
         return ENABLED if self.enabled else DISABLED
 
     def has_expired(self, now: int) -> bool:
-        """True if imported material has reached its end."""
+        """True if imported material has expired."""
         return any(
             material.expires_at is not None and material.expires_at <= now for material in self.materials
         )
@@ -154,12 +154,12 @@ def key_arn(name: ResourceName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyAlias(Document):
-    """Another name for a key, which can be given to another one."""
+    """Another name for a key, which may later be that of another key."""
 
     restored: ClassVar = {"name": ResourceName._make}
 
     name: ResourceName  # Account, region, and the alias: `alias/…`
-    key_id: str  # The key that it stands for, of the same account and region
+    key_id: str  # The id of its key, of the same account and region
     created_at: int  # ms
     updated_at: int  # When it was given to another key last (ms)
 
@@ -176,18 +176,18 @@ def alias_arn(name: ResourceName) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grant(Document):
-    """A permission to use a key that needs no policy."""
+    """A permission to use a key, besides its policy."""
 
     restored: ClassVar = {"key": ResourceName._make, "operations": tuple}
 
     id: str  # 64 hexadecimal digits
     key: ResourceName  # Account, region and id of the key
-    grantee: str  # The ARN of the principal that may
+    grantee: str  # The ARN of the principal that has the permission
     operations: tuple[str, ...]  # Allowed operations: `Decrypt`, `GenerateDataKey` …
     issuer: str  # The ARN of the account that granted it
     created_at: int  # ms
     token: str  # Proves the grant
-    # The ARN of the principal that may retire it; empty for none but the grantee's own right to.
+    # The ARN of the principal that may retire it; empty: only a grantee with that operation may.
     retirer: str = ""
     name: str = ""  # Free; a repeated creation with the same name and parameters is the same grant
     context_equals: Mapping[str, str] | None = None  # The encryption context must be this

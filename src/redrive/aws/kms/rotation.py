@@ -1,4 +1,4 @@
-"""Rotation: new material for a symmetric key, by itself or on demand; what the old encrypted stays readable."""
+"""Rotation: new material for a symmetric key, automatic or on demand; older ciphertexts stay readable."""
 
 from dataclasses import replace
 from typing import Final
@@ -27,7 +27,7 @@ class Rotation:
         self._materials = materials
 
     async def enable_key_rotation(self, call: Call, params: Structure) -> Structure:
-        key = await self._rotatable(call, params, "EnableKeyRotation")
+        key = await self._rotatable_key(call, params, "EnableKeyRotation")
         if key.origin == "EXTERNAL":
             raise unsupported(f"{key.arn} has imported key material, which is rotated on demand alone.")
         days: int = params.get("RotationPeriodInDays") or key.rotation_days or PERIOD_DAYS
@@ -37,16 +37,16 @@ class Rotation:
                 f" Member must have value between {_PERIOD_DAYS_MIN} and {_PERIOD_DAYS_MAX}"
             )
 
-        def rotating(current: KmsKey) -> KmsKey:
+        def enable(current: KmsKey) -> KmsKey:
             if current.rotation_days == days:
                 return current
             return replace(current, rotation_days=days, rotates_at=call.now + days * DAY_MS)
 
-        await self._keyring.change(key.name, rotating)
+        await self._keyring.change(key.name, enable)
         return {}
 
     async def disable_key_rotation(self, call: Call, params: Structure) -> Structure:
-        key = await self._rotatable(call, params, "DisableKeyRotation")
+        key = await self._rotatable_key(call, params, "DisableKeyRotation")
         await self._keyring.change(
             key.name, lambda current: replace(current, rotation_days=None, rotates_at=None)
         )
@@ -63,9 +63,9 @@ class Rotation:
         return status
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
-        key = await self._rotatable(call, params, "RotateKeyOnDemand", refusal="")
+        key = await self._rotatable_key(call, params, "RotateKeyOnDemand", refusal="")
 
-        def rotated(current: KmsKey) -> KmsKey:
+        def rotate(current: KmsKey) -> KmsKey:
             if current.origin == "EXTERNAL":
                 return _with_pending_material(current, call.now)
             if sum(material.rotation == ON_DEMAND for material in current.materials) >= ON_DEMAND_MAX:
@@ -77,20 +77,20 @@ class Rotation:
             material = self._materials.symmetric(current.name, call.now, rotation=ON_DEMAND)
             return replace(current, materials=(*current.materials, material))
 
-        await self._keyring.change(key.name, rotated)
+        await self._keyring.change(key.name, rotate)
         return {"KeyId": key.arn}
 
     async def list_key_rotations(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.managed(call, params["KeyId"], "ListKeyRotations")
+        key = await self._access.managed_key(call, params["KeyId"], "ListKeyRotations")
         _check_symmetric(key)
-        every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
-        materials = [material for material in key.materials if every or material.rotation]
+        includes_first = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
+        materials = [material for material in key.materials if includes_first or material.rotation]
         return PAGES.of("ListKeyRotations", params, materials, lambda material: _as_structure(key, material))
 
-    async def _rotatable(
+    async def _rotatable_key(
         self, call: Call, params: Structure, operation: str, refusal: str | None = None
     ) -> KmsKey:
-        key = await self._access.managed(call, params["KeyId"], operation)
+        key = await self._access.managed_key(call, params["KeyId"], operation)
         check_enabled(key, call.now)
         _check_symmetric(key, refusal)
         if key.primary_region not in ("", key.name.region):
@@ -103,7 +103,7 @@ class Rotation:
 
 
 def _with_pending_material(key: KmsKey, now: int) -> KmsKey:
-    """A key whose imported material that was pending is current."""
+    """A key after the rotation to its pending imported material."""
     if key.pending is None:
         text = f"No available key material pending rotation for the key: {key.arn}."
         raise error("KMSInvalidStateException", text)
@@ -114,8 +114,8 @@ def _with_pending_material(key: KmsKey, now: int) -> KmsKey:
 def _check_symmetric(key: KmsKey, refusal: str | None = None) -> None:
     """Refuse a key that is never rotated; KMS refuses to rotate it on demand with an empty message (recorded)."""
     if not key.symmetric:
-        usual = f"{key.arn} is not a symmetric encryption key: only those are rotated."
-        raise unsupported(usual if refusal is None else refusal)
+        default = f"{key.arn} is not a symmetric encryption key: only those are rotated."
+        raise unsupported(default if refusal is None else refusal)
 
 
 def _as_structure(key: KmsKey, material: Material) -> Structure:

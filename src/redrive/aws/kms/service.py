@@ -14,7 +14,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
 
-#: Parameters that lead to a key; `ListAliases` shows others' too.
+#: Parameters that identify a key, whose policy decides; `ListAliases` may list those of other keys, too.
 _OF_KEY: Final = frozenset({"KeyId", "CiphertextBlob", "GrantToken"})
 
 

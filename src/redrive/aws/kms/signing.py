@@ -9,7 +9,7 @@ from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.encrypting import check_dry_run, check_no_recipient, checked_context
 from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.private_keys import new_private_key, written
+from redrive.aws.kms.private_keys import new_private_key, to_der
 from redrive.aws.kms.records import (
     AGREES,
     ALGORITHM_MEMBERS,
@@ -36,14 +36,14 @@ class Signing:
     # ---- signatures ---------------------------------------------------------------------------------------
 
     async def sign(self, call: Call, params: Structure) -> Structure:
-        key, algorithm, is_digest = await self._signer(call, params, "Sign")
+        key, algorithm, is_digest = await self._signing_key(call, params, "Sign")
         content = self._materials.opened(key, key.current)
         signature = private_keys.sign(content, algorithm, params["Message"], is_digest=is_digest)
         check_dry_run(params)
         return {"KeyId": key.arn, "Signature": signature, "SigningAlgorithm": algorithm}
 
     async def verify(self, call: Call, params: Structure) -> Structure:
-        key, algorithm, is_digest = await self._signer(call, params, "Verify")
+        key, algorithm, is_digest = await self._signing_key(call, params, "Verify")
         content = self._materials.opened(key, key.current)
         message, signature = params["Message"], params["Signature"]
         check_dry_run(params)
@@ -51,8 +51,8 @@ class Signing:
             raise error("KMSInvalidSignatureException")
         return {"KeyId": key.arn, "SignatureValid": True, "SigningAlgorithm": algorithm}
 
-    async def _signer(self, call: Call, params: Structure, operation: str) -> tuple[KmsKey, str, bool]:
-        key = await self._access.usable(call, params["KeyId"], operation)
+    async def _signing_key(self, call: Call, params: Structure, operation: str) -> tuple[KmsKey, str, bool]:
+        key = await self._access.usable_key(call, params["KeyId"], operation)
         if key.usage != SIGNS:
             raise wrong_usage(key, operation)
         algorithm: str = params["SigningAlgorithm"]
@@ -63,7 +63,7 @@ class Signing:
         return key, algorithm, kind == "DIGEST"
 
     async def get_public_key(self, call: Call, params: Structure) -> Structure:
-        key = await self._access.usable(call, params["KeyId"], "GetPublicKey")
+        key = await self._access.usable_key(call, params["KeyId"], "GetPublicKey")
         if key.symmetric or key.usage == MACS:
             raise unsupported(f"{key.arn} has no public key.")
         return {
@@ -79,10 +79,10 @@ class Signing:
 
     async def derive_shared_secret(self, call: Call, params: Structure) -> Structure:
         check_no_recipient(params)
-        key = await self._access.usable(call, params["KeyId"], "DeriveSharedSecret")
+        key = await self._access.usable_key(call, params["KeyId"], "DeriveSharedSecret")
         if key.usage != AGREES:
             raise wrong_usage(key, "DeriveSharedSecret")
-        secret = private_keys.agreed(self._materials.opened(key, key.current), params["PublicKey"])
+        secret = private_keys.shared_secret(self._materials.opened(key, key.current), params["PublicKey"])
         check_dry_run(params)
         return {
             "KeyId": key.arn,
@@ -106,7 +106,7 @@ class Signing:
         return {"KeyId": key.arn, "MacValid": True, "MacAlgorithm": params["MacAlgorithm"]}
 
     async def _mac(self, call: Call, params: Structure, operation: str) -> tuple[KmsKey, bytes]:
-        key = await self._access.usable(call, params["KeyId"], operation)
+        key = await self._access.usable_key(call, params["KeyId"], operation)
         if key.usage != MACS:
             raise wrong_usage(key, operation)
         algorithm: str = params["MacAlgorithm"]
@@ -131,11 +131,11 @@ class Signing:
         context, spec = checked_context(params.get("EncryptionContext")), params["KeyPairSpec"]
         if spec not in SPECS or spec == SYMMETRIC:
             raise unsupported(f"Redrive does not offer pairs of the spec {spec}.")
-        key = await self._access.usable(call, params["KeyId"], operation, context)
+        key = await self._access.usable_key(call, params["KeyId"], operation, context)
         if not key.symmetric:
             raise wrong_usage(key, operation)
         check_dry_run(params)
-        private = written(await new_private_key(spec, call.account))
+        private = to_der(await new_private_key(spec, call.account))
         content = self._materials.opened(key, key.current)
         nonce = self._materials.random_bytes(ciphertext.NONCE_BYTES)
         return {
