@@ -1,4 +1,4 @@
-"""The account: a summary of it, all its identities at once, and what it does not have here."""
+"""The account: its summary, all its identities at once, and operations on things that no account has here."""
 
 from typing import Final
 
@@ -11,8 +11,8 @@ from redrive.access.identities import (
     User,
     aws_managed,
 )
-from redrive.aws.iam.attachments import ATTACHED_MAX, shown_attached
-from redrive.aws.iam.documents import handed_back
+from redrive.aws.iam.attachments import ATTACHED_MAX, attached_structure
+from redrive.aws.iam.documents import url_encoded
 from redrive.aws.iam.entities import (
     GROUPS,
     HOLDERS,
@@ -20,11 +20,11 @@ from redrive.aws.iam.entities import (
     PROFILES,
     ROLES,
     USERS,
-    shown_group,
-    shown_policy,
-    shown_profile,
-    shown_role,
-    shown_user,
+    group_structure,
+    policy_structure,
+    profile_structure,
+    role_structure,
+    user_structure,
 )
 from redrive.aws.iam.errors import PAGES, absent
 from redrive.aws.iam.policies import VERSIONS_MAX
@@ -33,7 +33,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Resources
 
-#: Amazon's quotas, which are shown as they are there; those of numbers are not held here.
+#: Amazon's quotas, as the summary has them; those on numbers of entities are not enforced here.
 _QUOTAS: Final = {
     "UsersQuota": 5000,
     "GroupsQuota": 300,
@@ -64,7 +64,7 @@ _QUOTAS: Final = {
     "AccountSigningCertificatesPresent": 0,
     "Providers": 0,
 }
-_NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})
+_NOT_IN_DETAILS: Final = frozenset({"Description", "MaxSessionDuration"})
 
 
 class AccountReports:
@@ -90,31 +90,38 @@ class AccountReports:
 
     async def get_account_authorization_details(self, call: Call, params: Structure) -> Structure:
         entity_types = set(params.get("Filter") or ())
-        beginning = f"{call.account}/"
-        users = await self._documents.find(USERS.kind, beginning)
-        groups = await self._documents.find(GROUPS.kind, beginning)
-        roles = await self._documents.find(ROLES.kind, beginning)
-        policies = await self._documents.find(POLICIES.kind, beginning)
-        profiles = await self._documents.find(PROFILES.kind, beginning)
-        attached = [arn for holder in (*users, *groups, *roles) for arn in holder.attached]
-        amazons = [aws_managed()[arn] for arn in sorted(set(attached) & aws_managed().keys())]
+        prefix = f"{call.account}/"
+        users = await self._documents.find(USERS.kind, prefix)
+        groups = await self._documents.find(GROUPS.kind, prefix)
+        roles = await self._documents.find(ROLES.kind, prefix)
+        policies = await self._documents.find(POLICIES.kind, prefix)
+        profiles = await self._documents.find(PROFILES.kind, prefix)
+        attached_arns = [arn for holder in (*users, *groups, *roles) for arn in holder.attached]
+        amazon_policies = [aws_managed()[arn] for arn in sorted(set(attached_arns) & aws_managed().keys())]
 
-        def of_role(role: Role) -> Structure:
-            own = [shown_profile(each, [role]) for each in profiles if role.name in each.roles]
-            description = {**shown_role(role), **_policies(role, "Role"), "InstanceProfileList": own}
-            return {name: value for name, value in description.items() if name not in _NOT_IN_DETAIL}
+        def role_details(role: Role) -> Structure:
+            role_profiles = [profile_structure(each, [role]) for each in profiles if role.name in each.roles]
+            description = {
+                **role_structure(role),
+                **_policies(role, "Role"),
+                "InstanceProfileList": role_profiles,
+            }
+            return {name: value for name, value in description.items() if name not in _NOT_IN_DETAILS}
 
         parts: list[tuple[str, str, Structure]] = []
         if not entity_types or "User" in entity_types:
-            parts += [("UserDetailList", user.arn, _of_user(user)) for user in users]
+            parts += [("UserDetailList", user.arn, _user_details(user)) for user in users]
         if not entity_types or "Group" in entity_types:
-            parts += [("GroupDetailList", group.arn, _of_group(group)) for group in groups]
+            parts += [("GroupDetailList", group.arn, _group_details(group)) for group in groups]
         if not entity_types or "Role" in entity_types:
-            parts += [("RoleDetailList", role.arn, of_role(role)) for role in roles]
+            parts += [("RoleDetailList", role.arn, role_details(role)) for role in roles]
         if not entity_types or "LocalManagedPolicy" in entity_types:
-            parts += [("Policies", each.arn, _of_policy(each, each.attachments)) for each in policies]
+            parts += [("Policies", each.arn, _policy_details(each, each.attachments)) for each in policies]
         if not entity_types or "AWSManagedPolicy" in entity_types:
-            parts += [("Policies", each.arn, _of_policy(each, attached.count(each.arn))) for each in amazons]
+            parts += [
+                ("Policies", each.arn, _policy_details(each, attached_arns.count(each.arn)))
+                for each in amazon_policies
+            ]
         parts.sort(key=lambda part: part[1])
         page, answer = PAGES.cut("GetAccountAuthorizationDetails", params, parts, lambda part: part[1])
         for name in ("UserDetailList", "GroupDetailList", "RoleDetailList", "Policies"):
@@ -123,7 +130,7 @@ class AccountReports:
 
 
 class AbsentOperations:
-    """Answers for what no user has here: passwords, devices, certificates. Tools ask before they delete a user."""
+    """Answers about passwords, devices and certificates, which no user has here; tools ask before they delete a user."""
 
     async def get_login_profile(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         raise absent(f"Login Profile for User {params.get('UserName', '')} cannot be found.")
@@ -153,25 +160,27 @@ class AbsentOperations:
 def _policies(holder: PolicyHolder, word: str) -> Structure:
     return {
         f"{word}PolicyList": [
-            {"PolicyName": name, "PolicyDocument": handed_back(text)} for name, text in holder.inline.items()
+            {"PolicyName": name, "PolicyDocument": url_encoded(text)} for name, text in holder.inline.items()
         ],
-        "AttachedManagedPolicies": [shown_attached(arn) for arn in holder.attached],
+        "AttachedManagedPolicies": [attached_structure(arn) for arn in holder.attached],
     }
 
 
-def _of_user(user: User) -> Structure:
-    return {**shown_user(user), **_policies(user, "User"), "GroupList": list(user.groups)}
+def _user_details(user: User) -> Structure:
+    return {**user_structure(user), **_policies(user, "User"), "GroupList": list(user.groups)}
 
 
-def _of_group(group: Group) -> Structure:
-    return {**shown_group(group), **_policies(group, "Group")}
+def _group_details(group: Group) -> Structure:
+    return {**group_structure(group), **_policies(group, "Group")}
 
 
-def _of_policy(policy: ManagedPolicy, attachments: int) -> Structure:
-    description = {name: value for name, value in shown_policy(policy, attachments).items() if name != "Tags"}
+def _policy_details(policy: ManagedPolicy, attachments: int) -> Structure:
+    description = {
+        name: value for name, value in policy_structure(policy, attachments).items() if name != "Tags"
+    }
     description["PolicyVersionList"] = [
         {
-            "Document": handed_back(version.text),
+            "Document": url_encoded(version.text),
             "VersionId": f"v{number}",
             "IsDefaultVersion": number == policy.default,
             "CreateDate": version.created_at,

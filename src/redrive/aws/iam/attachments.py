@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 
 from redrive.access.identities import AMAZON, ManagedPolicy, PolicyHolder, aws_managed, key_of
 from redrive.access.policy_document import Form
-from redrive.aws.iam.documents import check_document, handed_back
+from redrive.aws.iam.documents import check_document, url_encoded
 from redrive.aws.iam.entities import POLICIES, Entity
 from redrive.aws.iam.errors import PAGES, absent, invalid, too_many
 from redrive.aws.kit.call import Call, Verb
@@ -66,7 +66,7 @@ class Attachments(Generic[H]):
         entity, prefix = self._entity, params.get("PathPrefix") or "/"
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
         arns = sorted(arn for arn in holder.attached if _path(arn).startswith(prefix))
-        return PAGES.of(f"ListAttached{entity.word}Policies", params, arns, shown_attached, str)
+        return PAGES.of(f"ListAttached{entity.word}Policies", params, arns, attached_structure, str)
 
 
 class Boundaries(Generic[H]):
@@ -101,16 +101,16 @@ class Boundaries(Generic[H]):
         return {}
 
 
-def shown_attached(arn: str) -> Structure:
+def attached_structure(arn: str) -> Structure:
     """An attached policy, as answers have it."""
     return {"PolicyName": arn.rpartition("/")[2], "PolicyArn": arn}
 
 
 async def _check_attachable_in(draft: Draft, call: Call, arn: str) -> None:
-    """Refuse a policy that is not there, or another account's.
+    """Refuse a policy that does not exist, or is another account's.
 
     Raises:
-        AwsError: `NoSuchEntity`, or `ValidationError` for what is no ARN.
+        AwsError: `NoSuchEntity`, or `ValidationError` for a text that is no ARN.
     """
     policy = await managed_policy_in(draft, arn)
     if policy is None or policy.account not in (call.account, AMAZON):
@@ -118,9 +118,9 @@ async def _check_attachable_in(draft: Draft, call: Call, arn: str) -> None:
 
 
 async def managed_policy_in(source: Documents | Draft, arn: str) -> ManagedPolicy | None:
-    """The managed policy of an ARN; raises AwsError if it is no ARN of a policy."""
-    parts = arn.split(":", _ARN_PARTS - 1)
-    if len(parts) < _ARN_PARTS or not parts[5].startswith("policy/"):
+    """The managed policy of an ARN; None: there is none. Raises AwsError if the text is no ARN of a policy."""
+    *parts, resource = arn.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS - 1 or not resource.startswith("policy/"):
         raise invalid("Invalid ARN:  Could not be parsed!")
     if arn in aws_managed():
         return aws_managed()[arn]
@@ -129,7 +129,7 @@ async def managed_policy_in(source: Documents | Draft, arn: str) -> ManagedPolic
 
 
 async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> None:
-    """Count a boundary that takes another's place; either may be empty. Raises AwsError if there is no such policy."""
+    """Count the uses of a boundary and of the one that it replaces (empty: none); raises AwsError if it is absent."""
     if after:
         policy = await managed_policy_in(draft, after)
         if policy is None or policy.account not in (call.account, AMAZON):
@@ -140,14 +140,14 @@ async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> 
 
 
 async def count_uses_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: int = 0) -> None:
-    """Count how often an account's own policy is used, so that it is not deleted meanwhile; Amazon's are always there."""
+    """Change the number of uses of an account's policy, which may not be deleted while it is used; Amazon's never are."""
     policy = None if arn in aws_managed() else await managed_policy_in(draft, arn)
     if policy is None:
         return
-    counted = replace(
+    policy = replace(
         policy, attachments=policy.attachments + attachments, boundaries=policy.boundaries + boundaries
     )
-    draft.put(POLICIES.kind, policy.key, counted)
+    draft.put(POLICIES.kind, policy.key, policy)
 
 
 def _path(arn: str) -> str:
@@ -156,13 +156,13 @@ def _path(arn: str) -> str:
 
 
 class InlinePolicies(Generic[H]):
-    """Keeps policies within holders of one kind."""
+    """Puts, gets, lists and deletes the inline policies of holders of one kind."""
 
     def __init__(self, resources: Resources, entity: Entity[H]) -> None:
         self._resources = resources
         self._entity = entity
-        word, most = entity.word, entity.inline_chars_max
-        self._quota = f"Maximum policy size of {most} bytes exceeded for {word.lower()}"
+        word, chars_max = entity.word, entity.inline_chars_max
+        self._quota = f"Maximum policy size of {chars_max} bytes exceeded for {word.lower()}"
         self.operations: Mapping[str, Verb] = {
             f"Put{word}Policy": self._put,
             f"Get{word}Policy": self._get,
@@ -188,8 +188,8 @@ class InlinePolicies(Generic[H]):
         entity, name = self._entity, params["PolicyName"]
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
         if name not in holder.inline:
-            raise self._missing(name)
-        text = handed_back(holder.inline[name])
+            raise self._no_policy(name)
+        text = url_encoded(holder.inline[name])
         return {entity.parameter: holder.name, "PolicyName": name, "PolicyDocument": text}
 
     async def _delete(self, call: Call, params: Structure) -> Structure:
@@ -198,7 +198,7 @@ class InlinePolicies(Generic[H]):
         async def decide(draft: Draft) -> None:
             holder = await entity.get(draft, call.account, params[entity.parameter])
             if name not in holder.inline:
-                raise self._missing(name)
+                raise self._no_policy(name)
             remaining = {each: text for each, text in holder.inline.items() if each != name}
             draft.put(entity.kind, holder.key, replace(holder, inline=remaining))
 
@@ -210,5 +210,5 @@ class InlinePolicies(Generic[H]):
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
         return PAGES.of(f"List{entity.word}Policies", params, sorted(holder.inline), str, str)
 
-    def _missing(self, name: str) -> AwsError:
+    def _no_policy(self, name: str) -> AwsError:
         return absent(f"The {self._entity.word.lower()} policy with name {name} cannot be found.")

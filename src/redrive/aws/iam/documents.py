@@ -1,6 +1,6 @@
-"""Policy documents: what IAM takes of them, and how it hands them back.
+"""Policy documents: their validation by IAM, and their form in answers.
 
-Faults are told in IAM's own sentences, in the order in which it was observed to look for them.
+Faults have the sentences of IAM, which was observed to look for them in this order.
 """
 
 import json
@@ -38,7 +38,7 @@ _IAM_PATHS: Final = (
     *("user/", "federated-user/", "role/", "group/", "instance-profile/", "mfa/", "server-certificate/"),
     *("policy/", "sms-mfa/", "saml-provider/", "oidc-provider/", "report/", "access-report/"),
 )
-#: Of services that have no regions in their ARNs: what is said of one.
+#: Services without regions in their ARNs, and the text that refuses one.
 _WITHOUT_REGION: Final = {
     "iam": "IAM resource {} cannot contain region information.",
     "s3": "Resource {} can not contain region information.",
@@ -57,26 +57,26 @@ _PROHIBITED: Final = {
 
 
 def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
-    """The sentence for the first fault of a policy document; None: it has none of those that IAM words by itself.
+    """The sentence for the first fault of a policy document; None: it has none of those that IAM has sentences for.
 
-    A managed policy has to be of the latest version; those that SAM writes into roles name none.
+    A managed policy has to be of the latest version; inline policies need none, as those that SAM writes into roles.
     """
     if not isinstance(document, Mapping) or not _has_syntax(document):
         return _SYNTAX
-    statements = _listed(document["Statement"])
-    trusts = form is Form.TRUST
+    statements = _as_list(document["Statement"])
+    is_trust = form is Form.TRUST
     checks = (
         (_VERSION, is_managed and document.get("Version") != _VERSIONS[1]),
-        (_LEGACY, any(_is_legacy(statement, trusts=trusts) for statement in statements)),
-        (_SIDS, not _has_own_sids(statements)),
+        (_LEGACY, any(_is_legacy(statement, is_trust=is_trust) for statement in statements)),
+        (_SIDS, not _has_unique_sids(statements)),
         (_NO_ACTIONS, not all(_has_any(statement, _ACTIONS) for statement in statements)),
     )
-    for text, applies in checks:
-        if applies:
+    for text, is_violated in checks:
+        if is_violated:
             return text
     fault = _first(map(_resource_fault, _texts(statements, _RESOURCES)))
     fault = fault or _first(map(_action_fault, _texts(statements, _ACTIONS)))
-    if fault is None and not trusts and not all(_has_any(each, _RESOURCES) for each in statements):
+    if fault is None and not is_trust and not all(_has_any(each, _RESOURCES) for each in statements):
         return _NO_RESOURCES
     return fault
 
@@ -85,23 +85,23 @@ def _first(faults: Iterable[str | None]) -> str | None:
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
 def _texts(statements: Iterable[Document], names: tuple[str, str]) -> list[str]:
-    return [text for statement in statements for name in names for text in _listed(statement.get(name, []))]
+    return [text for statement in statements for name in names for text in _as_list(statement.get(name, []))]
 
 
 def _has_any(statement: Document, names: tuple[str, str]) -> bool:
-    return any(_listed(statement.get(name, [])) for name in names)
+    return any(_as_list(statement.get(name, [])) for name in names)
 
 
 # ---- syntax -------------------------------------------------------------------------------------------------
 
 
 def _has_syntax(document: Document) -> bool:
-    statements = _listed(document.get("Statement"))
+    statements = _as_list(document.get("Statement"))
     return (
         document.keys() <= _POLICY
         and isinstance(document.get("Id", ""), str)
@@ -125,7 +125,7 @@ def _is_statement(statement: object) -> bool:
 def _is_stated_once(statement: Document, names: tuple[str, str]) -> bool:
     values = [statement[name] for name in names if name in statement]
     return len(values) < len(names) and all(
-        isinstance(text, str) for value in values for text in _listed(value)
+        isinstance(text, str) for value in values for text in _as_list(value)
     )
 
 
@@ -147,29 +147,30 @@ def _operator(name: str) -> str:
     return name.lower().rpartition(":")[2].removesuffix("ifexists")
 
 
-# ---- what an older reader of IAM's does not take ------------------------------------------------------------
+# ---- legacy parsing ---------------------------------------------------------------------------------------
 
 
-def _is_legacy(statement: Document, *, trusts: bool) -> bool:
+def _is_legacy(statement: Document, *, is_trust: bool) -> bool:
+    """True for a statement that an older parser of IAM's would refuse."""
     return (
-        (not trusts and statement["Effect"] not in ("Allow", "Deny"))
-        or any(_is_short(resource) for resource in _texts([statement], _RESOURCES))
-        or not all(_is_dated(name, keys) for name, keys in statement.get("Condition", {}).items())
+        (not is_trust and statement["Effect"] not in ("Allow", "Deny"))
+        or any(_lacks_parts(resource) for resource in _texts([statement], _RESOURCES))
+        or not all(_has_valid_dates(name, keys) for name, keys in statement.get("Condition", {}).items())
     )
 
 
-def _is_short(resource: str) -> bool:
-    """True for an ARN of a known partition that lacks its service, or parts behind that."""
+def _lacks_parts(resource: str) -> bool:
+    """True for an ARN of a known partition without a service, or with too few parts."""
     parts = resource.split(":", _ARN_PARTS - 1)
     if parts[0] != "arn" or len(parts) <= len(("arn", "aws")) or not _PARTITION.fullmatch(parts[1]):
         return False
     return len(parts) < _ARN_PARTS or not parts[2]
 
 
-def _is_dated(operator: str, keys: Document) -> bool:
+def _has_valid_dates(operator: str, keys: Document) -> bool:
     if not _operator(operator).startswith("date"):
         return True
-    return all(_is_date(str(value)) for values in keys.values() for value in _listed(values))
+    return all(_is_date(str(value)) for values in keys.values() for value in _as_list(values))
 
 
 def _is_date(text: str) -> bool:
@@ -182,7 +183,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _has_own_sids(statements: Iterable[Document]) -> bool:
+def _has_unique_sids(statements: Iterable[Document]) -> bool:
     sids = [statement["Sid"] for statement in statements if statement.get("Sid")]
     return len(set(sids)) == len(sids)
 
@@ -197,8 +198,8 @@ def _resource_fault(resource: str) -> str | None:
         return f'Resource {resource} must be in ARN format or "*".'
     _, partition, *rest = resource.split(":", _ARN_PARTS - 1)
     if not _PARTITION.fullmatch(partition):
-        whole = ":".join([*rest, *["*"] * (_ARN_PARTS - 2 - len(rest))])
-        return f'Partition "{partition}" is not valid for resource "arn:{partition}:{whole}".'
+        padded_rest = ":".join([*rest, *["*"] * (_ARN_PARTS - 2 - len(rest))])
+        return f'Partition "{partition}" is not valid for resource "arn:{partition}:{padded_rest}".'
     if not rest:
         return _BARE_RESOURCE
     service, region, _, path = rest if len(rest) == _ARN_PARTS - 2 else (rest[0], "", "", "")
@@ -221,7 +222,7 @@ def _action_fault(action: str) -> str | None:
 
 
 def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_managed: bool = False) -> None:
-    """Refuse a policy document that IAM would not take; blanks do not count, and the most characters are called a quota.
+    """Refuse a policy document that IAM would refuse; `quota`: the text if it has too many characters, besides blanks.
 
     Raises:
         AwsError: `MalformedPolicyDocument` or `LimitExceeded`.
@@ -245,11 +246,9 @@ def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_mana
 
 
 def _statements(document: dict[str, object]) -> list[dict[str, object]]:
-    stated = document.get("Statement")
-    statements = stated if isinstance(stated, list) else [stated]
-    return [statement for statement in statements if isinstance(statement, dict)]
+    return [each for each in _as_list(document.get("Statement")) if isinstance(each, dict)]
 
 
-def handed_back(text: str) -> str:
-    """A document as answers have it."""
+def url_encoded(text: str) -> str:
+    """A policy document in the form of answers."""
     return quote(text, safe="")

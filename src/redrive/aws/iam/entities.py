@@ -1,4 +1,4 @@
-"""Entities: the kinds of things that IAM keeps, and how each is found, named and shown."""
+"""Entities: users, groups, roles, instance profiles and policies; how each is found, named and described."""
 
 import random
 import string
@@ -21,7 +21,7 @@ from redrive.access.identities import (
     User,
     key_of,
 )
-from redrive.aws.iam.documents import handed_back
+from redrive.aws.iam.documents import url_encoded
 from redrive.aws.iam.errors import TAGS, absent, invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -37,14 +37,14 @@ _ID_ALPHABET: Final = string.ascii_uppercase + "234567"
 
 @dataclass(frozen=True, slots=True)
 class Entity(Generic[N]):
-    """A kind of things."""
+    """A kind of entities."""
 
     kind: DocumentKind[N]
-    word: str  # In names of operations and parameters: `Role`
+    word: str  # Its name in operations and parameters: `Role`
     prefix: str  # The beginning of unique ids
-    missing: str  # The text for a name that nothing has
-    standing: str  # The text for a name that something has
-    inline_chars_max: int = 0  # The characters of all inline policies together
+    absent_text: str  # The refusal of a name that no entity has
+    exists_text: str  # The refusal of a name that an entity has already
+    inline_chars_max: int = 0  # The most characters of all inline policies together
 
     @property
     def parameter(self) -> str:
@@ -56,10 +56,10 @@ class Entity(Generic[N]):
         return self.prefix + "".join(rng.choices(_ID_ALPHABET, k=_ID_CHARS))
 
     async def get(self, source: Documents | Draft, account: str, name: str) -> N:
-        """The thing of a name; raises AwsError if there is none."""
+        """The entity of a name; raises AwsError if there is none."""
         entity = await source.get(self.kind, key_of(account, name))
         if entity is None:
-            raise absent(self.missing.format(name))
+            raise absent(self.absent_text.format(name))
         return entity
 
 
@@ -102,10 +102,10 @@ HOLDERS: Final[tuple[Entity[Any], ...]] = (GROUPS, USERS, ROLES)
 
 
 def name_in(call: Call, params: Structure) -> str:
-    """The user that a call names, or the one that it comes from.
+    """The name of the user in a request, or else of the calling user.
 
     Raises:
-        AwsError: It names none, and comes from none.
+        AwsError: The request names no user, and the caller is none.
     """
     name: str = params.get("UserName") or call.principal.keys.get("aws:username", "")
     if not name:
@@ -114,47 +114,47 @@ def name_in(call: Call, params: Structure) -> str:
 
 
 def in_path(params: Structure) -> Callable[[Named], bool]:
-    """Tells whether something stands under the path that a call asks about."""
+    """A filter of entities by the path prefix of a request."""
     prefix: str = params.get("PathPrefix") or "/"
     return lambda entity: entity.path.startswith(prefix)
 
 
-# ---- as answers have them -----------------------------------------------------------------------------------------
+# ---- answers -----------------------------------------------------------------------------------------------------
 
 
-def shown_user(user: User, *, whole: bool = True) -> Structure:
+def user_structure(user: User, *, with_details: bool = True) -> Structure:
     """A user; lists leave out the tags and the boundary."""
     members = _as_structure("User", user)
-    return {**members, **_more(user)} if whole else members
+    return {**members, **_details(user)} if with_details else members
 
 
-def shown_group(group: Group) -> Structure:
+def group_structure(group: Group) -> Structure:
     """A group."""
     return _as_structure("Group", group)
 
 
-def shown_role(role: Role, *, whole: bool = True) -> Structure:
+def role_structure(role: Role, *, with_details: bool = True) -> Structure:
     """A role; lists leave out the tags and the boundary."""
     members = {
         **_as_structure("Role", role),
-        "AssumeRolePolicyDocument": handed_back(role.trust),
+        "AssumeRolePolicyDocument": url_encoded(role.trust),
         "MaxSessionDuration": role.max_session_seconds,
     }
     if role.description or role.is_described:
         members["Description"] = role.description
-    return {**members, **_more(role), "RoleLastUsed": {}} if whole else members
+    return {**members, **_details(role), "RoleLastUsed": {}} if with_details else members
 
 
-def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = True) -> Structure:
+def profile_structure(profile: InstanceProfile, roles: list[Role], *, with_details: bool = True) -> Structure:
     """An instance profile; lists leave out the tags."""
     members = {
         **_as_structure("InstanceProfile", profile),
-        "Roles": [shown_role(role, whole=False) for role in roles],
+        "Roles": [role_structure(role, with_details=False) for role in roles],
     }
-    return {**members, "Tags": TAGS.as_list(profile.tags)} if whole and profile.tags else members
+    return {**members, "Tags": TAGS.as_list(profile.tags)} if with_details and profile.tags else members
 
 
-def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
+def policy_structure(policy: ManagedPolicy, attachments: int, *, with_details: bool = True) -> Structure:
     """A managed policy; lists leave out the description and the tags."""
     members = {
         **_as_structure("Policy", policy),
@@ -164,30 +164,30 @@ def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True)
         "IsAttachable": True,
         "UpdateDate": policy.updated_at,
     }
-    if whole and policy.description:
+    if with_details and policy.description:
         members["Description"] = policy.description
-    if whole and policy.tags:
+    if with_details and policy.tags:
         members["Tags"] = TAGS.as_list(policy.tags)
     return members
 
 
-def _as_structure(word: str, reference: Named) -> dict[str, Any]:
+def _as_structure(word: str, entity: Named) -> dict[str, Any]:
     return {
-        "Path": reference.path,
-        f"{word}Name": reference.name,
-        f"{word}Id": reference.id,
-        "Arn": reference.arn,
-        "CreateDate": reference.created_at,
+        "Path": entity.path,
+        f"{word}Name": entity.name,
+        f"{word}Id": entity.id,
+        "Arn": entity.arn,
+        "CreateDate": entity.created_at,
     }
 
 
-def _more(holder: PolicyHolder) -> Structure:
-    more: Structure = {}
+def _details(holder: PolicyHolder) -> Structure:
+    details: Structure = {}
     if holder.boundary:
-        more["PermissionsBoundary"] = {
+        details["PermissionsBoundary"] = {
             "PermissionsBoundaryType": "Policy",
             "PermissionsBoundaryArn": holder.boundary,
         }
     if holder.tags:
-        more["Tags"] = TAGS.as_list(holder.tags)
-    return more
+        details["Tags"] = TAGS.as_list(holder.tags)
+    return details

@@ -27,13 +27,13 @@ class EntityOperations(Generic[N]):
         self._runtime = runtime
 
     def _first_fields(self, call: Call, params: Structure) -> tuple[str, str, str, str, int, dict[str, str]]:
-        """The fields of `Named`, as a request to create one gives them."""
+        """The fields of `Named`, from a request to create an entity."""
         name, tags = params[self.entity.parameter], TAGS.read(params.get("Tags"))
         unique_id = self.entity.new_id(self._runtime.rng)
         return call.account, params.get("Path") or "/", name, unique_id, call.now, tags
 
     async def _create(self, call: Call, new: N) -> None:
-        """Write a new one; raises AwsError (`EntityAlreadyExists`), also if the boundary's policy does not exist."""
+        """Store a new entity; raises AwsError if the name is taken, or the policy of its boundary does not exist."""
 
         async def decide(draft: Draft) -> None:
             await self._check_free_in(draft, new)
@@ -44,18 +44,18 @@ class EntityOperations(Generic[N]):
         await self._resources.write(decide)
 
     async def _get(self, call: Call, params: Structure) -> N:
-        """The one that a request names; see `Entity.get`."""
+        """The entity that a request names; see `Entity.get`."""
         documents, name = self._resources.documents, params[self.entity.parameter]
         entity: N = await self.entity.get(documents, call.account, name)
         return entity
 
-    async def _in(self, draft: Draft, call: Call, params: Structure) -> N:
-        """The one that a request to change it names; see `Entity.get`."""
+    async def _get_in(self, draft: Draft, call: Call, params: Structure) -> N:
+        """The entity that a request names, as a draft reads it; see `Entity.get`."""
         entity: N = await self.entity.get(draft, call.account, params[self.entity.parameter])
         return entity
 
     async def _list(self, call: Call, params: Structure, show: Callable[[N], Structure]) -> Structure:
-        """The page of the account's that is asked for, of those under a path."""
+        """A page of the account's entities under a path."""
         entities = await self._resources.documents.find(self.entity.kind, f"{call.account}/")
         entities_in_path = list(filter(in_path(params), entities))
         return PAGES.of(f"List{self.entity.word}s", params, entities_in_path, show, lambda entity: entity.key)
@@ -63,14 +63,14 @@ class EntityOperations(Generic[N]):
     async def _rename(
         self, call: Call, params: Structure, follow: Callable[[Draft, N, N], Awaitable[None]]
     ) -> Structure:
-        """Give one another name or path; `follow` renames it in what refers to it.
+        """Give an entity another name or path; `follow` changes the documents that refer to it.
 
         Raises:
-            AwsError: There is none, or another has that name.
+            AwsError: There is no such entity, or the new name is taken.
         """
 
         async def decide(draft: Draft) -> None:
-            before = await self._in(draft, call, params)
+            before = await self._get_in(draft, call, params)
             name = params.get(f"New{self.entity.parameter}") or before.name
             after = replace(before, name=name, path=params.get("NewPath") or before.path)
             if after.key != before.key:
@@ -85,14 +85,14 @@ class EntityOperations(Generic[N]):
     async def _delete(
         self, call: Call, params: Structure, check_unused: Callable[[Draft, N], Awaitable[None]]
     ) -> Structure:
-        """Delete one that has no policies, and that nothing else needs.
+        """Delete an entity without policies; `check_unused` raises if something refers to it.
 
         Raises:
-            AwsError: There is none, or `DeleteConflict`.
+            AwsError: There is no such entity, or `DeleteConflict`.
         """
 
         async def decide(draft: Draft) -> None:
-            entity = await self._in(draft, call, params)
+            entity = await self._get_in(draft, call, params)
             if isinstance(entity, PolicyHolder):
                 if entity.attached:
                     raise in_use("Cannot delete entity, must detach all policies first.")
@@ -106,13 +106,13 @@ class EntityOperations(Generic[N]):
         return {}
 
     async def _check_free_in(self, draft: Draft, entity: N) -> None:
-        """Refuse a name that another has."""
+        """Refuse a name that another entity has."""
         if await draft.get(self.entity.kind, entity.key) is not None:
-            raise taken(self.entity.standing.format(entity.name))
+            raise taken(self.entity.exists_text.format(entity.name))
 
 
 class EntityTags:
-    """Things of one kind, as `Tagging` labels them."""
+    """Entities of one kind, as `Tagging` labels them."""
 
     def __init__(self, resources: Resources, entity: Entity[Any]) -> None:
         self._resources = resources
@@ -120,7 +120,7 @@ class EntityTags:
 
     @property
     def operations(self) -> Mapping[str, Verb]:
-        """Those of this kind."""
+        """The operations on the tags of this kind."""
         word = self._entity.word
         operation_names = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
         return operation_names.operations(self)
@@ -145,5 +145,5 @@ class EntityTags:
         arn = params["PolicyArn"]
         policy = await managed_policy_in(source, arn)
         if policy is None or policy.account != call.account:
-            raise absent(POLICIES.missing.format(arn))
+            raise absent(POLICIES.absent_text.format(arn))
         return policy

@@ -12,23 +12,23 @@ from redrive.aws.kit.call import Call, ResourceScope, Verb, values_of
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 
-#: What a call is about, by the first of these parameters that it has.
-_NAMED: Final[tuple[Entity[Any], ...]] = (PROFILES, ROLES, GROUPS, USERS)
-#: Calls about the caller itself where they name no user.
+#: The kinds of entities that a call may name; the first is the resource of the call.
+_KINDS: Final[tuple[Entity[Any], ...]] = (PROFILES, ROLES, GROUPS, USERS)
+#: Calls whose resource is the caller if they name no user.
 _OF_CALLER: Final = frozenset(
     {"CreateAccessKey", "DeleteAccessKey", "GetUser", "ListAccessKeys", "UpdateAccessKey"}
 )
-#: The condition keys that parameters have.
+#: Parameters that are condition keys.
 _KEYS: Final = {"AWSServiceName": "iam:awsservicename", "PermissionsBoundary": "iam:permissionsboundary"}
-_PASSING: Final = "AddRoleToInstanceProfile"
+_PASSES_ROLE: Final = "AddRoleToInstanceProfile"
 
 
-def guarded(operations: Mapping[str, Verb], documents: Documents) -> dict[str, Verb]:
-    """The operations, each behind the question whether its caller may."""
-    return {name: _guarded(name, verb, documents) for name, verb in operations.items()}
+def guard_all(operations: Mapping[str, Verb], documents: Documents) -> dict[str, Verb]:
+    """The operations, each with a check of the caller's permission before it."""
+    return {name: _guard(name, verb, documents) for name, verb in operations.items()}
 
 
-def _guarded(operation: str, verb: Verb, documents: Documents) -> Verb:
+def _guard(operation: str, verb: Verb, documents: Documents) -> Verb:
     async def guard(call: Call, params: Structure) -> Structure:
         if call.principal.is_restricted:
             await _check(call, operation, params, documents)
@@ -39,16 +39,16 @@ def _guarded(operation: str, verb: Verb, documents: Documents) -> Verb:
 
 async def _check(call: Call, operation: str, params: Structure, documents: Documents) -> None:
     """Refuse what the caller's policies do not allow; raises AwsError (`AccessDenied`)."""
-    arn, keys = await _about(call, operation, params, documents)
+    arn, keys = await _resource_and_keys(call, operation, params, documents)
     entity_arns = [
-        await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)
+        await _arn(call, entity, params, documents) for entity in _KINDS if params.get(entity.parameter)
     ]
     scopes = [(f"iam:{operation}", ResourceScope(arn, (*entity_arns, *values_of(params, "PolicyArn"))))]
     # "To change a user name, the requester must have appropriate permissions on both the source object and the target
     # object" (UpdateUser)
     for name in values_of(params, "NewUserName", "NewGroupName"):
         scopes += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
-    if operation == _PASSING:
+    if operation == _PASSES_ROLE:
         role = await ROLES.get(documents, call.account, params["RoleName"])
         scopes += [("iam:PassRole", ResourceScope(role.arn))]
     for action, scope in scopes:
@@ -57,12 +57,12 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
             raise denied(call.principal.name, action, scope.arn, decision.reason(action))
 
 
-async def _about(
+async def _resource_and_keys(
     call: Call, operation: str, params: Structure, documents: Documents
 ) -> tuple[str, Mapping[str, Values]]:
-    """The ARN of what an operation is about, and the condition keys that it has of its own."""
+    """The ARN of an operation's resource, and the condition keys that the operation has."""
     keys: dict[str, Values] = {key: params[name] for name, key in _KEYS.items() if params.get(name)}
-    for entity in _NAMED:
+    for entity in _KINDS:
         name = params.get(entity.parameter)
         if entity is USERS and operation in _OF_CALLER and not name:
             return call.principal.name, keys
@@ -79,11 +79,11 @@ async def _about(
             ):
                 keys["iam:permissionsboundary"] = document.boundary
             return await _arn(call, entity, params, documents), keys
-    return _about_no_entity(call, operation, params), keys
+    return _other_resource(call, operation, params), keys
 
 
-def _about_no_entity(call: Call, operation: str, params: Structure) -> str:
-    """The ARN of what an operation is about that names no user, group, role or profile."""
+def _other_resource(call: Call, operation: str, params: Structure) -> str:
+    """The ARN of the resource of an operation that names no user, group, role or profile."""
     if params.get("PolicyName") and operation == "CreatePolicy":
         return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}"
     if role_path := _service_role(params):
@@ -92,7 +92,7 @@ def _about_no_entity(call: Call, operation: str, params: Structure) -> str:
 
 
 def _service_role(params: Structure) -> str:
-    """The path and the name of the service's role that a call is about; empty: it is about none."""
+    """The path and the name of the service-linked role that a call concerns; empty: it concerns none."""
     if service := params.get("AWSServiceName"):
         return linked_role(service, params.get("CustomSuffix") or "") or f"aws-service-role/{service}/*"
     task: str = params.get("DeletionTaskId") or ""
@@ -100,7 +100,7 @@ def _service_role(params: Structure) -> str:
 
 
 async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Documents) -> str:
-    """The ARN of something that a parameter names, whether it is there or not."""
+    """The ARN of the entity that a parameter names, whether it exists or not."""
     name = params[entity.parameter]
     document = await documents.get(entity.kind, key_of(call.account, name))
     arn: str = _new_arn(call, entity, name, params) if document is None else document.arn
@@ -108,13 +108,13 @@ async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Do
 
 
 def _renamed_arn(arn: str, name: str, params: Structure) -> str:
-    """The ARN that a user or a group has under a new name."""
+    """The ARN of a user or a group after its change of name or path."""
     root, _, resource = arn.partition("/")
     path = params.get("NewPath") or f"/{resource.rpartition('/')[0]}/".replace("//", "/")
     return f"{root}{path}{name}"
 
 
 def _new_arn(call: Call, entity: Entity[Any], name: str, params: Structure) -> str:
-    """The ARN that something of a name has, or would have if it were made by this call."""
+    """The ARN of an entity of a name, as this call would create it."""
     word = "instance-profile" if entity is PROFILES else entity.word.lower()
     return f"arn:aws:iam::{call.account}:{word}{params.get('Path') or '/'}{name}"

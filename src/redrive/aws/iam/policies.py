@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 from redrive.access.identities import AMAZON, ManagedPolicy, PolicyHolder, PolicyVersion, aws_managed
 from redrive.access.policy_document import Form
 from redrive.aws.iam.attachments import managed_policy_in
-from redrive.aws.iam.documents import check_document, handed_back
-from redrive.aws.iam.entities import HOLDERS, POLICIES, Entity, in_path, shown_policy
+from redrive.aws.iam.documents import check_document, url_encoded
+from redrive.aws.iam.entities import HOLDERS, POLICIES, Entity, in_path, policy_structure
 from redrive.aws.iam.entity_operations import EntityOperations
 from redrive.aws.iam.errors import PAGES, TAGS, absent, denied, in_use, too_many
 from redrive.aws.kit.call import Call
@@ -36,27 +36,28 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
             updated_at=call.now,
         )
         await self._create(call, managed_policy)
-        answer = shown_policy(managed_policy, 0)
+        answer = policy_structure(managed_policy, 0)
         return {"Policy": {name: value for name, value in answer.items() if name not in _NOT_AT_CREATION}}
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         policy = await self._read(call, params)
-        answer = shown_policy(policy, await self._attachments(call, policy))
+        answer = policy_structure(policy, await self._attachments(call, policy))
         return {"Policy": {**answer, "Tags": TAGS.as_list(policy.tags)}}  # empty, too (recorded)
 
     async def list_policies(self, call: Call, params: Structure) -> Structure:
         scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")
         holders = await self._holders(call)
-        attached = [arn for holder in holders for arn in holder.attached]
-        bounding = {holder.boundary for holder in holders}
+        attached_arns = [arn for holder in holders for arn in holder.attached]
+        boundary_arns = {holder.boundary for holder in holders}
         policies: list[ManagedPolicy] = [] if scope == "Local" else list(aws_managed().values())
         if scope != "AWS":
             policies += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
 
         def matches(policy: ManagedPolicy) -> bool:
-            if params.get("OnlyAttached") and policy.arn not in attached:
+            if params.get("OnlyAttached") and policy.arn not in attached_arns:
                 return False
-            return usage is None or policy.arn in (bounding if usage == "PermissionsBoundary" else attached)
+            used_arns = boundary_arns if usage == "PermissionsBoundary" else attached_arns
+            return usage is None or policy.arn in used_arns
 
         policies_in_path = sorted(
             filter(matches, filter(in_path(params), policies)), key=lambda policy: policy.arn
@@ -65,7 +66,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
             "ListPolicies",
             params,
             policies_in_path,
-            lambda policy: shown_policy(policy, attached.count(policy.arn), whole=False),
+            lambda policy: policy_structure(policy, attached_arns.count(policy.arn), with_details=False),
             lambda policy: policy.arn,
         )
 
@@ -99,15 +100,15 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
                     " must delete an existing version."
                 )
             number = policy.last + 1
-            changed = replace(
+            policy = replace(
                 policy,
                 versions={**policy.versions, number: PolicyVersion(text, call.now)},
                 default=number if params.get("SetAsDefault") else policy.default,
                 last=number,
                 updated_at=call.now,
             )
-            draft.put(POLICIES.kind, policy.key, changed)
-            return changed
+            draft.put(POLICIES.kind, policy.key, policy)
+            return policy
 
         policy = await self._resources.write(decide)
         version = _version(policy, policy.last)
@@ -155,22 +156,22 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
         await self._resources.write(decide)
         return {}
 
-    # ---- who has it --------------------------------------------------------------------------------------------
+    # ---- holders -----------------------------------------------------------------------------------------------
 
     async def list_entities_for_policy(self, call: Call, params: Structure) -> Structure:
         arn, usage = (await self._read(call, params)).arn, params.get("PolicyUsageFilter")
         entity_type = params.get("EntityFilter")
 
         def has(holder: PolicyHolder) -> bool:
-            bounded, permitted = holder.boundary == arn, arn in holder.attached
+            is_boundary, is_attached = holder.boundary == arn, arn in holder.attached
             if usage is None:
-                return bounded or permitted
-            return bounded if usage == "PermissionsBoundary" else permitted
+                return is_boundary or is_attached
+            return is_boundary if usage == "PermissionsBoundary" else is_attached
 
         entities = [entity for entity in HOLDERS if entity_type in (None, entity.word)]
         holders = await self._holders(call, entities)
-        having = sorted(filter(has, filter(in_path(params), holders)), key=lambda holder: holder.arn)
-        page, answer = PAGES.cut("ListEntitiesForPolicy", params, having, lambda holder: holder.arn)
+        matches = sorted(filter(has, filter(in_path(params), holders)), key=lambda holder: holder.arn)
+        page, answer = PAGES.cut("ListEntitiesForPolicy", params, matches, lambda holder: holder.arn)
         for word in (entity.word for entity in HOLDERS):
             answer[f"Policy{word}s"] = [
                 {f"{word}Name": holder.name, f"{word}Id": holder.id}
@@ -182,18 +183,18 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
     async def _read(self, call: Call, params: Structure) -> ManagedPolicy:
         policy = await managed_policy_in(self._resources.documents, params["PolicyArn"])
         if policy is None or policy.account not in (call.account, AMAZON):
-            raise absent(POLICIES.missing.format(params["PolicyArn"]))
+            raise absent(POLICIES.absent_text.format(params["PolicyArn"]))
         return policy
 
     async def _own_in(self, draft: Draft, call: Call, params: Structure, operation: str) -> ManagedPolicy:
-        """The policy of a call that changes it, which Amazon's own cannot be."""
+        """The policy that a call is to change; raises AwsError if it is Amazon's, or another account's."""
         arn = params["PolicyArn"]
         policy = await managed_policy_in(draft, arn)
         if policy is not None and policy.account == AMAZON:
             reason = f"because no identity-based policy allows the iam:{operation} action"
             raise denied(call.principal.name, f"iam:{operation}", arn, reason)
         if policy is None or policy.account != call.account:
-            raise absent(POLICIES.missing.format(arn))
+            raise absent(POLICIES.absent_text.format(arn))
         return policy
 
     async def _holders(self, call: Call, entities: Iterable[Entity[Any]] = HOLDERS) -> list[PolicyHolder]:
@@ -203,7 +204,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
         return holders
 
     async def _attachments(self, call: Call, policy: ManagedPolicy) -> int:
-        """To how many it is attached; nobody counts Amazon's own."""
+        """The number of a policy's attachments, which is stored for an account's own policies only."""
         if policy.account != AMAZON:
             return policy.attachments
         return sum(policy.arn in holder.attached for holder in await self._holders(call))
@@ -219,7 +220,7 @@ def _number(policy: ManagedPolicy, version: str) -> int:
 def _version(policy: ManagedPolicy, number: int) -> Structure:
     version = policy.versions[number]
     return {
-        "Document": handed_back(version.text),
+        "Document": url_encoded(version.text),
         "VersionId": f"v{number}",
         "IsDefaultVersion": number == policy.default,
         "CreateDate": version.created_at,

@@ -1,4 +1,4 @@
-"""Roles: who may assume them, and for how long; and instance profiles, which tools make beside them."""
+"""Roles, with their trust policies; and instance profiles, which tools create beside them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from redrive.access.identities import MAX_SESSION_SECONDS, InstanceProfile, Role, key_of
 from redrive.access.policy_document import Form
 from redrive.aws.iam.documents import check_document
-from redrive.aws.iam.entities import PROFILES, ROLES, Entity, in_path, shown_profile, shown_role
+from redrive.aws.iam.entities import PROFILES, ROLES, Entity, in_path, profile_structure, role_structure
 from redrive.aws.iam.entity_operations import EntityOperations
 from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
 from redrive.aws.kit.call import Call
@@ -36,32 +36,32 @@ class RoleOperations(EntityOperations[Role]):
             max_session_seconds=params.get("MaxSessionDuration") or MAX_SESSION_SECONDS,
         )
         await self._create(call, role)
-        answer = shown_role(role)
+        answer = role_structure(role)
         return {"Role": {name: value for name, value in answer.items() if name not in NOT_AT_CREATION}}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
-        return {"Role": shown_role(await self._get(call, params))}
+        return {"Role": role_structure(await self._get(call, params))}
 
     async def list_roles(self, call: Call, params: Structure) -> Structure:
-        return await self._list(call, params, lambda role: shown_role(role, whole=False))
+        return await self._list(call, params, lambda role: role_structure(role, with_details=False))
 
     async def update_role(self, call: Call, params: Structure) -> Structure:
 
-        def changed(role: Role) -> Role:
+        def change(role: Role) -> Role:
             return replace(
                 role,
                 description=params.get("Description", role.description),
                 max_session_seconds=params.get("MaxSessionDuration", role.max_session_seconds),
             )
 
-        await self._change(call, params, changed)
+        await self._change(call, params, change)
         return {}
 
     async def update_role_description(self, call: Call, params: Structure) -> Structure:
         role = await self._change(
             call, params, lambda before: replace(before, description=params["Description"])
         )
-        return {"Role": shown_role(role)}
+        return {"Role": role_structure(role)}
 
     async def update_assume_role_policy(self, call: Call, params: Structure) -> Structure:
         trust = params["PolicyDocument"]
@@ -80,7 +80,7 @@ class RoleOperations(EntityOperations[Role]):
 
     async def _change(self, call: Call, params: Structure, change: Callable[[Role], Role]) -> Role:
         async def decide(draft: Draft) -> Role:
-            role = await self._in(draft, call, params)
+            role = await self._get_in(draft, call, params)
             return draft.change(ROLES.kind, role.key, role, change)
 
         return await self._resources.write(decide)
@@ -94,22 +94,24 @@ class InstanceProfileOperations(EntityOperations[InstanceProfile]):
     async def create_instance_profile(self, call: Call, params: Structure) -> Structure:
         profile = InstanceProfile(*self._first_fields(call, params))
         await self._create(call, profile)
-        return {"InstanceProfile": shown_profile(profile, [])}
+        return {"InstanceProfile": profile_structure(profile, [])}
 
     async def get_instance_profile(self, call: Call, params: Structure) -> Structure:
         profile = await self._get(call, params)
-        return {"InstanceProfile": shown_profile(profile, await self._roles(profile))}
+        return {"InstanceProfile": profile_structure(profile, await self._roles(profile))}
 
     async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
         profiles = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
-        return await self._listed("ListInstanceProfiles", list(filter(in_path(params), profiles)), params)
+        return await self._profiles_page(
+            "ListInstanceProfiles", list(filter(in_path(params), profiles)), params
+        )
 
     async def list_instance_profiles_for_role(self, call: Call, params: Structure) -> Structure:
         documents = self._resources.documents
         role = await ROLES.get(documents, call.account, params["RoleName"])
         profiles = await documents.find(PROFILES.kind, f"{call.account}/")
-        of_role = [profile for profile in profiles if role.name in profile.roles]
-        return await self._listed("ListInstanceProfilesForRole", of_role, params)
+        profiles_of_role = [profile for profile in profiles if role.name in profile.roles]
+        return await self._profiles_page("ListInstanceProfilesForRole", profiles_of_role, params)
 
     async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
 
@@ -122,11 +124,11 @@ class InstanceProfileOperations(EntityOperations[InstanceProfile]):
     async def add_role_to_instance_profile(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            profile = await self._in(draft, call, params)
+            profile = await self._get_in(draft, call, params)
             role = await ROLES.get(draft, call.account, params["RoleName"])
             if profile.roles:
                 raise too_many("Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
-            draft.put(ROLES.kind, role.key, role)  # so that nobody deletes it meanwhile
+            draft.put(ROLES.kind, role.key, role)  # a concurrent deletion conflicts with this write
             draft.put(PROFILES.kind, profile.key, replace(profile, roles=(role.name,)))
 
         await self._resources.write(decide)
@@ -135,9 +137,9 @@ class InstanceProfileOperations(EntityOperations[InstanceProfile]):
     async def remove_role_from_instance_profile(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            profile = await self._in(draft, call, params)
+            profile = await self._get_in(draft, call, params)
             if params["RoleName"] not in profile.roles:
-                raise absent(ROLES.missing.format(params["RoleName"]))
+                raise absent(ROLES.absent_text.format(params["RoleName"]))
             draft.put(PROFILES.kind, profile.key, replace(profile, roles=()))
 
         await self._resources.write(decide)
@@ -150,12 +152,14 @@ class InstanceProfileOperations(EntityOperations[InstanceProfile]):
             roles += [] if role is None else [role]
         return roles
 
-    async def _listed(self, operation: str, profiles: list[InstanceProfile], params: Structure) -> Structure:
+    async def _profiles_page(
+        self, operation: str, profiles: list[InstanceProfile], params: Structure
+    ) -> Structure:
         roles = {profile.name: await self._roles(profile) for profile in profiles}
         return PAGES.of(
             operation,
             params,
             profiles,
-            lambda profile: shown_profile(profile, roles[profile.name], whole=False),
+            lambda profile: profile_structure(profile, roles[profile.name], with_details=False),
             lambda profile: profile.key,
         )

@@ -24,10 +24,10 @@ def _operations(host: Host) -> Mapping[str, Verb]:
     from redrive.aws.iam.attachments import Attachments, Boundaries, InlinePolicies
     from redrive.aws.iam.entities import HOLDERS, POLICIES, PROFILES, ROLES, USERS
     from redrive.aws.iam.entity_operations import EntityTags
-    from redrive.aws.iam.permissions import guarded
+    from redrive.aws.iam.permissions import guard_all
     from redrive.aws.iam.policies import PolicyOperations
     from redrive.aws.iam.roles import InstanceProfileOperations, RoleOperations
-    from redrive.aws.iam.service_linked_roles import ServiceLinkedRoles, protected
+    from redrive.aws.iam.service_linked_roles import ServiceLinkedRoles, protect_linked_roles
     from redrive.aws.iam.simulating import Simulating
     from redrive.aws.iam.users import AccessKeyOperations, GroupOperations, UserOperations
 
@@ -52,7 +52,7 @@ def _operations(host: Host) -> Mapping[str, Verb]:
     operations |= Boundaries(resources, ROLES).operations
     for labelled in (USERS, ROLES, POLICIES, PROFILES):
         operations |= EntityTags(resources, labelled).operations
-    return guarded(protected(operations, resources.documents), resources.documents)
+    return guard_all(protect_linked_roles(operations, resources.documents), resources.documents)
 
 
 SERVICE: Final = AwsService(

@@ -1,4 +1,4 @@
-"""Service-linked roles: those that Amazon's services act as, each of which is made by its service's name alone."""
+"""Service-linked roles, as which Amazon's services act; a request to create one only names the service."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import orjson
 
 from redrive.access.identities import Role, key_of
 from redrive.aws.iam.attachments import count_uses_in
-from redrive.aws.iam.entities import ROLES, shown_role
+from redrive.aws.iam.entities import ROLES, role_structure
 from redrive.aws.iam.errors import absent, bad_input, unmodifiable
 from redrive.aws.iam.roles import NOT_AT_CREATION
 from redrive.aws.kit.call import Call, Verb
@@ -22,7 +22,7 @@ _HOST: Final = ".amazonaws.com"
 _POLICIES: Final = "arn:aws:iam::aws:policy/aws-service-role/"
 _TASK: Final = re.compile(r"task/aws-service-role/([^/]+)/([^/]+)/[0-9a-f-]{36}")
 _WITH_SUFFIX: Final = frozenset({"autoscaling", "connect", "lexv2"})
-#: What only a role's service may change, as far as roles of this server can be changed.
+#: The operations by which nobody but its service may change such a role.
 _PROTECTED: Final = (
     *("AddRoleToInstanceProfile", "AttachRolePolicy", "DeleteRole", "DeleteRolePermissionsBoundary"),
     *("DeleteRolePolicy", "DetachRolePolicy", "PutRolePermissionsBoundary", "PutRolePolicy"),
@@ -34,11 +34,11 @@ class _LinkedRole(NamedTuple):
     """The role of a service."""
 
     role: str  # Its name
-    policy: str  # The name of the policy that is attached to it
+    policy: str  # The name of its attached policy
 
 
 def linked_role(name: str, suffix: str = "") -> str:
-    """The path and the name of a service's role, without a slash before them; empty: the service has none."""
+    """The path and the name of a service's role, without the first slash; empty: the service has none."""
     row = _ROLES.get(name.removesuffix(_HOST))
     return f"{_PATH[1:]}{name}/{row.role}{suffix and f'_{suffix}'}" if row else ""
 
@@ -77,7 +77,7 @@ class ServiceLinkedRoles:
             draft.put(ROLES.kind, role.key, role)
 
         await self._resources.write(decide)
-        answer = shown_role(role)
+        answer = role_structure(role)
         return {"Role": {name: value for name, value in answer.items() if name not in NOT_AT_CREATION}}
 
     async def delete_service_linked_role(self, call: Call, params: Structure) -> Structure:
@@ -95,25 +95,25 @@ class ServiceLinkedRoles:
         return {"DeletionTaskId": f"task{role.path}{role.name}/{task}"}
 
     async def get_service_linked_role_deletion_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """See the operation: a role is gone when its deletion is answered, so that a task is never under way."""
+        """A role is deleted before its deletion is answered, so every task has succeeded."""
         match = _TASK.fullmatch(params["DeletionTaskId"])
-        known = match is not None and linked_role(match[1]).rpartition("/")[2]
-        if match is None or not known or not match[2].startswith(known):
+        name = match is not None and linked_role(match[1]).rpartition("/")[2]
+        if match is None or not name or not match[2].startswith(name):
             raise absent(f"Deletion task {params['DeletionTaskId']} cannot be found.")  # chosen
         return {"Status": "SUCCEEDED"}
 
 
 def is_linked(role: Role) -> bool:
-    """True if a role is one that its service alone changes."""
+    """True if a role is service-linked."""
     service = role.path.removeprefix(_PATH).removesuffix("/")
     name = linked_role(service).rpartition("/")[2]
     return role.path.startswith(_PATH) and bool(name) and role.name.startswith(name)
 
 
-def protected(operations: Mapping[str, Verb], documents: Documents) -> dict[str, Verb]:
-    """The operations, none of which changes a role that its service alone changes."""
+def protect_linked_roles(operations: Mapping[str, Verb], documents: Documents) -> dict[str, Verb]:
+    """The operations, which refuse to change service-linked roles."""
 
-    def behind(verb: Verb) -> Verb:
+    def protect(verb: Verb) -> Verb:
         async def check(call: Call, params: Structure) -> Structure:
             role = await documents.get(ROLES.kind, key_of(call.account, params["RoleName"]))
             if role is not None and is_linked(role):
@@ -123,7 +123,7 @@ def protected(operations: Mapping[str, Verb], documents: Documents) -> dict[str,
 
         return check
 
-    return {name: behind(verb) if name in _PROTECTED else verb for name, verb in operations.items()}
+    return {name: protect(verb) if name in _PROTECTED else verb for name, verb in operations.items()}
 
 
 def _trust(service: str) -> str:

@@ -8,7 +8,7 @@ from redrive.access.identities import USER_KEY, USER_KEYS_MAX, Group, User
 from redrive.access.keys import KEY_USE, AccessKey, Keyring, KeyUse, new_access_key
 from redrive.access.secret import lasting_key_id
 from redrive.access.signing_pair import SigningPair
-from redrive.aws.iam.entities import GROUPS, USERS, Entity, name_in, shown_group, shown_user
+from redrive.aws.iam.entities import GROUPS, USERS, Entity, group_structure, name_in, user_structure
 from redrive.aws.iam.entity_operations import EntityOperations
 from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
 from redrive.aws.kit.call import Call
@@ -27,23 +27,23 @@ class UserOperations(EntityOperations[User]):
 
     def __init__(self, resources: Resources, runtime: Runtime, pair: SigningPair) -> None:
         super().__init__(resources, runtime)
-        self._pair = pair  # as old as the accounts: they are there from when the store is
+        self._pair = pair  # its age is that of the accounts, which exist as long as the store
 
     async def create_user(self, call: Call, params: Structure) -> Structure:
         boundary = params.get("PermissionsBoundary") or ""
         user = User(*self._first_fields(call, params), boundary=boundary)
         await self._create(call, user)
-        return {"User": shown_user(user)}
+        return {"User": user_structure(user)}
 
     async def get_user(self, call: Call, params: Structure) -> Structure:
         if not params.get("UserName") and call.principal.keys.get("aws:principaltype") == "Account":
             root = User(call.account, "/", "root", call.account, self._pair.made_at)
-            return {"User": {**shown_user(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
+            return {"User": {**user_structure(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
         user = await USERS.get(self._resources.documents, call.account, name_in(call, params))
-        return {"User": shown_user(user)}
+        return {"User": user_structure(user)}
 
     async def list_users(self, call: Call, params: Structure) -> Structure:
-        return await self._list(call, params, lambda user: shown_user(user, whole=False))
+        return await self._list(call, params, lambda user: user_structure(user, with_details=False))
 
     async def update_user(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateUser.html; keys go along with a name."""
@@ -70,31 +70,35 @@ class UserOperations(EntityOperations[User]):
         user, documents = await self._get(call, params), self._resources.documents
         groups = [
             await GROUPS.get(documents, call.account, name) for name in user.groups
-        ]  # as it joined (recorded)
-        return PAGES.of("ListGroupsForUser", params, groups, shown_group)
+        ]  # in the order in which the user joined (recorded)
+        return PAGES.of("ListGroupsForUser", params, groups, group_structure)
 
 
 class GroupOperations(EntityOperations[Group]):
-    """Creates, shows, changes and deletes groups, and says who is in them."""
+    """Creates, shows, changes and deletes groups, and changes their members."""
 
     entity: ClassVar[Entity[Group]] = GROUPS
 
     async def create_group(self, call: Call, params: Structure) -> Structure:
         group = Group(*self._first_fields(call, params))
         await self._create(call, group)
-        return {"Group": shown_group(group)}
+        return {"Group": group_structure(group)}
 
     async def get_group(self, call: Call, params: Structure) -> Structure:
         group = await self._get(call, params)
         users = await self._resources.documents.find(USERS.kind, f"{call.account}/")
         members = [user for user in users if group.name in user.groups]
         page = PAGES.of(
-            "GetGroup", params, members, lambda user: shown_user(user, whole=False), lambda user: user.key
+            "GetGroup",
+            params,
+            members,
+            lambda user: user_structure(user, with_details=False),
+            lambda user: user.key,
         )
-        return {"Group": shown_group(group), **page}
+        return {"Group": group_structure(group), **page}
 
     async def list_groups(self, call: Call, params: Structure) -> Structure:
-        return await self._list(call, params, shown_group)
+        return await self._list(call, params, group_structure)
 
     async def update_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateGroup.html; its users stay in it."""
@@ -119,13 +123,13 @@ class GroupOperations(EntityOperations[Group]):
     async def add_user_to_group(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            group = await self._in(draft, call, params)
+            group = await self._get_in(draft, call, params)
             user = await USERS.get(draft, call.account, params["UserName"])
             if group.name in user.groups:
                 return
             if len(user.groups) >= GROUPS_MAX:
                 raise too_many(f"Cannot exceed quota for GroupsPerUser: {GROUPS_MAX}")
-            draft.put(GROUPS.kind, group.key, group)  # so that nobody deletes it meanwhile
+            draft.put(GROUPS.kind, group.key, group)  # a concurrent deletion conflicts with this write
             draft.put(USERS.kind, user.key, replace(user, groups=(*user.groups, group.name)))
 
         await self._resources.write(decide)
@@ -134,7 +138,7 @@ class GroupOperations(EntityOperations[Group]):
     async def remove_user_from_group(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            group = await self._in(draft, call, params)
+            group = await self._get_in(draft, call, params)
             user = await USERS.get(draft, call.account, params["UserName"])
             if group.name not in user.groups:
                 raise absent(f"User {user.name} is not in group {group.name}.")  # chosen
@@ -155,7 +159,7 @@ class AccessKeyOperations:
 
     async def create_access_key(self, call: Call, params: Structure) -> Structure:
         name, rng = name_in(call, params), self._runtime.rng
-        fresh = new_access_key(call.account, call.now, rng)
+        template = new_access_key(call.account, call.now, rng)
         key_id = lasting_key_id(call.account, rng)
 
         async def decide(draft: Draft) -> AccessKey:
@@ -163,9 +167,9 @@ class AccessKeyOperations:
             keys = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
             if len(keys) >= USER_KEYS_MAX:
                 raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {USER_KEYS_MAX}")
-            new_key = replace(fresh, access_key_id=key_id, user=user.name)
+            new_key = replace(template, access_key_id=key_id, user=user.name)
             draft.put(USER_KEY, key_id, new_key)
-            draft.put(USERS.kind, user.key, user)  # so that of several at once none is a third
+            draft.put(USERS.kind, user.key, user)  # concurrent creations conflict: none is a third key
             return new_key
 
         access_key = await self._resources.write(decide)
@@ -180,18 +184,18 @@ class AccessKeyOperations:
 
     async def update_access_key(self, call: Call, params: Structure) -> Structure:
         active = params["Status"] == _ACTIVE
-        await self._change(call, params, lambda draft, key: _put(draft, replace(key, active=active)))
+        await self._change(call, params, lambda draft, key: _put_key(draft, replace(key, active=active)))
         return {}
 
     async def delete_access_key(self, call: Call, params: Structure) -> Structure:
-        await self._change(call, params, _remove)
+        await self._change(call, params, _remove_key)
         self._keyring.uses.forget(params["AccessKeyId"])
         return {}
 
     async def get_access_key_last_used(self, call: Call, params: Structure) -> Structure:
         key = await self._resources.documents.get(USER_KEY, params["AccessKeyId"])
         if key is None or key.account != call.account:
-            raise _missing(params)
+            raise _no_key(params)
         use = (await self._keyring.uses.of([key.access_key_id])).get(key.access_key_id)
         return {"UserName": key.user, "AccessKeyLastUsed": _use_as_structure(use)}
 
@@ -203,18 +207,18 @@ class AccessKeyOperations:
         async def decide(draft: Draft) -> None:
             key = await draft.get(USER_KEY, key_id)
             if key is None or not _is_of(key, call.account, name):
-                raise _missing(params)
+                raise _no_key(params)
             change(draft, key)
 
         await self._resources.write(decide)
         self._keyring.forget(key_id)
 
 
-def _put(draft: Draft, key: AccessKey) -> None:
+def _put_key(draft: Draft, key: AccessKey) -> None:
     draft.put(USER_KEY, key.access_key_id, key)
 
 
-def _remove(draft: Draft, key: AccessKey) -> None:
+def _remove_key(draft: Draft, key: AccessKey) -> None:
     for kind in (USER_KEY, KEY_USE):
         draft.remove(kind, key.access_key_id)
 
@@ -223,12 +227,12 @@ def _is_of(key: AccessKey, account: str, name: str) -> bool:
     return key.account == account and key.user.lower() == name.lower()
 
 
-def _missing(params: Structure) -> Exception:
+def _no_key(params: Structure) -> Exception:
     return absent(f"The Access Key with id {params['AccessKeyId']} cannot be found.")
 
 
 def _use_as_structure(use: KeyUse | None) -> Structure:
-    """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AccessKeyLastUsed.html; of no use there is no date."""
+    """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AccessKeyLastUsed.html; without a use it has no date."""
     if use is None:
         return {"ServiceName": "N/A", "Region": "N/A"}
     return {"LastUsedDate": use.at, "ServiceName": use.service, "Region": use.region or "N/A"}
