@@ -1,6 +1,6 @@
-"""Settings of buckets: policies, tags, the block of public access, and truthful answers about what there is not.
+"""Settings of buckets: policies, tags, the block of public access, and answers about settings that do not exist here.
 
-Deployment tools ask for all of these of each bucket before they change anything.
+Deployment tools read all of these settings of a bucket before they change anything.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 
 _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
-#: Of operations the actions that they need, and what S3 answers: of versioning, that it was never enabled.
-_UNSET: Final[Mapping[str, tuple[str, Structure]]] = {
+#: Operations with the action that each needs, and S3's answer: for versioning, that it was never enabled.
+_ANSWERS: Final[Mapping[str, tuple[str, Structure]]] = {
     "GetBucketVersioning": ("GetBucketVersioning", {}),
     "GetBucketLogging": ("GetBucketLogging", {}),
     "GetBucketAccelerateConfiguration": ("GetAccelerateConfiguration", {}),
     "GetBucketRequestPayment": ("GetBucketRequestPayment", {"Payer": "BucketOwner"}),
 }
-#: Of operations the actions that they need, and the code and text of S3's refusal.
-_ABSENT: Final = {
+#: Operations with the action that each needs, and the code and text of S3's refusal.
+_REFUSALS: Final = {
     "GetBucketCors": ("GetBucketCORS", "NoSuchCORSConfiguration", "The CORS configuration does not exist"),
     "GetBucketWebsite": (
         "GetBucketWebsite",
@@ -55,7 +55,7 @@ _ABSENT: Final = {
 
 
 class BucketSettings:
-    """The operations on what a bucket is set to."""
+    """The operations on the settings of a bucket."""
 
     def __init__(self, access: BucketAccess) -> None:
         self._access = access
@@ -63,15 +63,15 @@ class BucketSettings:
     # ---- policies ------------------------------------------------------------------------------------------------
 
     async def get_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        bucket = await self._access.owned(call, params, "GetBucketPolicy")
+        bucket = await self._access.owned_bucket(call, params, "GetBucketPolicy")
         return {"Policy": _policy_of(bucket)}
 
     async def get_bucket_policy_status(self, call: Call, params: Structure) -> Structure:
-        bucket = await self._access.owned(call, params, "GetBucketPolicyStatus")
+        bucket = await self._access.owned_bucket(call, params, "GetBucketPolicyStatus")
         return {"PolicyStatus": {"IsPublic": is_public(_policy_of(bucket))}}
 
     async def put_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        bucket = await self._access.owned(call, params, "PutBucketPolicy")
+        bucket = await self._access.owned_bucket(call, params, "PutBucketPolicy")
         text = params["Policy"]
         check_policy(text, bucket)
         if is_public(text) and bucket.blocks("BlockPublicPolicy"):
@@ -79,7 +79,7 @@ class BucketSettings:
         return await self._access.change(bucket, lambda current: replace(current, policy=text))
 
     async def delete_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        bucket = await self._access.owned(call, params, "DeleteBucketPolicy")
+        bucket = await self._access.owned_bucket(call, params, "DeleteBucketPolicy")
         return await self._access.change(bucket, lambda current: replace(current, policy=""))
 
     # ---- tags ----------------------------------------------------------------------------------------------------
@@ -131,24 +131,24 @@ class BucketSettings:
 
 
 def absent_settings(access: BucketAccess) -> dict[str, Verb]:
-    """The operations that show settings which no bucket has here: as S3 answers of a bucket without them."""
+    """The operations on settings that no bucket has here, with the answers of S3 about a bucket without them."""
 
-    def shows(action: str, answer: Structure) -> Verb:
+    def answer_operation(action: str, answer: Structure) -> Verb:
         async def show(call: Call, params: Structure) -> Structure:
             await access.bucket(call, params, action)
             return dict(answer)
 
         return show
 
-    def refuses(action: str, code: str, text: str) -> Verb:
+    def refusal_operation(action: str, code: str, text: str) -> Verb:
         async def refuse(call: Call, params: Structure) -> Structure:
             raise _absent(code, text, await access.bucket(call, params, action))
 
         return refuse
 
     return {
-        **{operation: shows(*answer) for operation, answer in _UNSET.items()},
-        **{operation: refuses(*refusal) for operation, refusal in _ABSENT.items()},
+        **{operation: answer_operation(*answer) for operation, answer in _ANSWERS.items()},
+        **{operation: refusal_operation(*refusal) for operation, refusal in _REFUSALS.items()},
     }
 
 

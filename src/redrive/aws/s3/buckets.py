@@ -1,4 +1,4 @@
-"""Buckets: made, found, listed and removed."""
+"""Buckets: created, found, listed and deleted."""
 
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.documents.access import BucketAccess, check_bucket
@@ -33,7 +33,7 @@ class BucketOperations:
         try:
             await self._documents.create(BUCKET, name, bucket)
         except Conflict:
-            await self._check_same(call, name)
+            await self._check_existing(call, name)
         return {"Location": f"/{name}"}
 
     async def head_bucket(self, call: Call, params: Structure) -> Structure:
@@ -59,7 +59,7 @@ class BucketOperations:
         return {"Buckets": items, "Owner": owner, "Prefix": params.get("Prefix"), **token}
 
     async def delete_bucket(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; uploads under way end with it."""
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; its unfinished uploads are aborted."""
         bucket = await self._access.bucket(call, params, "DeleteBucket")
 
         async def decide(draft: Draft) -> None:
@@ -71,10 +71,10 @@ class BucketOperations:
             draft.require_none(OBJECT, f"{bucket.name}/")
 
         await self._engine.resources.write(decide)
-        await self._end_uploads(bucket.name)
+        await self._abort_uploads(bucket.name)
         return {}
 
-    async def _end_uploads(self, bucket: str) -> None:
+    async def _abort_uploads(self, bucket: str) -> None:
         while uploads := await self._documents.find_versioned(UPLOAD, f"{bucket}/", limit=_PAGE):
             for key, _, upload in uploads:
                 parts = await self._documents.find_versioned(PART, f"{upload.id}/")
@@ -83,8 +83,8 @@ class BucketOperations:
                 await self._documents.remove(UPLOAD, key)
                 await self._contents.remove([part.segment.blob for _, _, part in parts])
 
-    async def _check_same(self, call: Call, name: str) -> None:
-        """Refuse to make a bucket again; in its first region, S3 lets its owner."""
+    async def _check_existing(self, call: Call, name: str) -> None:
+        """Refuse to create an existing bucket, unless its owner does so in us-east-1, as S3 allows."""
         existing = await self._documents.get(BUCKET, name)
         if existing is None or existing.account != call.account:
             text = (

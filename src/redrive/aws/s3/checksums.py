@@ -1,4 +1,4 @@
-"""Checksums of contents: those that a caller sends are verified, kept, and handed back.
+"""Checksums of contents: those of requests are verified, stored, and part of answers.
 
 Source: "Checking object integrity in Amazon S3", user guide.
 """
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from redrive.aws.s3.documents.errors import error, invalid, unoffered
+from redrive.aws.s3.documents.errors import error, invalid, not_offered
 from redrive.aws.wire.shapes import Structure
 
 FULL_OBJECT: Final = "FULL_OBJECT"
@@ -24,15 +24,15 @@ _TYPES: Final = {
 _NOT_CHECKSUMS: Final = frozenset({"ChecksumAlgorithm", "ChecksumMode", "ChecksumType"})
 
 
-class Summing(Protocol):
-    """A checksum that content is added to."""
+class Checksum(Protocol):
+    """A checksum in the making, to which content is added."""
 
     def update(self, content: bytes, /) -> object:
         """Add some content."""
         ...
 
     def digest(self) -> bytes:
-        """The checksum of all that was added."""
+        """The checksum of all added content."""
         ...
 
 
@@ -49,7 +49,7 @@ class _Crc32:
 
 class _Crc:
     def __init__(self, model: str, size: int) -> None:
-        # Compiled code for what few clients send; anybody else does not load it.
+        # Loaded on demand: it is compiled code for checksums that few clients send.
         import anycrc  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
 
         self._crc: Any = anycrc.Model(model)
@@ -57,14 +57,14 @@ class _Crc:
         self._value: int | None = None
 
     def update(self, content: bytes) -> None:
-        known = () if self._value is None else (self._value,)
-        self._value = self._crc.calc(content, *known)
+        state = () if self._value is None else (self._value,)
+        self._value = self._crc.calc(content, *state)
 
     def digest(self) -> bytes:
-        return (self._value or 0).to_bytes(self._size, "big")  # of nothing it is 0
+        return (self._value or 0).to_bytes(self._size, "big")  # without content it is 0
 
 
-_ALGORITHMS: Final[Mapping[str, Callable[[], Summing]]] = {
+_ALGORITHMS: Final[Mapping[str, Callable[[], Checksum]]] = {
     "CRC32": _Crc32,
     "CRC32C": lambda: _Crc("CRC32-ISCSI", 4),
     "CRC64NVME": lambda: _Crc("CRC64-NVME", 8),
@@ -76,20 +76,20 @@ _ALGORITHMS: Final[Mapping[str, Callable[[], Summing]]] = {
 
 
 def check_algorithm(name: str) -> None:
-    """Refuse an algorithm that is not among ours; raises AwsError (`NotImplemented`)."""
+    """Refuse an unsupported algorithm; raises AwsError (`NotImplemented`)."""
     if name and name not in _ALGORITHMS:
-        raise unoffered(f"ChecksumAlgorithm {name}")
+        raise not_offered(f"ChecksumAlgorithm {name}")
 
 
-def verified(params: Structure, content: bytes) -> dict[str, str]:
-    """The checksums that a request has of its content, which are right.
+def verified_checksums(params: Structure, content: bytes) -> dict[str, str]:
+    """The checksums that a request has for its content, after they are verified.
 
     Raises:
         AwsError: `BadDigest`, `InvalidDigest`, `InvalidRequest` or `NotImplemented`.
     """
     if params.get("ContentMD5") is not None:
         _check_md5(params["ContentMD5"], content)
-    checksums = given_in(params)
+    checksums = checksums_in(params)
     if len(checksums) > 1:
         raise error(
             "InvalidRequest",
@@ -103,8 +103,8 @@ def verified(params: Structure, content: bytes) -> dict[str, str]:
     return checksums
 
 
-def given_in(params: Structure) -> dict[str, str]:
-    """The checksums in a request or in a part that it names, by the names of the API."""
+def checksums_in(params: Structure) -> dict[str, str]:
+    """The checksums in a request, or in a part that it lists, by their members' names."""
     return {
         name: value
         for name, value in params.items()
@@ -114,31 +114,31 @@ def given_in(params: Structure) -> dict[str, str]:
 
 def checksum_of(algorithm: str, contents: Iterable[bytes]) -> str:
     """The checksum of a content, in base64; raises AwsError (`NotImplemented`)."""
-    summing = summing_of(algorithm)
+    checksum = new_checksum(algorithm)
     for content in contents:
-        summing.update(content)
-    return encoded(summing)
+        checksum.update(content)
+    return as_base64(checksum)
 
 
-def encoded(summing: Summing) -> str:
+def as_base64(checksum: Checksum) -> str:
     """A checksum in base64."""
-    return base64.b64encode(summing.digest()).decode()
+    return base64.b64encode(checksum.digest()).decode()
 
 
-def summing_of(algorithm: str) -> Summing:
+def new_checksum(algorithm: str) -> Checksum:
     """A checksum to add content to; raises AwsError (`NotImplemented`)."""
     check_algorithm(algorithm)
     return _ALGORITHMS[algorithm]()
 
 
 def composite(algorithm: str, checksums: Iterable[str]) -> str:
-    """The checksum of the checksums of parts, and how many they are."""
-    decoded = [base64.b64decode(checksum) for checksum in checksums]
-    return f"{checksum_of(algorithm, decoded)}-{len(decoded)}"
+    """The checksum of the checksums of parts, and their number."""
+    digests = [base64.b64decode(checksum) for checksum in checksums]
+    return f"{checksum_of(algorithm, digests)}-{len(digests)}"
 
 
 def etag_of_parts(etags: Iterable[str]) -> str:
-    """The entity tag of an object in parts: the MD5 of their MD5s, and how many they are."""
+    """The entity tag of an object in parts: the MD5 of their MD5s, and their number."""
     digests = [bytes.fromhex(etag) for etag in etags]
     return f"{hashlib.md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
 
@@ -155,12 +155,12 @@ def _check_md5(header: str, content: bytes) -> None:
 
 
 def default_type(algorithm: str) -> str:
-    """The type of checksum that an algorithm has where nobody asks for another."""
+    """The default type of an algorithm's checksums."""
     return _TYPES.get(algorithm, (COMPOSITE,))[0]
 
 
 def check_type(algorithm: str, kind: str) -> None:
-    """Refuse a type of checksum that an algorithm does not have: sums can be put together, digests cannot.
+    """Refuse a type of checksum that an algorithm does not have: only sums of parts can be combined.
 
     Raises:
         AwsError: `InvalidRequest`.

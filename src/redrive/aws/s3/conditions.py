@@ -14,39 +14,39 @@ _NOT_MODIFIED: Final = 304
 
 
 class ByteRange(NamedTuple):
-    """Some bytes of an object."""
+    """A range of an object's bytes."""
 
     first: int
     length: int
 
     def header(self, size: int) -> str:
-        """The Content-Range, of an object of that size."""
+        """The Content-Range header, for an object of a size."""
         return f"bytes {self.first}-{self.first + self.length - 1}/{size}"
 
 
 def check_readable(params: Structure, object_record: ObjectRecord) -> None:
-    """Refuse to show an object that is not as the caller wants it.
+    """Refuse to read an object that does not meet the conditions of a request.
 
     Raises:
         AwsError: `PreconditionFailed`, or 304.
     """
-    modified_at = object_record.modified_at // 1000 * 1000  # as Last-Modified says it
-    etag, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
-    since, unless = params.get("IfModifiedSince"), params.get("IfUnmodifiedSince")
+    modified_at = object_record.modified_at // 1000 * 1000  # in the precision of Last-Modified
+    etag, excluded_etag = params.get("IfMatch"), params.get("IfNoneMatch")
+    modified_since, unmodified_since = params.get("IfModifiedSince"), params.get("IfUnmodifiedSince")
     if etag is not None:
-        if not _names(etag, object_record.etag):
+        if not _matches_etag(etag, object_record.etag):
             raise unmet("If-Match")
-    elif unless is not None and modified_at > unless:
+    elif unmodified_since is not None and modified_at > unmodified_since:
         raise unmet("If-Unmodified-Since")
-    if unwanted is not None:
-        if _names(unwanted, object_record.etag):
+    if excluded_etag is not None:
+        if _matches_etag(excluded_etag, object_record.etag):
             raise _not_modified(object_record)
-    elif since is not None and modified_at <= since:
+    elif modified_since is not None and modified_at <= modified_since:
         raise _not_modified(object_record)
 
 
-def check_copied(conditions: Structure, object_record: ObjectRecord) -> None:
-    """Refuse to copy an object that is not as the caller wants it; none is "not modified" here.
+def check_copyable(conditions: Structure, object_record: ObjectRecord) -> None:
+    """Refuse to copy an object that does not meet the conditions of a request; 304 is no answer to a copy.
 
     Raises:
         AwsError: `PreconditionFailed`.
@@ -60,14 +60,14 @@ def check_copied(conditions: Structure, object_record: ObjectRecord) -> None:
 
 
 def check_writable(params: Structure, object_record: ObjectRecord | None, key: str) -> None:
-    """Refuse to write an object, or to remove it, where what is there is not as the caller wants it.
+    """Refuse to replace or remove an object (None: there is none) that does not meet the conditions of a request.
 
     Raises:
         AwsError: `PreconditionFailed`, `NoSuchKey` or `NotImplemented`.
     """
-    etag, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
-    if unwanted is not None:
-        if unwanted != "*":
+    etag, excluded_etag = params.get("IfMatch"), params.get("IfNoneMatch")
+    if excluded_etag is not None:
+        if excluded_etag != "*":
             text = "A header you provided implies functionality that is not implemented"
             raise error("NotImplemented", text, 501, Header="If-None-Match")
         if object_record is not None:
@@ -76,17 +76,17 @@ def check_writable(params: Structure, object_record: ObjectRecord | None, key: s
         return
     if object_record is None:
         raise error("NoSuchKey", "The specified key does not exist.", 404, Key=key)
-    if not _names(etag, object_record.etag):
+    if not _matches_etag(etag, object_record.etag):
         raise unmet("If-Match")
 
 
-def span_of(params: Structure, object_record: ObjectRecord) -> ByteRange | None:
-    """The bytes that are asked for; None: all of them. Raises AwsError (`InvalidRange` or `InvalidPartNumber`)."""
+def requested_range(params: Structure, object_record: ObjectRecord) -> ByteRange | None:
+    """The requested range; None: the whole object. Raises AwsError (`InvalidRange` or `InvalidPartNumber`)."""
     if params.get("PartNumber") is not None:
-        return _part(params["PartNumber"], object_record)
+        return _part_range(params["PartNumber"], object_record)
     match = _RANGE.fullmatch((params.get("Range") or "").strip())
     if match is None or not (match[1] or match[2]):
-        return None  # several ranges, or none that can be read: all, as S3 answers
+        return None  # several ranges, or a malformed one: S3 answers with the whole object
     size = object_record.size
     if match[1]:
         first, last = int(match[1]), min(int(match[2] or size), size - 1)
@@ -100,7 +100,7 @@ def span_of(params: Structure, object_record: ObjectRecord) -> ByteRange | None:
     return ByteRange(first, last - first + 1)
 
 
-def _part(number: int, object_record: ObjectRecord) -> ByteRange | None:
+def _part_range(number: int, object_record: ObjectRecord) -> ByteRange | None:
     if number == 1 and not object_record.parts:
         return None
     if not 1 <= number <= object_record.parts:
@@ -112,11 +112,11 @@ def _part(number: int, object_record: ObjectRecord) -> ByteRange | None:
             PartNumberRequested=str(number),
             ActualPartCount=str(object_record.parts),
         )
-    before = sum(segment.size for segment in object_record.segments[: number - 1])
-    return ByteRange(before, object_record.segments[number - 1].size)
+    first = sum(segment.size for segment in object_record.segments[: number - 1])
+    return ByteRange(first, object_record.segments[number - 1].size)
 
 
-def _names(condition: str, etag: str) -> bool:
+def _matches_etag(condition: str, etag: str) -> bool:
     return any(each.strip() == "*" or unquoted(each) == etag for each in condition.split(","))
 
 

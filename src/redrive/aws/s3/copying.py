@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.checksums import FULL_OBJECT
-from redrive.aws.s3.conditions import ByteRange, check_copied
+from redrive.aws.s3.conditions import ByteRange, check_copyable
 from redrive.aws.s3.documents.access import BucketAccess, check_key
 from redrive.aws.s3.documents.errors import (
     ANSWER_BYTES_MAX,
@@ -28,25 +28,25 @@ _SOURCE: Final = re.compile(r"/?([^/?]+)/([^?]+)(?:\?versionId=(.*))?")
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
 
 
-class Copied(NamedTuple):
-    """A content that was copied."""
+class ContentCopy(NamedTuple):
+    """A copy of a content."""
 
     segments: tuple[Segment, ...]  # Segments of the copy
-    etag: str  # The MD5 of all of it
+    etag: str  # The MD5 of the whole content
 
 
 class CopySources:
-    """The objects that copies are made of."""
+    """Finds and reads the objects that are copied."""
 
     def __init__(self, objects: Objects, access: BucketAccess) -> None:
         self._objects = objects
         self._access = access
 
     async def source(self, call: Call, params: Structure) -> tuple[tuple[str, str], ObjectRecord]:
-        """The object that a copy is made of, with its bucket and its key.
+        """The object that a request copies, with its bucket and its key.
 
         Raises:
-            AwsError: It is not there, not as the caller wants it, or not for the caller.
+            AwsError: It does not exist, does not meet the conditions, or the caller may not read it.
         """
         name, key = _read_source(params["CopySource"])
         owner = params.get("ExpectedSourceBucketOwner")
@@ -56,21 +56,21 @@ class CopySources:
             condition: params.get(f"CopySource{condition}")
             for condition in ("IfMatch", "IfNoneMatch", "IfModifiedSince", "IfUnmodifiedSince")
         }
-        check_copied(conditions, source)
+        check_copyable(conditions, source)
         return (name, key), source
 
     async def part(self, source: ObjectRecord, span_text: str | None) -> bytes:
-        """The bytes of an object that a part is to be.
+        """The bytes of an object for a part of an upload.
 
         Raises:
-            AwsError: There are no such bytes, or more than are held in memory.
+            AwsError: The object does not have these bytes, or they are more than fit into memory.
         """
-        span = _span(span_text, source)
+        span = _range_of(span_text, source)
         if span.length > ANSWER_BYTES_MAX:
             raise too_large(span.length, ANSWER_BYTES_MAX)
         try:
             return await self._objects.contents.read(source.segments, span.first, span.length)
-        except NotFound:  # written over meanwhile
+        except NotFound:  # overwritten meanwhile
             raise no_key(source.key) from None
 
 
@@ -89,23 +89,23 @@ class Copying:
         source_bucket, source = await self._sources.source(call, params)
         if source.size > COPY_BYTES_MAX:
             raise too_large(source.size, COPY_BYTES_MAX)
-        replaces = _replaces(params)
-        if not replaces and source_bucket == (bucket.name, key):
+        has_new_headers = _replaces_headers(params)
+        if not has_new_headers and source_bucket == (bucket.name, key):
             text = (
                 "This copy request is illegal because it is trying to copy an object to itself without changing the"
                 " object's metadata, storage class, website redirect location or encryption attributes."
             )
             raise error("InvalidRequest", text)
-        copied = await self._copied(source)
+        copy = await self._copy(source)
         new = replace(
             source,
             key=key,
-            etag=copied.etag,
+            etag=copy.etag,
             modified_at=call.now,
-            segments=copied.segments,
+            segments=copy.segments,
             parts=0,
-            headers=headers_of(params) if replaces else source.headers,
-            metadata=metadata_of(params) if replaces else source.metadata,
+            headers=headers_of(params) if has_new_headers else source.headers,
+            metadata=metadata_of(params) if has_new_headers else source.metadata,
             checksums=source.checksums if source.checksum_type == FULL_OBJECT else {},
             checksum_type=FULL_OBJECT,
         )
@@ -113,20 +113,20 @@ class Copying:
         result = {"ETag": f'"{new.etag}"', "LastModified": call.now, **new.checksums}
         return {"CopyObjectResult": result}
 
-    async def _copied(self, source: ObjectRecord) -> Copied:
+    async def _copy(self, source: ObjectRecord) -> ContentCopy:
         digest = hashlib.md5(usedforsecurity=False)
         segments: list[Segment] = []
         try:
             async for content in self._objects.contents.each(source.segments):
                 await asyncio.to_thread(digest.update, content)
                 segments.append(await self._objects.contents.add(content))
-        except NotFound:  # written over meanwhile
+        except NotFound:  # overwritten meanwhile
             await self._objects.contents.remove([segment.blob for segment in segments])
             raise no_key(source.key) from None
-        return Copied(tuple(segments), digest.hexdigest())
+        return ContentCopy(tuple(segments), digest.hexdigest())
 
 
-def _replaces(params: Structure) -> bool:
+def _replaces_headers(params: Structure) -> bool:
     directive = params.get("MetadataDirective") or "COPY"
     if directive not in ("COPY", "REPLACE"):
         raise invalid("Unknown metadata directive.", ArgumentName="x-amz-metadata-directive")
@@ -144,7 +144,7 @@ def _read_source(text: str) -> tuple[str, str]:
         raise invalid("Copy Source must be UTF-8", ArgumentName="x-amz-copy-source") from None
 
 
-def _span(text: str | None, source: ObjectRecord) -> ByteRange:
+def _range_of(text: str | None, source: ObjectRecord) -> ByteRange:
     if text is None:
         return ByteRange(0, source.size)
     match = _RANGE.fullmatch(text)

@@ -1,4 +1,4 @@
-"""Lists of objects: in the order of their keys' bytes, those behind a common prefix as one entry."""
+"""Lists of objects: in the order of their keys' bytes, those with a common prefix as one entry."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -20,27 +20,27 @@ from redrive.aws.s3.documents.records import (
 from redrive.aws.wire.shapes import Structure, Value
 from redrive.engine.resources import Documents
 
-_LAST: Final = "\U0010ffff"  # behind every other character
+_LAST: Final = "\U0010ffff"  # after every other character
 _BATCH: Final = 250  # documents read at once
 
 
 @dataclass(frozen=True, slots=True)
 class _ListRequest:
-    """A request for a list, whichever version of it."""
+    """A request of either version of ListObjects, or of ListMultipartUploads."""
 
     prefix: str  # Common prefix of the keys
     delimiter: str  # Ends common prefixes; empty: there are none
-    after: str  # The key, or the common prefix, that the list begins behind
+    after: str  # The list begins after this key or common prefix
     limit: int  # The most entries
-    encodes: bool  # Whether keys are to be encoded as in URLs
+    encodes: bool  # Keys are encoded as in URLs
 
     def group(self, key: str) -> str:
-        """The common prefix that a key stands behind; empty: it stands for itself."""
+        """The common prefix under which a key is listed; empty: it is listed itself."""
         end = key.find(self.delimiter, len(self.prefix)) if self.delimiter else -1
         return "" if end < 0 else key[: end + len(self.delimiter)]
 
     def display(self, text: str) -> str:
-        """A key as the caller reads it."""
+        """A key in the encoding that the caller wants."""
         return quote(text, safe="/-_.~*") if self.encodes else text
 
 
@@ -55,7 +55,9 @@ class ObjectListing:
         token = params.get("ContinuationToken")
         after = params.get("StartAfter") or "" if token is None else PAGES.after("ListObjectsV2", params)
         request = _request(params, after)
-        answer, last = await self._listed(call, params, request, fetch_owner=bool(params.get("FetchOwner")))
+        answer, last = await self._list_page(
+            call, params, request, fetch_owner=bool(params.get("FetchOwner"))
+        )
         count = len(answer["Contents"]) + len(answer["CommonPrefixes"])
         start = params.get("StartAfter")
         return {
@@ -68,9 +70,9 @@ class ObjectListing:
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
         request = _request(params, params.get("Marker") or "")
-        answer, last = await self._listed(call, params, request, fetch_owner=True)
-        following = request.display(last) if answer["IsTruncated"] and request.delimiter else None
-        return {**answer, "Marker": request.display(request.after), "NextMarker": following}
+        answer, last = await self._list_page(call, params, request, fetch_owner=True)
+        next_marker = request.display(last) if answer["IsTruncated"] and request.delimiter else None
+        return {**answer, "Marker": request.display(request.after), "NextMarker": next_marker}
 
     async def list_multipart_uploads(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html; in order of the keys."""
@@ -112,10 +114,10 @@ class ObjectListing:
         }
 
     async def _uploads(self, bucket: Bucket, request: _ListRequest, marker: str) -> list[Upload]:
-        """The uploads under way behind the markers, in order; those of a key in the order in which they were begun."""
+        """The unfinished uploads after the markers, in the order of their keys, and then of their beginning."""
         uploads = await self._documents.find(UPLOAD, upload_key(bucket.name, ""))
-        of_prefix = [upload for upload in uploads if upload.key.startswith(request.prefix)]
-        ordered = sorted(of_prefix, key=lambda upload: (upload.key.encode(), upload.begun_at, upload.id))
+        prefix_uploads = [upload for upload in uploads if upload.key.startswith(request.prefix)]
+        ordered = sorted(prefix_uploads, key=lambda upload: (upload.key.encode(), upload.begun_at, upload.id))
         if not request.after:
             return ordered
         ids = [upload.id for upload in ordered if upload.key == request.after]
@@ -123,10 +125,10 @@ class ObjectListing:
         after = request.after.encode()
         return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in earlier_ids]
 
-    async def _listed(
+    async def _list_page(
         self, call: Call, params: Structure, request: _ListRequest, *, fetch_owner: bool
     ) -> tuple[Structure, str]:
-        """The members that both versions have, and the last entry."""
+        """The members of an answer that both versions have, and its last key or common prefix."""
         bucket = await self._access.bucket(call, params, "ListBucket")
         contents: list[Value] = []
         groups: list[Value] = []
@@ -155,23 +157,23 @@ class ObjectListing:
     async def _entries(
         self, bucket: Bucket, request: _ListRequest
     ) -> AsyncIterator[tuple[str, ObjectRecord | None]]:
-        """Keys with their objects, and common prefixes without, in order."""
+        """Keys with their objects, and common prefixes with None, in order."""
         after, group = request.after, ""
         if after and after.startswith(request.prefix) and request.group(after) == after:
-            group, after = after, after + _LAST  # the list begins behind all of a common prefix
+            group, after = after, after + _LAST  # the list begins after all keys of a common prefix
         while True:
-            behind = object_key(bucket.name, after) if after else ""
+            after_key = object_key(bucket.name, after) if after else ""
             batch = await self._documents.find(
-                OBJECT, object_key(bucket.name, request.prefix), behind, _BATCH
+                OBJECT, object_key(bucket.name, request.prefix), after_key, _BATCH
             )
             for entry in batch:
                 after = entry.key
-                of = request.group(entry.key)
-                if not of:
+                entry_group = request.group(entry.key)
+                if not entry_group:
                     yield entry.key, entry
-                elif of != group:
-                    yield of, None
-                group = of or group
+                elif entry_group != group:
+                    yield entry_group, None
+                group = entry_group or group
             if len(batch) < _BATCH:
                 return
             if group and after.startswith(group):
@@ -193,7 +195,7 @@ def _request(params: Structure, after: str) -> _ListRequest:
     )
 
 
-def _entry(object_record: ObjectRecord, request: _ListRequest, owned: Bucket | None) -> Structure:
+def _entry(object_record: ObjectRecord, request: _ListRequest, owner: Bucket | None) -> Structure:
     entry: Structure = {
         "Key": request.display(object_record.key),
         "LastModified": object_record.modified_at,
@@ -204,8 +206,8 @@ def _entry(object_record: ObjectRecord, request: _ListRequest, owned: Bucket | N
     if object_record.checksums:
         entry["ChecksumAlgorithm"] = [name.removeprefix("Checksum") for name in object_record.checksums]
         entry["ChecksumType"] = object_record.checksum_type
-    if owned is not None:
-        entry["Owner"] = {"ID": owned.account, "DisplayName": owned.account}
+    if owner is not None:
+        entry["Owner"] = {"ID": owner.account, "DisplayName": owner.account}
     return entry
 
 

@@ -1,4 +1,4 @@
-"""Uploads in parts: begun, filled, put together or given up. Nothing is copied when an upload is completed."""
+"""Uploads in parts: begun, completed or aborted. No content is copied when an upload is completed."""
 
 import itertools
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from redrive.aws.s3.documents.records import (
     part_key,
     upload_key,
 )
-from redrive.aws.s3.objects import Objects, digested, headers_of, metadata_of
+from redrive.aws.s3.objects import Objects, checksums_and_etag, headers_of, metadata_of
 from redrive.aws.wire.rest.xml_input import malformed
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -106,16 +106,16 @@ class Multipart:
     async def abort_multipart_upload(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "AbortMultipartUpload", params["Key"])
         upload = await self._upload(bucket, params)
-        await self._forget(bucket, upload, part_ids=())
+        await self._delete(bucket, upload, kept_blobs=())
         return {}
 
     async def complete_multipart_upload(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
         upload = await self._upload(bucket, params)
-        parts = await self._chosen(upload, params)
-        total = await self._checksum(upload, parts)
-        for name, checksum in checksums.given_in(params).items():
-            if total.get(name) != checksum:
+        parts = await self._requested_parts(upload, params)
+        object_checksums = await self._checksum(upload, parts)
+        for name, checksum in checksums.checksums_in(params).items():
+            if object_checksums.get(name) != checksum:
                 raise error("BadDigest", f"The {name} you specified did not match the calculated checksum.")
         new = ObjectRecord(
             upload.headers,
@@ -125,23 +125,27 @@ class Multipart:
             call.now,
             tuple(part.segment for part in parts),
             len(parts),
-            total,
+            object_checksums,
             upload.checksum_type,
         )
         await self._objects.put(call, "CompleteMultipartUpload", bucket, new, params, upload)
-        await self._forget(bucket, upload, part_ids=new.blobs)
+        await self._delete(bucket, upload, kept_blobs=new.blobs)
         location = f"{call.base_url}/{bucket.name}/{upload.key}"
         answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}
-        return {**answer, **total, **({"ChecksumType": new.checksum_type} if total else {})}
+        return {
+            **answer,
+            **object_checksums,
+            **({"ChecksumType": new.checksum_type} if object_checksums else {}),
+        }
 
     async def _store_part(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> UploadPart:
-        """A part of an upload, on disk, in the place of one that had its number."""
+        """Store a part of an upload, in place of an earlier one of its number; its content is then on disk."""
         number = params["PartNumber"]
         if not 1 <= number <= PARTS_MAX:
             text = f"Part number must be an integer between 1 and {PARTS_MAX}, inclusive"
             raise invalid(text, ArgumentName="partNumber", ArgumentValue=str(number))
         upload = await self._upload(bucket, params)
-        sums, etag = await digested(params, content)
+        sums, etag = await checksums_and_etag(params, content)
         member = f"Checksum{upload.algorithm}"
         if upload.algorithm and not sums:
             sums = {member: checksums.checksum_of(upload.algorithm, [content])}
@@ -153,19 +157,19 @@ class Multipart:
         key = part_key(upload.id, number)
 
         async def decide(draft: Draft) -> UploadPart | None:
-            under_way = await draft.get(UPLOAD, upload_key(bucket.name, upload.id))
-            if under_way is None:
+            current = await draft.get(UPLOAD, upload_key(bucket.name, upload.id))
+            if current is None:
                 raise no_upload(upload.id)
-            replaced = await draft.get(PART, key)
+            old_part = await draft.get(PART, key)
             draft.put(PART, key, part)
-            if replaced is not None:  # who completes it now must not take the old one
-                again = replace(under_way, replaced=under_way.replaced + 1)
-                draft.put(UPLOAD, upload_key(bucket.name, upload.id), again)
-            return replaced
+            if old_part is not None:  # a concurrent completion, which has read the old part, has to conflict
+                current = replace(current, replaced=current.replaced + 1)
+                draft.put(UPLOAD, upload_key(bucket.name, upload.id), current)
+            return old_part
 
-        replaced = await self._engine.resources.write(decide)
-        if replaced is not None:
-            await self._objects.contents.remove([replaced.segment.blob])
+        old_part = await self._engine.resources.write(decide)
+        if old_part is not None:
+            await self._objects.contents.remove([old_part.segment.blob])
         return part
 
     async def _upload(self, bucket: Bucket, params: Structure) -> Upload:
@@ -174,8 +178,8 @@ class Multipart:
             raise no_upload(params["UploadId"])
         return upload
 
-    async def _chosen(self, upload: Upload, params: Structure) -> list[UploadPart]:
-        """The parts that an upload is completed with."""
+    async def _requested_parts(self, upload: Upload, params: Structure) -> list[UploadPart]:
+        """The parts with which a request completes an upload; raises AwsError if one is absent or out of order."""
         requested_parts = (params.get("MultipartUpload") or {}).get("Parts") or []
         numbers = [each.get("PartNumber") for each in requested_parts]
         if not requested_parts or None in numbers or len(requested_parts) > PARTS_MAX:
@@ -193,39 +197,39 @@ class Multipart:
         return upload_parts
 
     async def _checksum(self, upload: Upload, parts: Sequence[UploadPart]) -> dict[str, str]:
-        """The checksum of the object that an upload becomes; none where its parts were to have none."""
+        """The checksum of the object of an upload; empty: the upload has no algorithm."""
         if not upload.algorithm:
             return {}
         member = f"Checksum{upload.algorithm}"
         if upload.checksum_type == checksums.COMPOSITE:
             return {member: checksums.composite(upload.algorithm, [part.checksums[member] for part in parts])}
-        summing = checksums.summing_of(upload.algorithm)
+        checksum = checksums.new_checksum(upload.algorithm)
         try:
             async for content in self._objects.contents.each([part.segment for part in parts]):
-                summing.update(content)
-        except NotFound:  # a part was written again meanwhile
+                checksum.update(content)
+        except NotFound:  # a part was overwritten meanwhile
             raise unmet("parts") from None
-        return {member: checksums.encoded(summing)}
+        return {member: checksums.as_base64(checksum)}
 
-    async def _forget(self, bucket: Bucket, upload: Upload, part_ids: Sequence[str]) -> None:
-        """Forget an upload with its parts, and their contents that are not kept for the object."""
+    async def _delete(self, bucket: Bucket, upload: Upload, kept_blobs: Sequence[str]) -> None:
+        """Delete an upload with its parts, and those of their contents that are not among the `kept_blobs`."""
         await self._documents.remove(UPLOAD, upload_key(bucket.name, upload.id))
         parts = await self._documents.find(PART, f"{upload.id}/")
         for part in parts:
             await self._documents.remove(PART, part_key(upload.id, part.number))
-        remaining = {part.segment.blob for part in parts} - set(part_ids)
+        remaining = {part.segment.blob for part in parts} - set(kept_blobs)
         await self._objects.contents.remove(sorted(remaining))
 
 
 def _matching(requested_part: Structure, part: UploadPart | None, upload: Upload) -> UploadPart:
-    """A part, if it is what the caller takes it for."""
-    is_right = part is not None and unquoted(requested_part.get("ETag") or "") == part.etag
+    """A stored part, checked to have the entity tag and the checksums of a request."""
+    has_etag = part is not None and unquoted(requested_part.get("ETag") or "") == part.etag
     if (
         part is None
-        or not is_right
+        or not has_etag
         or any(
             part.checksums.get(name) != checksum
-            for name, checksum in checksums.given_in(requested_part).items()
+            for name, checksum in checksums.checksums_in(requested_part).items()
         )
     ):
         text = (

@@ -1,4 +1,4 @@
-"""Objects: written, read and removed."""
+"""Objects: written, read, tagged and deleted."""
 
 import asyncio
 import hashlib
@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.checksums import verified
-from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable, span_of
+from redrive.aws.s3.checksums import verified_checksums
+from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable, requested_range
 from redrive.aws.s3.documents.access import BucketAccess, check_key
 from redrive.aws.s3.documents.contents import Contents
 from redrive.aws.s3.documents.errors import (
@@ -46,8 +46,8 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
 
-#: Kept as they are sent, and shown with the object; `Response…` of a request for it overrides each.
-KEPT: Final = (
+#: Headers that an object keeps; `Response…` of a request for it overrides each in the answer.
+STORED_HEADERS: Final = (
     "CacheControl",
     "ContentDisposition",
     "ContentEncoding",
@@ -58,9 +58,9 @@ KEPT: Final = (
 _DEFAULT_TYPE: Final = "binary/octet-stream"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _CHUNKED: Final = "aws-chunked"
-#: Of an object that is read at once; a larger one no faster than the client takes it.
+#: A larger object is streamed, no faster than the client reads it.
 _AT_ONCE_BYTES: Final = 128 * 1024
-_READ_TWICE: Final = 2  # an object may be written over between its document and its content
+_READ_ATTEMPTS: Final = 2  # an object may be overwritten between the reads of its document and of its content
 
 
 class Objects:
@@ -88,60 +88,61 @@ class Objects:
         params: Structure,
         upload: Upload | None = None,
     ) -> None:
-        """Write an object, whose content is kept already, if the conditions in `params` hold; an upload ends with it.
+        """Write an object, whose content is stored already, if the conditions in `params` hold.
 
-        `event` is `Put`, `Copy` or `CompleteMultipartUpload`.
+        - `event`: `Put`, `Copy` or `CompleteMultipartUpload`.
+        - `upload`: ends with the same write; None: the object is not that of an upload.
 
         Raises:
-            AwsError: `NoSuchBucket`, `PreconditionFailed`; then a request's own content is forgotten. `NoSuchUpload`.
+            AwsError: `NoSuchBucket`, `PreconditionFailed`, `NoSuchUpload`; content that is no upload's is then removed.
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            current_bucket, record = await self._in(draft, bucket, new.key)
+            current_bucket, record = await self._bucket_and_object(draft, bucket, new.key)
             check_writable(params, record, new.key)
             if upload is not None:
-                await _end(draft, upload)
+                await _end_upload(draft, upload)
             draft.put(OBJECT, object_key(bucket.name, new.key), new)
             await self._notifier.owe_in(draft, call, f"{CREATED}:{event}", current_bucket, new)
             return record
 
         try:
-            replaced = await self._engine.resources.write(decide)
+            old_record = await self._engine.resources.write(decide)
         except AwsError:
             if upload is None:
                 await self.contents.remove(new.blobs)
             raise
-        if replaced is not None:
-            await self.contents.remove(replaced.blobs)
+        if old_record is not None:
+            await self.contents.remove(old_record.blobs)
 
     async def remove(self, call: Call, bucket: Bucket, key: str, params: Structure) -> None:
-        """Remove an object, if it is there and the conditions of a request hold.
+        """Delete an object, if it exists and meets the conditions of a request.
 
         Raises:
-            AwsError: `NoSuchBucket`, `PreconditionFailed`, `NoSuchKey` where a condition needs one.
+            AwsError: `NoSuchBucket`, `PreconditionFailed`, `NoSuchKey` if a condition requires an object.
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            current_bucket, record = await self._in(draft, bucket, key)
+            current_bucket, record = await self._bucket_and_object(draft, bucket, key)
             check_writable(params, record, key)
             if record is not None:
                 draft.remove(OBJECT, object_key(bucket.name, key))
                 await self._notifier.owe_in(draft, call, REMOVED, current_bucket, record)
             return record
 
-        removed = await self._engine.resources.write(decide)
-        if removed is not None:
-            await self.contents.remove(removed.blobs)
+        old_record = await self._engine.resources.write(decide)
+        if old_record is not None:
+            await self.contents.remove(old_record.blobs)
 
     async def tag(self, call: Call, event: str, bucket: Bucket, key: str, tags: Mapping[str, str]) -> None:
-        """Give an object that is there other tags; `event` is `Put` or `Delete`.
+        """Replace the tags of an object; `event` is `Put` or `Delete`.
 
         Raises:
             AwsError: `NoSuchBucket`, `NoSuchKey`.
         """
 
         async def decide(draft: Draft) -> None:
-            current_bucket, record = await self._in(draft, bucket, key)
+            current_bucket, record = await self._bucket_and_object(draft, bucket, key)
             if record is None:
                 raise no_key(key)
             draft.put(OBJECT, object_key(bucket.name, key), replace(record, tags=tags))
@@ -149,8 +150,10 @@ class Objects:
 
         await self._engine.resources.write(decide)
 
-    async def _in(self, draft: Draft, bucket: Bucket, key: str) -> tuple[Bucket, ObjectRecord | None]:
-        """A bucket that is still there, and stays there until the draft is written, and an object of it."""
+    async def _bucket_and_object(
+        self, draft: Draft, bucket: Bucket, key: str
+    ) -> tuple[Bucket, ObjectRecord | None]:
+        """A bucket, which has to exist until the draft is written, and an object of it."""
         current_bucket = await draft.get(BUCKET, bucket.name)
         if current_bucket is None:
             raise no_bucket(bucket.name)
@@ -166,11 +169,12 @@ class ObjectOperations:
 
     async def put_object(self, call: Call, params: Structure) -> Structure:
         key, content = params["Key"], params["Body"]
-        others = {name: value for name, value in params.items() if name != "Tagging"}
-        bucket = await self._access.bucket(call, others, "PutObject", key)
+        # `Tagging` is offered here, unlike in other operations.
+        other_params = {name: value for name, value in params.items() if name != "Tagging"}
+        bucket = await self._access.bucket(call, other_params, "PutObject", key)
         check_key(key)
         headers, metadata, tags = headers_of(params), metadata_of(params), object_tags(params)
-        checksums, etag = await digested(params, content)
+        checksums, etag = await checksums_and_etag(params, content)
         segment = await self._objects.contents.add(content)
         new = ObjectRecord(headers, metadata, key, etag, call.now, (segment,), checksums=checksums, tags=tags)
         await self._objects.put(call, "Put", bucket, new, params)
@@ -181,13 +185,13 @@ class ObjectOperations:
         }
 
     async def head_object(self, call: Call, params: Structure) -> Structure:
-        record, span = await self._read(call, params)
-        return _as_structure(record, params, span)
+        record, byte_range = await self._read(call, params)
+        return _as_structure(record, params, byte_range)
 
     async def get_object(self, call: Call, params: Structure) -> Structure:
-        for attempt in range(_READ_TWICE):
-            record, span = await self._read(call, params)
-            first, length = span or ByteRange(0, record.size)
+        for attempt in range(_READ_ATTEMPTS):
+            record, byte_range = await self._read(call, params)
+            first, length = byte_range or ByteRange(0, record.size)
             if length > ANSWER_BYTES_MAX:
                 raise _answer_too_large(length)
             contents = self._objects.contents
@@ -198,7 +202,7 @@ class ObjectOperations:
                 if attempt:
                     raise
                 continue
-            return {**_as_structure(record, params, span), "Body": body}
+            return {**_as_structure(record, params, byte_range), "Body": body}
         raise no_key(params["Key"])
 
     async def delete_object(self, call: Call, params: Structure) -> Structure:
@@ -207,7 +211,7 @@ class ObjectOperations:
         return {}
 
     async def delete_objects(self, call: Call, params: Structure) -> Structure:
-        bucket = await self._access.existing(params)
+        bucket = await self._access.unchecked_bucket(params)
         identifiers = params["Delete"]["Objects"]
         if not 1 <= len(identifiers) <= DELETED_AT_ONCE_MAX:
             raise malformed()
@@ -225,15 +229,15 @@ class ObjectOperations:
         return {"Deleted": [] if params["Delete"].get("Quiet") else deleted, "Errors": errors}
 
     async def _read(self, call: Call, params: Structure) -> tuple[ObjectRecord, ByteRange | None]:
-        """The object that is asked for, and which bytes of it."""
+        """The requested object, and the requested range of it."""
         bucket = await self._access.bucket(call, params, "GetObject", params["Key"])
         record = await self._objects.get(bucket, params["Key"])
         check_readable(params, record)
-        return record, span_of(params, record)
+        return record, requested_range(params, record)
 
 
-async def _end(draft: Draft, upload: Upload) -> None:
-    """End an upload that nobody has completed or given up meanwhile, and none of whose parts was replaced."""
+async def _end_upload(draft: Draft, upload: Upload) -> None:
+    """End an upload; raises AwsError if it has ended already, or one of its parts was replaced meanwhile."""
     key = upload_key(upload.bucket, upload.id)
     current = await draft.get(UPLOAD, key)
     if current is None:
@@ -243,31 +247,31 @@ async def _end(draft: Draft, upload: Upload) -> None:
     draft.remove(UPLOAD, key)
 
 
-async def digested(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
-    """The checksums that a request has of its content, and the content's entity tag.
+async def checksums_and_etag(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
+    """The verified checksums of a request's content, and the content's entity tag.
 
     Raises:
-        AwsError: The content is too large, or is not what a checksum says.
+        AwsError: The content is too large, or a checksum is wrong.
     """
     if len(content) > CONTENT_BYTES_MAX:
         raise too_large(len(content), CONTENT_BYTES_MAX)
-    return await asyncio.to_thread(_digested, params, content)  # 16 MiB take 30 ms and more
+    return await asyncio.to_thread(_checksums_and_etag, params, content)  # 16 MiB take 30 ms and more
 
 
-def _digested(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
-    return verified(params, content), hashlib.md5(content, usedforsecurity=False).hexdigest()
+def _checksums_and_etag(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
+    return verified_checksums(params, content), hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
 def headers_of(params: Structure) -> dict[str, str]:
-    """The headers of a request that its object keeps."""
-    headers = {name: _text(params[name]) for name in KEPT if params.get(name)}
+    """The headers of a request that are stored with its object."""
+    headers = {name: _text(params[name]) for name in STORED_HEADERS if params.get(name)}
     coding = headers.pop("ContentEncoding", "")
     remaining = ",".join(each.strip() for each in coding.split(",") if each.strip().lower() != _CHUNKED)
     return {"ContentType": _DEFAULT_TYPE, **headers, **({"ContentEncoding": remaining} if remaining else {})}
 
 
 def metadata_of(params: Structure) -> dict[str, str]:
-    """The caller's own headers of an object; raises AwsError (`MetadataTooLarge`)."""
+    """The caller's metadata for an object; raises AwsError (`MetadataTooLarge`)."""
     metadata: dict[str, str] = params.get("Metadata") or {}
     size = sum(len(name) + len(text) for name, text in metadata.items())
     if size > METADATA_BYTES_MAX:
@@ -276,7 +280,7 @@ def metadata_of(params: Structure) -> dict[str, str]:
     return metadata
 
 
-def _as_structure(record: ObjectRecord, params: Structure, span: ByteRange | None) -> Structure:
+def _as_structure(record: ObjectRecord, params: Structure, byte_range: ByteRange | None) -> Structure:
     description: Structure = {
         **record.headers,
         **_overrides(params),
@@ -284,19 +288,19 @@ def _as_structure(record: ObjectRecord, params: Structure, span: ByteRange | Non
         "AcceptRanges": "bytes",
         "ETag": f'"{record.etag}"',
         "LastModified": record.modified_at,
-        "ContentLength": record.size if span is None else span.length,
+        "ContentLength": record.size if byte_range is None else byte_range.length,
     }
-    if span is not None:
-        description["ContentRange"] = span.header(record.size)
+    if byte_range is not None:
+        description["ContentRange"] = byte_range.header(record.size)
     if params.get("PartNumber") is not None and record.parts:
         description["PartsCount"] = record.parts
-    if span is None and params.get("ChecksumMode") == "ENABLED" and record.checksums:
+    if byte_range is None and params.get("ChecksumMode") == "ENABLED" and record.checksums:
         description |= {**record.checksums, "ChecksumType": record.checksum_type}
     return description
 
 
 def _overrides(params: Structure) -> Structure:
-    parameters = {name: params.get(f"Response{name}") for name in KEPT}
+    parameters = {name: params.get(f"Response{name}") for name in STORED_HEADERS}
     overrides = {name: _text(value) for name, value in parameters.items() if value}
     if any(_CONTROL.search(text) or not text.isascii() for text in overrides.values()):
         raise invalid("Header value cannot be represented using ISO-8859-1.")
@@ -304,7 +308,7 @@ def _overrides(params: Structure) -> Structure:
 
 
 def _text(value: str | int) -> str:
-    """The value of a header; a moment (ms) for Expires."""
+    """The value of a header as text; that of Expires is a moment (ms)."""
     return value if isinstance(value, str) else to_rfc822(value)
 
 
@@ -316,7 +320,7 @@ def _answer_too_large(length: int) -> AwsError:
     return error("EntityTooLarge", text, ProposedSize=str(length), MaxSizeAllowed=str(ANSWER_BYTES_MAX))
 
 
-# ---- tags of objects that are there ----------------------------------------------------------------------------------
+# ---- tags of objects -------------------------------------------------------------------------------------------------
 
 
 class ObjectTags:

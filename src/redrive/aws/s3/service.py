@@ -25,7 +25,7 @@ async def _scopes(_: Engine, _call: Call, operation: str, params: Structure) -> 
 
 
 def _violated(violations: Sequence[Violation]) -> AwsError:
-    """S3's answer to a document that lacks something, and to a header that has to be there."""
+    """S3's answer to a request without a required element or header."""
     missing = ", ".join(violation.path for violation in violations)
     return AwsError("MalformedXML", f"The request lacks what it has to have: {missing}")
 

@@ -1,4 +1,4 @@
-"""Tags of buckets and of objects: how requests give them, and which are refused."""
+"""Tags of buckets and of objects: their form in requests, and which are refused."""
 
 from dataclasses import replace
 from typing import Final
@@ -37,13 +37,13 @@ _OBJECT_TAGS: Final = replace(
 
 
 def bucket_tags(params: Structure) -> dict[str, str]:
-    """The tags that a document gives a bucket; raises AwsError (`InvalidTag`, `BadRequest`)."""
+    """The tags of a bucket in a request; raises AwsError (`InvalidTag`, `BadRequest`)."""
     return BUCKET_TAGS.read((params.get("Tagging") or {}).get("TagSet"))
 
 
 def object_tags(params: Structure) -> dict[str, str]:
-    """The tags that a document, or a header with a query in it, gives an object; see `bucket_tags`."""
-    header = params.get("Tagging") or {}
-    if isinstance(header, str):
-        return _OBJECT_TAGS.checked(parse_qsl(header, keep_blank_values=True))
-    return _OBJECT_TAGS.read(header.get("TagSet"))
+    """The tags of an object in a request: in a document, or in a header as a query; see `bucket_tags`."""
+    tagging = params.get("Tagging") or {}
+    if isinstance(tagging, str):
+        return _OBJECT_TAGS.checked(parse_qsl(tagging, keep_blank_values=True))
+    return _OBJECT_TAGS.read(tagging.get("TagSet"))

@@ -10,7 +10,7 @@ from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import new_policy, stored_policy
 from redrive.access.statements import Statement
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.documents.errors import KEY_BYTES_MAX, denied, error, no_bucket, unoffered
+from redrive.aws.s3.documents.errors import KEY_BYTES_MAX, denied, error, no_bucket, not_offered
 from redrive.aws.s3.documents.records import BUCKET, Bucket
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -22,8 +22,8 @@ _BUCKET: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _RESERVED: Final = ("xn--", "sthree-"), ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
-#: Parameters that would have to change what is kept or who may read it; SDKs send none of them unasked.
-_UNOFFERED = (
+#: Unsupported parameters, which would change what is stored or who may read it; SDKs do not send them by themselves.
+_UNSUPPORTED = (
     *("SSECustomerAlgorithm", "SSEKMSKeyId", "BucketKeyEnabled", "Tagging"),
     *("WebsiteRedirectLocation", "ObjectLockMode", "ObjectLockRetainUntilDate", "ObjectLockLegalHoldStatus"),
     *(
@@ -37,17 +37,17 @@ _UNOFFERED = (
     ),
     *("CopySourceSSECustomerAlgorithm", "ObjectLockEnabledForBucket", "OptionalObjectAttributes"),
 )
-#: Values that ask for what is so anyway.
-_AS_IT_IS = {
+#: Parameters, and the values that this server has anyway.
+_IMPLIED_VALUES = {
     "ServerSideEncryption": ("AES256",),  # by S3's own keys: so `aws cloudformation package` puts objects
     "ACL": ("private", "bucket-owner-full-control"),
     "StorageClass": ("STANDARD",),
     "VersionId": ("null",),
     "ObjectOwnership": ("BucketOwnerEnforced",),
 }
-# Deployment tools make buckets whose policies refuse whatever came without TLS, and then write to them. A request that
-# never leaves the machine crosses no network; what a proxy on it forwards has.
-_STAYS_HERE: Mapping[str, Values] = {"aws:SecureTransport": "true"}
+# Deployment tools create buckets with policies that refuse requests without TLS, and then write to them. A request from
+# the same machine counts as secure, as it crosses no network, unless a proxy forwarded it.
+_LOCAL_KEYS: Mapping[str, Values] = {"aws:SecureTransport": "true"}
 _CHARS_MAX: Final = 20 * 1024  # "Bucket policies", user guide
 # Condition keys that keep a statement about everybody from being public ("The meaning of public", user guide).
 _NARROWING: Final = frozenset(
@@ -64,8 +64,8 @@ def check_bucket(name: str) -> None:
     Raises:
         AwsError: `InvalidBucketName`.
     """
-    beginnings, ends = _RESERVED
-    is_reserved = name.startswith(beginnings) or name.endswith(ends)
+    prefixes, suffixes = _RESERVED
+    is_reserved = name.startswith(prefixes) or name.endswith(suffixes)
     if not _BUCKET.fullmatch(name) or _ADDRESS.fullmatch(name) or is_reserved:
         raise error("InvalidBucketName", "The specified bucket is not valid.", BucketName=name)
 
@@ -90,7 +90,7 @@ def unquoted(etag: str) -> str:
 
 
 class BucketAccess:
-    """Finds the bucket that a call names, for an action that its caller may do there."""
+    """Finds the buckets of calls, and checks the permissions of their callers."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -98,11 +98,11 @@ class BucketAccess:
     @staticmethod
     def check_offered(params: Structure) -> None:
         """Refuse parameters that this server would have to ignore; raises AwsError (`NotImplemented`)."""
-        for name in _actions(params):
-            raise unoffered(name)
+        for name in _unsupported_names(params):
+            raise not_offered(name)
 
     async def bucket(self, call: Call, params: Structure, action: str, key: str | None = None) -> Bucket:
-        """The bucket that a call is about, for an action in the words of policies, without `s3:`, on a key or on itself.
+        """The bucket of a call, for an action (`GetObject`) on one of its keys, or on the bucket itself.
 
         Raises:
             AwsError: `NoSuchBucket`, `AccessDenied`, or `NotImplemented` for a parameter that is not offered.
@@ -112,15 +112,15 @@ class BucketAccess:
         return await self.bucket_by_name(call, params["Bucket"], action, key, owner)
 
     async def change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
-        """Change what a bucket is set to; the answer of the operation. Raises AwsError (`NoSuchBucket`)."""
+        """Change the settings of a bucket; returns the answer of the operation. Raises AwsError (`NoSuchBucket`)."""
         try:
             await self._documents.update(BUCKET, bucket.name, change)
         except NotFound:
             raise no_bucket(bucket.name) from None
         return {}
 
-    async def existing(self, params: Structure) -> Bucket:
-        """The bucket that a call is about, for what is asked about each of its objects.
+    async def unchecked_bucket(self, params: Structure) -> Bucket:
+        """The bucket of a call, without a check of permission, which each of its objects needs.
 
         Raises:
             AwsError: See `bucket`.
@@ -131,8 +131,8 @@ class BucketAccess:
             raise denied()
         return bucket
 
-    async def owned(self, call: Call, params: Structure, action: str) -> Bucket:
-        """The bucket that a call is about, for what its account alone may do, and whatever its policy says.
+    async def owned_bucket(self, call: Call, params: Structure, action: str) -> Bucket:
+        """The bucket of a call, for an action that only its account may do, whatever the bucket's policy says.
 
         Raises:
             AwsError: See `bucket`.
@@ -150,13 +150,13 @@ class BucketAccess:
     async def bucket_by_name(
         self, call: Call, name: str, action: str, key: str | None = None, owner: str | None = None
     ) -> Bucket:
-        """The bucket of a name, which the caller expects to have an owner; see `bucket`."""
+        """The bucket of a name; `owner`: the expected owner. See `bucket`."""
         bucket = await self._bucket(name)
         arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
         policy = bucket.policy or None
-        keys = _STAYS_HERE if _stays_here(call) else {}
-        allowed = call.may(f"s3:{action}", arn, bucket.account, policy, keys)
-        if not allowed or owner not in (None, bucket.account):
+        keys = _LOCAL_KEYS if _is_local(call) else {}
+        is_allowed = call.may(f"s3:{action}", arn, bucket.account, policy, keys)
+        if not is_allowed or owner not in (None, bucket.account):
             raise denied()
         if (
             call.account != bucket.account
@@ -173,18 +173,18 @@ class BucketAccess:
         return bucket
 
 
-def _stays_here(call: Call) -> bool:
+def _is_local(call: Call) -> bool:
     return ip_address(call.request.client_host).is_loopback and "x-forwarded-for" not in call.request.headers
 
 
-def _actions(params: Structure) -> Iterable[str]:
-    # A bucket's tags have a name of theirs in common with an object's, which are a header.
-    yield from (name for name in _UNOFFERED if params.get(name) and not isinstance(params[name], dict))
-    yield from (name for name, values in _AS_IT_IS.items() if params.get(name) not in (None, *values))
+def _unsupported_names(params: Structure) -> Iterable[str]:
+    # `Tagging` is a document for the tags of a bucket, and a header for those of an object.
+    yield from (name for name in _UNSUPPORTED if params.get(name) and not isinstance(params[name], dict))
+    yield from (name for name, values in _IMPLIED_VALUES.items() if params.get(name) not in (None, *values))
 
 
 def check_policy(text: str, bucket: Bucket) -> None:
-    """Refuse a policy that this bucket cannot have; raises AwsError (`MalformedPolicy`)."""
+    """Refuse a policy that is not valid for a bucket; raises AwsError (`MalformedPolicy`)."""
     if len(text) > _CHARS_MAX:
         raise _malformed("Policies must be smaller than 20 KB")
     try:
@@ -199,14 +199,14 @@ def check_policy(text: str, bucket: Bucket) -> None:
 
 
 def is_public(text: str) -> bool:
-    """True if a policy lets everybody in, whoever they are."""
-    return any(_lets_everybody_in(statement) for statement in stored_policy(text).statements)
+    """True if a policy allows everybody something."""
+    return any(_allows_everybody(statement) for statement in stored_policy(text).statements)
 
 
-def _lets_everybody_in(statement: Statement) -> bool:
+def _allows_everybody(statement: Statement) -> bool:
     principals = statement.principals
-    everybody = principals.everyone or principals.is_exclusion
-    return statement.allows and everybody and _NARROWING.isdisjoint(statement.keys)
+    is_for_everybody = principals.everyone or principals.is_exclusion
+    return statement.allows and is_for_everybody and _NARROWING.isdisjoint(statement.keys)
 
 
 def _resources(document: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Contents of objects: blobs under names that this server makes up, so that no key is ever a path."""
+"""Contents of objects: blobs under generated names, so that no key is ever a path."""
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -10,12 +10,12 @@ from redrive.model.errors import NotFound
 from redrive.model.http import StreamedBody
 
 logger = logging.getLogger(__name__)
-# Beside the containers of storage accounts, whose accounts have no hyphen in their names.
+# Beside the folders of storage accounts, whose names have no hyphen.
 _FOLDER: Final = "s3-objects"
 
 
 class BlobKeeper(Protocol):
-    """Keeps blobs by names that this server chose."""
+    """Stores blobs under names that this server generates."""
 
     async def put(self, path: str, content: bytes, content_type: str = "") -> str:
         """Write a blob, on disk when this returns."""
@@ -35,24 +35,24 @@ class BlobKeeper(Protocol):
 
 
 class ContentLost(NotFound):
-    """The file of a content is gone, though an object names it: somebody else removed it, or the disk lost it."""
+    """The file of a content is absent, though an object refers to it: something else removed it, or the disk lost it."""
 
 
 class Contents:
-    """Keeps contents, each in segments of what came in one request."""
+    """Stores contents, each in segments: one for each request that supplied a part of it."""
 
     def __init__(self, blobs: BlobKeeper, new_id: Callable[[], str]) -> None:
         self._blobs = blobs
         self._new_id = new_id
 
     async def add(self, content: bytes) -> Segment:
-        """Keep a content, on disk when this returns."""
+        """Store a content, which is on disk when this returns."""
         name = self._new_id()
         await self._blobs.put(_path(name), content)
         return Segment(name, len(content))
 
     async def read(self, segments: Sequence[Segment], first: int, length: int) -> bytes:
-        """Some bytes of a content; raises ContentLost if it is not there any more."""
+        """Some bytes of a content; raises ContentLost if it does not exist any more."""
         pieces: list[bytes] = []
         for segment in segments:
             begin, end = max(first, 0), min(first + length, segment.size)
@@ -66,10 +66,10 @@ class Contents:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def stream(self, segments: Sequence[Segment], first: int, length: int) -> StreamedBody:
-        """Some bytes of a content, read as they are taken; its first segment is open when this returns.
+        """Some bytes of a content as a stream, whose first segment is open when this returns.
 
         Raises:
-            ContentLost: That is not there any more.
+            ContentLost: The first segment does not exist any more.
         """
         spans: list[tuple[str, int, int]] = []
         for segment in segments:
@@ -78,29 +78,29 @@ class Contents:
                 spans.append((_path(segment.blob), begin, end - begin))
             first -= segment.size
         try:
-            opened = await self._blobs.stream(*spans[0])
+            first_stream = await self._blobs.stream(*spans[0])
         except NotFound:
             raise ContentLost(spans[0][0]) from None
-        return StreamedBody(length, self._pieces(opened, spans[1:]))
+        return StreamedBody(length, self._pieces(first_stream, spans[1:]))
 
     async def _pieces(
-        self, opened: AsyncGenerator[bytes], others: Sequence[tuple[str, int, int]]
+        self, first_stream: AsyncGenerator[bytes], other_spans: Sequence[tuple[str, int, int]]
     ) -> AsyncGenerator[bytes]:
-        async with aclosing(opened):
-            async for piece in opened:
+        async with aclosing(first_stream):
+            async for piece in first_stream:
                 yield piece
-        for span in others:
-            async with aclosing(await self._blobs.stream(*span)) as following:
-                async for piece in following:
+        for span in other_spans:
+            async with aclosing(await self._blobs.stream(*span)) as stream:
+                async for piece in stream:
                     yield piece
 
     async def each(self, segments: Sequence[Segment]) -> AsyncIterator[bytes]:
-        """A content segment by segment; raises ContentLost if it is not there any more."""
+        """The segments of a content; raises ContentLost if one does not exist any more."""
         for segment in segments:
             yield await self.read([segment], 0, segment.size)
 
     async def remove(self, blobs: Sequence[str]) -> None:
-        """Forget contents that nothing names any more; one that cannot be removed now stays for good, and is logged."""
+        """Remove contents that no object refers to; a failure is logged, and leaves them on disk for good."""
         try:
             await self._blobs.remove([_path(blob) for blob in blobs])
         except Exception as failure:  # noqa: BLE001 - the caller's work is done: the document is gone

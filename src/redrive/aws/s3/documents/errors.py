@@ -38,7 +38,7 @@ def error(code: str, message: str, status: int = 400, **details: str) -> AwsErro
 
 
 def invalid(message: str, **details: str) -> AwsError:
-    """The error for a value that is not acceptable."""
+    """The error for an invalid value."""
     return error("InvalidArgument", message, 400, **details)
 
 
@@ -62,7 +62,7 @@ def no_upload(upload: str) -> AwsError:
 
 
 def denied() -> AwsError:
-    """The error for what the caller has no permission for."""
+    """The error for an action that the caller has no permission for."""
     return error("AccessDenied", "Access Denied", 403)
 
 
@@ -72,19 +72,19 @@ def unmet(condition: str) -> AwsError:
     return error("PreconditionFailed", text, 412, Condition=condition)
 
 
-def too_large(size: int, most: int) -> AwsError:
-    """The error for what is larger than one request or one answer may be."""
+def too_large(size: int, bytes_max: int) -> AwsError:
+    """The error for more bytes than one request or answer may have."""
     text = "Your proposed upload exceeds the maximum allowed size"
-    return error("EntityTooLarge", text, ProposedSize=str(size), MaxSizeAllowed=str(most))
+    return error("EntityTooLarge", text, ProposedSize=str(size), MaxSizeAllowed=str(bytes_max))
 
 
-def unoffered(parameter: str) -> AwsError:
+def not_offered(parameter: str) -> AwsError:
     """The error for a parameter that this server would have to ignore."""
     return error("NotImplemented", f"Redrive does not offer the parameter {parameter} of S3.", 501)
 
 
 def aborted() -> AwsError:
-    """The error for a change that another change came between."""
+    """The error for a change that conflicts with a concurrent one."""
     text = "A conflicting conditional operation is currently in progress against this resource. Please try again."
     return error("OperationAborted", text, 409)
 

@@ -1,4 +1,4 @@
-"""Documents of S3: buckets, objects, and uploads in parts. The contents of objects lie elsewhere, as blobs."""
+"""Documents of S3: buckets, objects, and uploads in parts. The contents of objects are blobs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from redrive.engine.ports import DocumentKind, Unremembered
 from redrive.model.document import Document
 
-DIALECT: Final = "s3"  # of the deliveries that notifications are
-TO_DESTINATION: Final = "s3.notification"  # what they are pushed to
+DIALECT: Final = "s3"  # of deliveries that are notifications
+TO_DESTINATION: Final = "s3.notification"  # their endpoint
 
 
 class Segment(NamedTuple):
@@ -30,12 +30,12 @@ class Bucket:
     tags: Mapping[str, str] = field(default_factory=dict)  # By their keys
     # Its four settings by their names; empty: it has none.
     public_access_block: Mapping[str, bool] = field(default_factory=dict)
-    # Of its events: see `redrive.aws.s3.notifications.rules`.
+    # Rules for its events: see `redrive.aws.s3.notifications.rules`.
     notifications: Mapping[str, Any] = field(default_factory=dict)
 
-    def blocks(self, what: str) -> bool:
-        """True if its block of public access has this setting on."""
-        return bool(self.public_access_block.get(what))
+    def blocks(self, setting: str) -> bool:
+        """True if its block of public access has a setting (`BlockPublicPolicy`) on."""
+        return bool(self.public_access_block.get(setting))
 
     @property
     def arn(self) -> str:
@@ -44,23 +44,23 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Described(Unremembered):
-    """The headers that an object keeps beside its content."""
+class WithHeaders(Unremembered):
+    """The headers of an object, or of an upload, which the object then has."""
 
     # Those that the API has members for, by the members' names: `ContentType`, `CacheControl` …
     headers: Mapping[str, str]
-    metadata: Mapping[str, str]  # The caller's own
+    metadata: Mapping[str, str]  # The caller's own headers, by name
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRecord(Described):
-    """An object, but for its content."""
+class ObjectRecord(WithHeaders):
+    """An object, without its content."""
 
     key: str  # Key within its bucket
     etag: str  # Without quotes: the MD5 of the content, or of its parts' MD5s and their number
     modified_at: int  # ms
     segments: tuple[Segment, ...]  # Segments of its content, in order
-    parts: int = 0  # How many it was uploaded in; 0: it was not
+    parts: int = 0  # The number of parts of its upload; 0: it was not uploaded in parts
     # In base64, by the names of the API: `ChecksumCRC32` …
     checksums: Mapping[str, str] = field(default_factory=dict)
     checksum_type: str = "FULL_OBJECT"  # `FULL_OBJECT` or `COMPOSITE`
@@ -88,16 +88,16 @@ class ObjectRecord(Described):
 
 
 @dataclass(frozen=True, slots=True)
-class Upload(Described):
-    """An upload in parts that is under way."""
+class Upload(WithHeaders):
+    """An unfinished upload in parts."""
 
-    bucket: str  # Where to
+    bucket: str  # Bucket of the future object
     key: str  # Key of the future object
     id: str  # Upload id
     begun_at: int  # ms
     algorithm: str = ""  # Checksum algorithm of its parts: `CRC32` …; empty: none
     checksum_type: str = "COMPOSITE"  # Checksum type of the object
-    replaced: int = 0  # How many times a part took the place of another
+    replaced: int = 0  # The number of times that a part replaced another
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.s3.documents.access import BucketAccess
 from redrive.aws.s3.documents.errors import invalid
 from redrive.aws.s3.documents.records import DIALECT, TO_DESTINATION, Bucket, ObjectRecord
-from redrive.aws.s3.notifications.rules import CREATED, TAGGED, checked, rules_of
+from redrive.aws.s3.notifications.rules import CREATED, TAGGED, normalized, rules_of
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -42,7 +42,7 @@ _DENIED: Final = ("AccessDenied", "AuthorizationError", "KMS")
 
 
 def test_message(bucket: str, call: Call) -> dict[str, Any]:
-    """The message that tries a queue or a topic when it becomes a destination."""
+    """The message that tests a queue or a topic as a destination."""
     return {
         "Service": "Amazon S3",
         "Event": "s3:TestEvent",
@@ -56,11 +56,12 @@ def test_message(bucket: str, call: Call) -> dict[str, Any]:
 def event_message(
     call: Call, event: str, bucket: Bucket, rule: str, record: ObjectRecord, sequencer: str
 ) -> dict[str, Any]:
-    """The message of an event (`s3:ObjectCreated:Put` …), told by the rule of that id.
+    """The message of an event (`s3:ObjectCreated:Put` …) that matches a rule.
 
-    The `sequencer` is greater, as a text, than those of earlier events of the same key.
+    - `rule`: its id.
+    - `sequencer`: greater, as a text, than those of earlier events of the same key.
     """
-    described = {
+    description = {
         "s3SchemaVersion": "1.0",
         "configurationId": rule,
         "bucket": {"name": bucket.name, "ownerIdentity": {"principalId": bucket.account}, "arn": bucket.arn},
@@ -77,7 +78,7 @@ def event_message(
                 "userIdentity": {"principalId": f"AWS:{call.principal.keys.get('aws:userid', call.account)}"},
                 "requestParameters": {"sourceIPAddress": call.request.client_host},
                 "responseElements": {"x-amz-request-id": call.id, "x-amz-id-2": call.id},
-                "s3": described,
+                "s3": description,
             }
         ]
     }
@@ -94,7 +95,7 @@ def _object(event: str, record: ObjectRecord, sequencer: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OwedNotification:
-    """One notification that is owed."""
+    """A notification to be sent."""
 
     bucket: str  # The bucket's name
     arn: str  # ARN of the destination
@@ -112,7 +113,7 @@ class OwedNotification:
 
 
 class Destinations:
-    """Tells queues, topics and functions of events (`redrive.engine.ports.Endpoint`)."""
+    """Sends notifications to queues, topics and functions (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, *, is_open: bool) -> None:
         self._calls = calls
@@ -124,14 +125,14 @@ class Destinations:
         self._is_open = is_open
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Hand a notification over; a refusal is final, and the log says so."""
+        """Send a notification; a refusal is final, and logged."""
         account, region = asked_at(push_request)
         notification = OwedNotification.unpack(push_request.body)
         bucket = Bucket(notification.bucket, account, region, 0)
-        telling = self._tell(bucket, notification.arn, notification.message, notification.trace)
+        sending = self._send(bucket, notification.arn, notification.message, notification.trace)
         service = notification.arn.split(":")[2]
         error, attempt = await attempted(
-            telling, service, lambda refused: f"{refused.message} ({refused.code})"
+            sending, service, lambda refused: f"{refused.message} ({refused.code})"
         )
         if error is not None:
             record = notification.message["Records"][0]
@@ -146,26 +147,26 @@ class Destinations:
         return attempt
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is held."""
 
     async def fault(self, call: Call, bucket: Bucket, arn: str) -> str | None:
-        """Try a destination: queues and topics get the test message; in S3's words why it cannot be one, or None.
+        """Test a destination, queues and topics by the test message; returns why it cannot be one, None if it can.
 
         Raises:
-            StoreUnavailable: Nobody knows.
+            StoreUnavailable: The test was not possible.
         """
         service = arn.split(":")[2]
         try:
-            await self._tell(bucket, arn, test_message(bucket.name, call), is_test=True)
+            await self._send(bucket, arn, test_message(bucket.name, call), is_test=True)
         except KeyError:
             return f"This server does not offer {service}"
-        except AwsError as refused:
-            if not refused.sender:
+        except AwsError as refusal:
+            if not refusal.sender:
                 raise
-            return _fault(refused, service, arn)
+            return _fault(refusal, service, arn)
         return None
 
-    async def _tell(
+    async def _send(
         self, bucket: Bucket, arn: str, message: Mapping[str, Any], trace: str = "", *, is_test: bool = False
     ) -> None:
         destination, text = parse_arn(arn), orjson.dumps(message).decode()
@@ -192,10 +193,10 @@ class Destinations:
             await self._calls.call(service, "SendMessage", params, caller, bucket.region)
 
 
-def _fault(refused: AwsError, service: str, arn: str) -> str:
-    is_absent = refused.code in _ABSENT
-    if not (is_absent or refused.code.startswith(_DENIED)):
-        return refused.message
+def _fault(refusal: AwsError, service: str, arn: str) -> str:
+    is_absent = refusal.code in _ABSENT
+    if not (is_absent or refusal.code.startswith(_DENIED)):
+        return refusal.message
     if service == "lambda":
         return f"Not authorized to invoke function [{arn}]"
     kind = _KINDS[service]
@@ -222,7 +223,7 @@ class NotificationSettings:
 
     async def put_bucket_notification_configuration(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketNotification")
-        configuration = checked(params["NotificationConfiguration"], bucket.region, self._new_id)
+        configuration = normalized(params["NotificationConfiguration"], bucket.region, self._new_id)
         if not params.get("SkipDestinationValidation"):
             await self._check_destinations(call, bucket, configuration)
         return await self._access.change(
@@ -230,10 +231,10 @@ class NotificationSettings:
         )
 
     async def _check_destinations(self, call: Call, bucket: Bucket, configuration: Structure) -> None:
-        """Try each destination once.
+        """Test each destination once.
 
         Raises:
-            AwsError: `InvalidArgument`, with each that cannot be one, and why.
+            AwsError: `InvalidArgument`, with the destinations that failed, and why.
         """
         faults: dict[str, str] = {}
         for arn in dict.fromkeys(rule.arn for rule in rules_of(configuration)):
@@ -246,7 +247,7 @@ class NotificationSettings:
 
 
 class Notifier:
-    """Owes notifications."""
+    """Owes notifications of events."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -255,7 +256,7 @@ class Notifier:
     async def owe_in(
         self, draft: Draft, call: Call, event: str, bucket: Bucket, record: ObjectRecord
     ) -> None:
-        """Owe what a bucket's rules say of an event (`s3:ObjectCreated:Put` …); no two of them are for the same."""
+        """Owe the notification of an event (`s3:ObjectCreated:Put` …), if a rule of the bucket matches; two never do."""
         rule = next((rule for rule in rules_of(bucket.notifications) if rule.is_for(event, record.key)), None)
         if rule is None:
             return
@@ -267,9 +268,9 @@ class Notifier:
         self._engine.messages.publish_alone_in(draft, *backlog, notification.pack(), b"")
 
     def _sequencer(self, now: int) -> str:
-        """A number greater than all before; among nodes, by their clocks.
+        """A number greater than all earlier ones; those of several nodes follow their clocks.
 
-        Whoever writes an object after another begins anew with what that left, so its number is drawn later.
+        A write that conflicts with another is repeated after it, with a later number.
         """
         self._last = max(self._last + 1, now << _COUNT_BITS)
         return f"{self._last:018X}"

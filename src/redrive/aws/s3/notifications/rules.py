@@ -1,4 +1,4 @@
-"""Rules of a bucket's notifications: which event of which object goes where, and which rules may stand side by side.
+"""Rules of a bucket's notifications: the destinations of its events, and the rules that exclude each other.
 
 Source: "Event notification types and destinations" and "Configuring event notifications using object key name
 filtering", user guide; texts of refusals recorded of S3.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.s3.documents.errors import error, invalid, unoffered
+from redrive.aws.s3.documents.errors import error, invalid, not_offered
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.rest.xml_input import malformed
 from redrive.aws.wire.shapes import Structure
@@ -52,69 +52,71 @@ _EVENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NotificationRule:
-    """One rule."""
+    """A rule: the destination of some events."""
 
-    id: str  # Within the bucket's
+    id: str  # Unique among the bucket's
     arn: str  # ARN of the queue, the topic or the function
-    events: Sequence[str]  # Those that it is for; one that ends with `*` is for all of its kind
+    events: Sequence[str]  # Matching events; a final `*` matches all of a kind
     prefix: str  # Prefix of matching keys
     suffix: str  # Suffix of matching keys
 
     @property
     def has_filter(self) -> bool:
-        """True if it is not for all keys."""
+        """True if it does not match all keys."""
         return bool(self.prefix or self.suffix)
 
     def is_for(self, event: str, key: str) -> bool:
-        """True if it is for this event of the object of this key."""
-        matches = any(_covers(each, event) for each in self.events)
+        """True if it matches an event of the object of a key."""
+        matches = any(_matches(each, event) for each in self.events)
         return matches and key.startswith(self.prefix) and key.endswith(self.suffix)
 
     def shared_with(self, other: "NotificationRule") -> tuple[str, str] | None:
-        """The events, its own and the other's, that an object could have both for; None: no object can."""
-        if not _either(str.startswith, self.prefix, other.prefix):
+        """An event of its own and one of the other's that an object could match both; None: there are none."""
+        if not _overlap(str.startswith, self.prefix, other.prefix):
             return None
-        if not _either(str.endswith, self.suffix, other.suffix):
+        if not _overlap(str.endswith, self.suffix, other.suffix):
             return None
         pairs = itertools.product(self.events, other.events)
-        return next(((one, two) for one, two in pairs if _covers(one, two) or _covers(two, one)), None)
+        return next(((one, two) for one, two in pairs if _matches(one, two) or _matches(two, one)), None)
 
 
-def _covers(pattern: str, event: str) -> bool:
+def _matches(pattern: str, event: str) -> bool:
     return pattern == event or (pattern.endswith("*") and event.startswith(pattern[:-1]))
 
 
-def _either(begins: Callable[[str, str], bool], one: str, two: str) -> bool:
+def _overlap(begins: Callable[[str, str], bool], one: str, two: str) -> bool:
     return begins(one, two) or begins(two, one)
 
 
 def rules_of(configuration: Mapping[str, Any]) -> Iterator[NotificationRule]:
-    """The rules of a bucket's configuration, as `checked` returned it."""
+    """The rules of a bucket's configuration, as `normalized` returned it."""
     for list_name, (member, _) in _LISTS.items():
         for each in configuration.get(list_name) or ():
             filters = {rule["Name"]: rule["Value"] for rule in _filter_rules(each)}
-            ends = filters.get("Prefix", ""), filters.get("Suffix", "")
-            yield NotificationRule(each["Id"], each[member], each["Events"], *ends)
+            prefix, suffix = filters.get("Prefix", ""), filters.get("Suffix", "")
+            yield NotificationRule(each["Id"], each[member], each["Events"], prefix, suffix)
 
 
-def checked(configuration: Structure, region: str, new_id: Callable[[], str]) -> Structure:
-    """A configuration as it is kept: each rule with an id, the names of filters' rules capitalized.
+def normalized(configuration: Structure, region: str, new_id: Callable[[], str]) -> Structure:
+    """A valid configuration as it is stored: each rule has an id, and the names in its filter are capitalized.
 
     Raises:
         AwsError: `InvalidArgument` or `MalformedXML`.
     """
     if configuration.get("EventBridgeConfiguration") is not None:
-        raise unoffered("EventBridgeConfiguration")
-    configured: Structure = {}
+        raise not_offered("EventBridgeConfiguration")
+    stored: Structure = {}
     for list_name, (member, service) in _LISTS.items():
         rules = configuration.get(list_name) or []
         if rules:
-            configured[list_name] = [_checked(each, member, service, region, new_id) for each in rules]
-    _check_together(list(rules_of(configured)))
-    return configured
+            stored[list_name] = [_normalized_rule(each, member, service, region, new_id) for each in rules]
+    _check_together(list(rules_of(stored)))
+    return stored
 
 
-def _checked(rule: Structure, member: str, service: str, region: str, new_id: Callable[[], str]) -> Structure:
+def _normalized_rule(
+    rule: Structure, member: str, service: str, region: str, new_id: Callable[[], str]
+) -> Structure:
     if not rule.get("Events"):
         raise malformed()
     _check_arn(rule[member], member, service, region)
@@ -128,7 +130,7 @@ def _checked(rule: Structure, member: str, service: str, region: str, new_id: Ca
     # Each once: two rules are compared event by event, and 1 MB has room for 28,000.
     stored_rule = {"Id": identity, member: rule[member], "Events": list(dict.fromkeys(rule["Events"]))}
     if "Filter" in rule:
-        stored_rule["Filter"] = {"Key": {"FilterRules": _checked_filter(_filter_rules(rule))}}
+        stored_rule["Filter"] = {"Key": {"FilterRules": _normalized_filter(_filter_rules(rule))}}
     return stored_rule
 
 
@@ -151,7 +153,7 @@ def _filter_rules(rule: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
     return rules
 
 
-def _checked_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+def _normalized_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     filter_rules: dict[str, str] = {}
     for rule in rules:
         if "Name" not in rule or "Value" not in rule:
