@@ -15,7 +15,7 @@ from redrive.model.attempt import AttemptResult, Reason
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
-from tests.engine.stage import BROKEN, GONE, Stage
+from tests.engine.stage import BROKEN, GONE, OK, Stage
 from tests.engine.test_attempts import minutely
 
 pytestmark = pytest.mark.usefixtures("pushes")
@@ -100,6 +100,24 @@ async def test_an_attempt_that_ends_after_its_subscription_opens_no_circuit(
     assert (
         await stage.engine.operations.circuit(other) is None
     )  # counted from the beginning: two are not three
+    await stage.engine.close()
+
+
+async def test_a_success_from_before_the_failures_closes_no_circuit(
+    clock: VirtualClock, rng: random.Random
+) -> None:
+    """A store that was away may settle it long after."""
+    stage = Stage(clock, rng)
+    answered_at = clock.now()
+    await clock.sleep_until(answered_at + 1_000)
+    _, subscription = await resting(stage)
+    circuits = stage.engine.parts.circuits
+    await circuits.note(subscription, POLICY, OK, answered_at)
+    assert await circuits.of(subscription) is not None
+    assert circuits.failing(subscription) is not None
+    await circuits.note(subscription, POLICY, OK, clock.now())
+    assert await circuits.of(subscription) is None
+    assert circuits.failing(subscription) is None
     await stage.engine.close()
 
 

@@ -128,8 +128,14 @@ class CircuitBreakers:
     async def note(
         self, subscription: Subscription, policy: CircuitPolicy | None, attempt: Attempt, now: int
     ) -> None:
-        """Take an attempt's result: a success closes the breaker, a failure may open it or keep it open for longer."""
+        """Take an attempt's result of that moment (ms): a success closes the breaker, a failure may open it.
+
+        A success is noted when it is settled, which a store that is away may delay: one from before the failures began
+        says nothing of the endpoint now.
+        """
         key = subscription.key
+        if attempt.delivered and self._has_failed_since(key, now):
+            return
         if attempt.delivered:
             self._failing.pop(key, None)
         if attempt.delivered or policy is None:
@@ -152,6 +158,10 @@ class CircuitBreakers:
                 after.failures,
                 (after.until - now) // 1000,
             )
+
+    def _has_failed_since(self, key: str, moment: int) -> bool:
+        known = self._states.get(key), self._failing.get(key)
+        return any(failures is not None and failures.since > moment for failures in known)
 
     def _count(self, key: str, counted: int, attempt: Attempt, since: int) -> int:
         """Count a failure after those that others counted since a moment; how many there are in a row."""
