@@ -113,10 +113,15 @@ class DataKeys:
 
     # ---- rights -----------------------------------------------------------------------------------------
 
-    async def decrypted(
-        self, principal: Principal, region: str, key: str, seal: MessageSeal, keys: Mapping[str, Any]
+    async def check_may_decrypt(
+        self,
+        principal: Principal,
+        region: str,
+        key: str,
+        seal: MessageSeal,
+        condition_keys: Mapping[str, Any],
     ) -> None:
-        """Ask KMS to decrypt a data key in the name of somebody.
+        """Have KMS decrypt a data key in the name of somebody, to learn whether they may: its answer is not used.
 
         Raises:
             KeyUnusable: It refuses.
@@ -127,7 +132,7 @@ class DataKeys:
             "EncryptionContext": seal.context,
             "KeyId": key,
         }
-        await self.ask("Decrypt", params, principal, region, service, keys)
+        await self.ask("Decrypt", params, principal, region, service, condition_keys)
 
     async def ask(
         self,

@@ -158,7 +158,7 @@ class Encryption:
         if self._rights.has(principal, about, now):
             return
         version = self._rights.version
-        await self.keys.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
+        await self.keys.check_may_decrypt(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
         self._rights.add(principal, about, now + reuse_ms, version)
 
     async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:

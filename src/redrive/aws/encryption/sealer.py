@@ -185,7 +185,7 @@ class QueueSealer(Sealer):
         answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
         key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
         seal = MessageSeal(key, self._context, data, 0, b"", {}, b"")
-        await self._keys.decrypted(principal, region, key, seal, further)
+        await self._keys.check_may_decrypt(principal, region, key, seal, further)
         if key != self._data_key_of or now >= self._until:
             self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
         self._rights.add(principal, about, now + self.reuse_ms, version)

@@ -51,6 +51,7 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
     arn = names.arn_of(names.read(call, function).name)
     if operation in _OF_MAPPINGS:
         return [ResourceScope(f"{prefix}:event-source-mapping:{_OF_MAPPINGS[operation]}", (arn,))]
+    # The other operations ask in `Lookup`: a function's own policy counts, too.
     return [ResourceScope(arn)] if operation == "CreateFunction" else ()
 
 

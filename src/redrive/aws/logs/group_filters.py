@@ -50,7 +50,7 @@ class GroupFilters(Generic[F]):
         self._filters_max = filters_max
         self._places = places
         self._documents: Documents = places.documents
-        self._beside: Sequence[DocumentKind[Any]] = ()
+        self._other_kinds: Sequence[DocumentKind[Any]] = ()
         self._by_group: dict[int, dict[str, CompiledFilter[F]]] = {}
         self._is_outdated = True
         self._documents.on_write(self._follow_write)
@@ -58,7 +58,7 @@ class GroupFilters(Generic[F]):
 
     def stand_beside(self, others: DocumentKind[Any]) -> None:
         """Share the number of regular expressions that a group may have with filters of another kind."""
-        self._beside = (others,)
+        self._other_kinds = (others,)
 
     async def put(self, filter_document: F) -> None:
         """Put a filter, in the place of the group's one of that name; raises AwsError (`LimitExceededException`)."""
@@ -76,12 +76,13 @@ class GroupFilters(Generic[F]):
         await self._documents.transact(decide)
 
     async def _check_regexes(self, draft: Draft, filter_document: F, others: Sequence[GroupFilter]) -> None:
-        beside = [
+        """Refuse a filter with a regular expression where its group has as many of them as it may, of all kinds."""
+        of_other_kinds = [
             each
-            for kind in self._beside
+            for kind in self._other_kinds
             for _, each in await draft.find(kind, f"{filter_document.group_id:020d}/")
         ]
-        number = sum(read_pattern(each.pattern).regexes > 0 for each in (*others, *beside))
+        number = sum(read_pattern(each.pattern).regexes > 0 for each in (*others, *of_other_kinds))
         if number >= REGEX_FILTERS_MAX:
             raise error("LimitExceededException", "Resource limit exceeded.")
 

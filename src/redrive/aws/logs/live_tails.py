@@ -183,7 +183,7 @@ class LiveTails:
         self._simulated = simulated
         self._open: Counter[tuple[str, str]] = Counter()
         self._wakers: set[asyncio.Future[None]] = set()
-        self._news = 0
+        self._news_count = 0
         self._is_closing = False
 
     async def start_live_tail(self, call: Call, params: Structure) -> Structure:
@@ -213,7 +213,7 @@ class LiveTails:
     def note_news(self) -> None:
         """Events were written down on this node."""
         if self._simulated:
-            self._news += 1
+            self._news_count += 1
             self._wake()
 
     def close(self) -> None:
@@ -229,14 +229,15 @@ class LiveTails:
         """The events of a session, which ends when this generator is closed."""
         self._open[owner] += 1
         clock = self._runtime.clock
-        due_at, news = clock.now(), self._news
+        due_at, news_count = clock.now(), self._news_count
         ends_at = due_at + SESSION_MS
         try:
             yield "sessionStart", start
             while not self._is_closing:
+                # A client that was slow gets the updates it missed, but not more than so many at once.
                 due_at = max(due_at + UPDATE_MS, clock.now() - (UPDATES_AT_ONCE_MAX - 1) * UPDATE_MS)
-                await self._until(due_at, news)
-                due_at, news = min(due_at, clock.now()), self._news
+                await self._until(due_at, news_count)
+                due_at, news_count = min(due_at, clock.now()), self._news_count
                 is_behind = due_at + UPDATE_MS <= clock.now()  # the rest goes with the next, which is due
                 yield "sessionUpdate", await self._update(groups, selection, is_behind=is_behind)
                 if clock.now() >= ends_at:
@@ -268,9 +269,9 @@ class LiveTails:
                 await group.begin()
         return {"sessionMetadata": {"sampled": sampled}, "sessionResults": results}
 
-    async def _until(self, moment: int, news: int) -> None:
+    async def _until(self, moment: int, news_count: int) -> None:
         """Return at that moment (ms), or as soon as there is other news, or when the server ends."""
-        if self._is_closing or news != self._news or moment <= self._runtime.clock.now():
+        if self._is_closing or news_count != self._news_count or moment <= self._runtime.clock.now():
             return
         waker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wakers.add(waker)

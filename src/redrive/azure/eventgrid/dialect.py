@@ -67,7 +67,7 @@ class DeadLetterProfile:
         )
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
-        """See `DeliveryProfile.follow_ups`: a blob of letters is an event of its storage account."""
+        """See `DeliveryProfile.follow_ups`: a blob is one event of its storage account, which its first letter has."""
         if not fact.attempt.delivered or fact.position > 0:
             return ()
         path = self._path(fact.subscription, fact.delivery)

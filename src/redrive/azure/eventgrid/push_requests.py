@@ -108,12 +108,12 @@ VALUE_BYTES_MAX: Final = 4096  # "each header value should not exceed 4,096 byte
 _ROOT: Final = "$."
 
 
-def attribute_headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any]) -> dict[str, str]:
+def attribute_headers(attributes: Iterable[DeliveryAttribute], *forms: Mapping[str, Any]) -> dict[str, str]:
     """The headers of one delivery; an attribute whose field the event does not have is left out.
 
     A field is looked for in each form of the event in turn.
     """
-    values = ((each.name, _value(each, events)) for each in attributes)
+    values = ((each.name, _value(each, forms)) for each in attributes)
     return {name: value for name, value in values if value is not None and _may_be_sent(value)}
 
 
@@ -122,11 +122,12 @@ def needs_event(attributes: Iterable[DeliveryAttribute]) -> bool:
     return any(each.source_field is not None for each in attributes)
 
 
-def _value(attribute: DeliveryAttribute, events: Iterable[Mapping[str, Any]]) -> str | None:
+def _value(attribute: DeliveryAttribute, forms: Iterable[Mapping[str, Any]]) -> str | None:
+    """The value in the first form of the event that has one."""
     if attribute.source_field is None:
         return attribute.value
     path = attribute.source_field.removeprefix(_ROOT).split(".")
-    texts = (_text(_at(event, path)) for event in events)
+    texts = (_text(_at(form, path)) for form in forms)
     return next((text for text in texts if text is not None), None)
 
 

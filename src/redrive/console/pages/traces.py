@@ -71,7 +71,7 @@ class Axis:
 
     @property
     def labels(self) -> list[tuple[float, str]]:
-        """The places of the head's labels (percent), and the time since the beginning."""
+        """The places of the head's labels (percent), and the time since the beginning; none where steps are equal."""
         if self.steps:
             return []
         whole = max(1, self.end - self.begin)

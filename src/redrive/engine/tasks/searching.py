@@ -8,9 +8,9 @@ from redrive.model.delivery import Delivery
 
 
 async def add_attempts(store: QueueStore, deliveries: Sequence[Delivery]) -> list[Delivery]:
-    """The deliveries with their attempts: one read finds those of dead letters that were pushed, in their notes.
+    """The deliveries; dead letters that were pushed come with the number of their pushes, from the notes (one read).
 
-    In its new queue a dead letter counts receives, as clients of SQS see them.
+    `attempts` as stored counts how often a dead letter was received since, as clients of SQS see it.
     """
     keys = {each.seq: (each.origin, each.message_id) for each in deliveries if each.origin is not None}
     notes = await store.notes_of_each(list(keys.values())) if keys else {}

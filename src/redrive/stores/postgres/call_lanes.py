@@ -52,7 +52,7 @@ class CallLanes(Generic[Call, Answer]):
         self,
         connections: Connections,
         run: Callable[[Connection, Sequence[Call]], Awaitable[Sequence[Answer]]],
-        number: int,
+        lanes_max: int,
         key: Callable[[Call], object] = lambda _: None,
     ) -> None:
         """Send calls on these connections.
@@ -61,12 +61,12 @@ class CallLanes(Generic[Call, Answer]):
             connections: Where to.
             run: Answers a group of calls, in order, by one statement or one transaction: it may be run again when
                 the database rolled that back.
-            number: How many groups may be under way at once.
-            key: Only calls of the same key are sent together, and `number` holds for each key.
+            lanes_max: How many groups may be under way at once.
+            key: Only calls of the same key are sent together, and `lanes_max` holds for each key.
         """
         self._connections = connections
         self._run = run
-        self._number = number
+        self._lanes_max = lanes_max
         self._key = key
         self._lines: dict[object, _CallLine[Call, Answer]] = {}
         self._lanes: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class CallLanes(Generic[Call, Answer]):
         if line is None:
             line = self._lines[key] = _CallLine()
         line.waiting.append(_Waiting(call, answer))
-        if len(line.waiting) == 1 and line.busy < self._number and line.calls_under_way < _LARGE_GROUP:
+        if len(line.waiting) == 1 and line.busy < self._lanes_max and line.calls_under_way < _LARGE_GROUP:
             line.busy += 1
             lane = loop.create_task(self._work(key, line), name="redrive-lane")
             self._lanes.add(lane)

@@ -43,7 +43,7 @@ _CLAIM: Final = (
 )
 
 _PASSES_MAX: Final = 40  # each claims or removes something, or lost it to another node
-_WINDOW: Final = 100  # what a pass looks at when the one before it found deliveries to remove
+_WINDOW: Final = 100  # what a pass looks at once deliveries were removed: more may be, and fill no room
 
 
 class ClaimPassResult(NamedTuple):
@@ -79,7 +79,7 @@ class ClaimPasses:
         await self._lock(await self._front(self._order.limit))
 
     async def fill(self) -> None:
-        """Claim for all of the orders."""
+        """Pass over the front of the line until the orders are filled or it has no more."""
         window = 0
         for _ in range(_PASSES_MAX):
             room = sum(share.room for share in self.shares)

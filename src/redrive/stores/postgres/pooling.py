@@ -51,7 +51,7 @@ async def session_of(connection: asyncpg.Connection) -> int:
 
 
 async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Pooling:
-    """The pooler on the way.
+    """The mode of the pooler on the way, by the sessions that two connections get: in session mode each keeps its own.
 
     Args:
         connection: Idle, and of no transaction.

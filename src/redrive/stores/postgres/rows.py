@@ -239,13 +239,13 @@ async def insert(
 
 
 async def pass_turns(connection: Connection, queue_id: int, names: Iterable[str], now: int = 0) -> bool:
-    """Let the oldest behind in each of these groups have the turn that somebody left; whether anyone was behind.
+    """Give the turn of each of these groups, which nobody has now, to its oldest delivery behind; True if any had one.
 
     Args:
         connection: In a transaction that holds the groups' locks.
         queue_id: Of the groups.
         names: Of the groups.
-        now: In a fair queue, whoever gets a turn goes to the end of the line: who waits there already comes first.
+        now: In a fair queue: a delivery that gets a turn is due from now on, behind those that wait already.
     """
     groups = sorted(set(names))
     if not groups:

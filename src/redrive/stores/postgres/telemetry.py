@@ -276,9 +276,9 @@ _Key = tuple[int, int, str]
 
 async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> None:
     """See `TelemetryStore.add_points`."""
-    active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    last_at = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     async with connection.transaction():
-        series_rows = sorted((*series[:4], _text_of(series), series.id, at) for series, at in active.items())
+        series_rows = sorted((*series[:4], _text_of(series), series.id, at) for series, at in last_at.items())
         await connection.execute(_SERIES, *_columns(series_rows, 7))
         await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
         await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))

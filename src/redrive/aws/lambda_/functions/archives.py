@@ -135,7 +135,7 @@ def _try(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
 
 
 def _can_be_laid_out(entries: Sequence[zipfile.ZipInfo]) -> bool:
-    """True if every entry has its own place: none is outside, too long, or both a file and a folder."""
+    """True if every entry has its own place: none is outside, too long, encrypted, or both a file and a folder."""
     tree: _Tree = {}
     return all(
         _stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED and _takes_place(entry, tree)

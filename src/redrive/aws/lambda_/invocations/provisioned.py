@@ -148,7 +148,7 @@ class ProvisionedConcurrency:
             function = await function_in(draft, reference)
             configs = await draft.find(PROVISIONED, key_beginning(reference.name))
             others = [each for _, each in configs if each.qualifier != provisioned.qualifier]
-            await _refuse_twice_in(draft, provisioned, target, others)
+            await _refuse_if_provisioned_in(draft, provisioned, target, others)
             total = requested + sum(each.wanted for each in others)
             if function.reserved is not None and total > function.reserved:
                 raise invalid(
@@ -225,10 +225,10 @@ class ProvisionedConcurrency:
         return {**state, "Status": "IN_PROGRESS"}
 
 
-async def _refuse_twice_in(
+async def _refuse_if_provisioned_in(
     draft: Draft, provisioned: Provisioned, target: FunctionTarget, others: list[Provisioned]
 ) -> None:
-    """Refuse to keep a version by its number and by an alias, or by two aliases."""
+    """Refuse provisioned concurrency for a version that has it already, by its number or by another alias."""
     version = target.configuration.version
     for other in others:
         if is_version(other.qualifier):

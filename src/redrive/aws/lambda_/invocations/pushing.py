@@ -72,12 +72,12 @@ class InvocationEndpoint(DirectEndpoint):
         if target is None or target.function.reserved == 0 or (target.alias and target.alias.weights):
             return None
         headers = push_request.headers
-        version, invoked = target.configuration.version, int(headers[profile.INVOKED_BEFORE]) + 1
+        version, invocations = target.configuration.version, int(headers[profile.INVOKED_BEFORE]) + 1
         taking: list[Callable[[Attempt], None]] = [take]  # empty: given up
 
         def end(result: InvocationResult) -> None:
             for taker in taking:
-                taker(_came_of(result, version, invoked))
+                taker(_attempt_of(result, version, invocations))
 
         begun = self._executor.begin(
             target,
@@ -111,14 +111,14 @@ class InvocationEndpoint(DirectEndpoint):
             return _THROTTLED
         except VariablesUnreadable as refusal:
             return unreadable(refusal.error)
-        return _came_of(result, version.version, int(headers[profile.INVOKED_BEFORE]) + 1)
+        return _attempt_of(result, version.version, int(headers[profile.INVOKED_BEFORE]) + 1)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
 
 
-def _came_of(result: InvocationResult, version: str, invoked: int) -> Attempt:
-    identifiers = [(VERSION, version), (INVOKED, str(invoked))]
+def _attempt_of(result: InvocationResult, version: str, invocations: int) -> Attempt:
+    identifiers = [(VERSION, version), (INVOKED, str(invocations))]
     if result.failed:
         identifiers.append((FUNCTION_ERROR, "Unhandled"))
     return Attempt(

@@ -209,7 +209,7 @@ class Telephones:
                 await self._documents.create(CORRESPONDENT, key, writer)
 
     async def _spend(self, push_request: PushRequest, price: Decimal) -> tuple[tuple[str, str], ...]:
-        """Add it up; what cannot be written down has been sent all the same, and is not sent again for it."""
+        """Add a price to the month's spending; the sum as an identifier, none if it cannot be written."""
         key, month = f"{push_request.headers['Account']}/{push_request.headers['Region']}", self._month()
 
         def more(spent: Spent) -> Spent:
