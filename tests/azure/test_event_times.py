@@ -55,17 +55,17 @@ UNZONED = "2026-01-02T03:04:05.5"
 @pytest.mark.parametrize("text", MOMENTS)
 def test_rfc_3339_times_are_recognised(text: str) -> None:
     assert is_moment(text)
-    assert is_moment(text, zoned=False)
+    assert is_moment(text, needs_zone=False)
 
 
 @pytest.mark.parametrize("text", [*NO_MOMENTS, None, 5, True, [], {}])
 def test_malformed_times_are_refused(text: object) -> None:
     assert not is_moment(text)
-    assert not is_moment(text, zoned=False)
+    assert not is_moment(text, needs_zone=False)
 
 
 def test_without_a_zone() -> None:
-    assert is_moment(UNZONED, zoned=False)
+    assert is_moment(UNZONED, needs_zone=False)
     assert not is_moment(UNZONED)
 
 

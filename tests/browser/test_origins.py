@@ -89,7 +89,7 @@ def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, st
     assert reason in cause
     assert origin in cause
     screen.follow("#letters a")
-    assert body in screen.text("pre.body")
+    assert body in screen.text(".padded pre.body")
     assert letter in screen.text()
     assert origin in screen.text()
     screen.press("Back to the dead letters")

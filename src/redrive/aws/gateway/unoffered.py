@@ -29,6 +29,7 @@ _TARGET: Final = re.compile(r"([A-Za-z0-9_]{1,128})\.([A-Za-z0-9]{1,128})")
 _ACTION_BYTES_MAX: Final = 16 * 1024
 _PATH_CHARS_MAX: Final = 200
 _JSON: Final = "application/x-amz-json-1."
+_FORM: Final = "application/x-www-form-urlencoded"
 _CODE: Final = "UnknownOperationException"
 
 
@@ -80,6 +81,8 @@ def _call_of(request: Request) -> _UnofferedCall | None:
         return _UnofferedCall(service or "the action", action, _as_ec2 if service == "ec2" else _as_query)
     if service in (None, "sqs"):  # SQS's front says the same to whoever names no action (recorded)
         return None
+    if request.headers.get("content-type", "").startswith(_FORM):
+        return _UnofferedCall(service, "a form", _as_missing_action)
     called = f"{request.method} {request.path[:_PATH_CHARS_MAX]}"
     return _UnofferedCall(service, called, _REST.get(service, _as_rest_json))
 
@@ -125,6 +128,12 @@ def _as_query(_: Request, text: str, request_id: str) -> Response:
     )
 
 
+def _as_missing_action(_: Request, _text: str, request_id: str) -> Response:
+    """See "Common errors" of the API references of services that take forms."""
+    inner = _fault("MissingAction", "The request is missing an action or a required parameter.")
+    return _xml(400, "ErrorResponse", f"<Error><Type>Sender</Type>{inner}</Error>", request_id)
+
+
 def _as_rest_xml(_: Request, text: str, request_id: str) -> Response:
     return _xml(404, "ErrorResponse", f"<Error><Type>Sender</Type>{_fault(_CODE, text)}</Error>", request_id)
 
@@ -151,6 +160,7 @@ def _xml(status: int, root: str, inner: str, request_id: str) -> Response:
 #: The codes of those that have one of their own.
 _CODES: Final[Mapping[Callable[[Request, str, str], Response], str]] = {
     _as_query: "InvalidAction",
+    _as_missing_action: "MissingAction",
     _as_ec2: "InvalidAction",
     _as_s3: "NotImplemented",
     _as_denied: "AccessDeniedException",

@@ -1,6 +1,7 @@
 """A service or an operation that Redrive does not offer: one clear sentence, in the form of the protocol asked in."""
 
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
@@ -72,3 +73,16 @@ def test_an_operation_that_is_not_offered_is_refused_by_its_name(
     assert code in ("UnknownOperationException", "InvalidAction", "NotImplemented")
     expected = 501 if code == "NotImplemented" else 400
     assert (text, status) == (f"Redrive does not offer the operation {called}.", expected)
+
+
+@pytest.mark.parametrize("service", ["sns", "iam", "rds"])
+def test_a_form_that_names_no_action_is_refused_as_a_form(server_on_sqlite: Server, service: str) -> None:
+    headers = {
+        "Authorization": f"AWS4-HMAC-SHA256 Credential=123456789012/20260101/us-east-1/{service}/aws4_request",
+        "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
+    }
+    status, body = server_on_sqlite.ask("POST", "/", b"Version=2010-03-31", headers)
+    error = ET.fromstring(body).find("Error")
+    assert error is not None
+    assert (status, error.findtext("Type"), error.findtext("Code")) == (400, "Sender", "MissingAction")
+    assert error.findtext("Message") == "The request is missing an action or a required parameter."
