@@ -202,6 +202,7 @@ def test_bad_parameters_are_refused_as_recorded() -> None:
             "MalformedPolicyDocument: Policy arn:aws:iam::aws:policy/None does not exist": {
                 "PolicyArns": [{"arn": "arn:aws:iam::aws:policy/None"}]
             },
+            "MalformedPolicyDocument: Policy  does not exist": {"PolicyArns": [{}]},
         }
         for said, params in refused.items():
             assert said in await stage.refusal(stage.root, "sts", "AssumeRole", **{**asked, **params})

@@ -101,7 +101,7 @@ class Assuming:
         return credentials
 
     async def _managed(self, params: Structure) -> tuple[str, ...]:
-        arns = tuple(each["arn"] for each in params.get("PolicyArns") or ())
+        arns = tuple(each.get("arn", "") for each in params.get("PolicyArns") or ())
         for arn in arns:
             if await self._sessions.identities.managed(arn) is None:
                 raise error("MalformedPolicyDocumentException", f"Policy {arn} does not exist.")  # chosen
