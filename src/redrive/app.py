@@ -4,7 +4,6 @@ Each part is whole when it is handed on. What the parts are is the business of `
 """
 
 import asyncio
-import contextlib
 import functools
 import gc
 import logging
@@ -30,6 +29,7 @@ from redrive.composition import (
     console,
     destinations,
     functions,
+    key_uses,
     kms,
     opentelemetry,
     sns,
@@ -37,15 +37,13 @@ from redrive.composition import (
 )
 from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
 from redrive.composition.event_grid import DeferredEventGrid
-from redrive.composition.extension import Extension, Lifecycle, Presenter
+from redrive.composition.extension import Extension, Presenter
 from redrive.composition.extensions import Extensions, deferred
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.composition.store import kind_of, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
-from redrive.engine.upkeep import Upkeep
-from redrive.model.errors import StoreUnavailable
 from redrive.model.names import id_text
 from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.machine import SystemClock, monotonic, real_runtime, warn_of_jumps, watch_loop
@@ -69,8 +67,6 @@ logger = logging.getLogger(__name__)
 
 # What is under way when SIGTERM comes, requests and pushes, may take so long to be answered.
 DRAIN_SECONDS: Final = 10
-# A key's first use is known to other nodes so soon.
-KEY_USE_ROUND_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,24 +284,11 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
         sqs.extension(core, presenters, encryption),
         console.extension(core, lambda: store_kind.bytes),
         collector.extension(),
-        _key_uses(core),
+        key_uses.extension(core),
     ]
     setting = functions.prepared(core) if core.settings.runs_functions else None
     services = deferred(core, setting, beyond.delivery.endpoints, presenters, encryption)
     return Extensions(core, [*facades, *others], [grid, *services])
-
-
-def _key_uses(core: Core) -> Extension:
-    """Writes each minute when access keys were used, as far as the store is behind, and at the end all of it."""
-    uses = core.keyring.uses
-    upkeep = Upkeep(uses.write, SystemClock(), KEY_USE_ROUND_MS, "key_uses.unwritten")
-
-    async def stop() -> None:
-        await upkeep.close()
-        with contextlib.suppress(StoreUnavailable):
-            await uses.write(behind_ms=0)
-
-    return Extension(lifecycle=Lifecycle(start=[upkeep.start], stop=[stop]))
 
 
 def _server(
