@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve
 from redrive.console.health import share_text, topic_hour_series, topic_traffic
-from redrive.console.hour import SETTLED_MS, Hour
+from redrive.console.hour import SENT, SETTLED_MS, Hour
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import queue_series
@@ -19,7 +19,6 @@ from redrive.telemetry.accumulators import queue_series
 CANDIDATES_MAX: Final = 15  # of each kind: 5,400 rows
 SHOWN_MAX: Final = 5
 _PLACES_MAX: Final = 100
-_SENT: Final = "messages_sent"
 _HOUR_SECONDS: Final = 3600
 
 Scopes = Collection[ResourceName]
@@ -59,7 +58,7 @@ class Candidates:
     def series(self) -> list[Series]:
         """The series that they are ranked by."""
         of_topics = [series for topic in self.topics for series in topic_hour_series(topic)]
-        return [*(queue_series(queue, _SENT) for queue in self.queues), *of_topics]
+        return [*(queue_series(queue, SENT) for queue in self.queues), *of_topics]
 
 
 class Rankings:
@@ -136,7 +135,7 @@ def _ranking(candidates: Candidates, hour: Hour) -> Ranking:
 
 
 def _queue(name: ResourceName, hour: Hour) -> Ranked:
-    series = queue_series(name, _SENT)
+    series = queue_series(name, SENT)
     sent = int(hour.total(series))
     curve = hour.sparkline(f"{sent:,} messages sent in the last hour", series, sums=True)
     return Ranked("queue", name, sent, "", curve)

@@ -13,6 +13,7 @@ from redrive.telemetry.accumulators import COUNTED, queue_series, scope_series
 
 MINUTES: Final = 60
 WAITING: Final = "messages_available"  # the series of how many wait in a queue
+SENT: Final = "messages_sent"  # the series of what came to a queue
 #: What one point of a list gathers: fifty lines of three series are 2,000 rows.
 LISTED_MS: Final = 5 * MINUTE_MS
 RATE_MINUTES: Final = 15

@@ -31,7 +31,7 @@ class DeadAgain(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RedriveOutcome:
     """The fate of what a redrive moved; messages that others sent meanwhile are counted with what waits and what died."""
 
     waiting: int | None  # Messages that wait at the receivers; None: these are not known any more
@@ -48,7 +48,7 @@ class Outcome:
         return f"{delivered}{counted(self.dead_again, DEAD_AGAIN_MAX)} dead again{waiting}"
 
 
-async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> Outcome:
+async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> RedriveOutcome:
     """Counts the messages of a task that wait, were delivered, or died again: three reads."""
     dead_letters = visit.engine.operations.dead_letters
     letters = await dead_letters.peek(LookRequest(queue.id, DEAD_AGAIN_MAX, task.last_seq))
@@ -63,7 +63,9 @@ async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> Outcome:
         for cause, number in numbers.most_common(_CAUSES_MAX)
     ]
     waiting = await _waiting(visit, queue, task)
-    return Outcome(waiting, _delivered(task, waiting, len(letters)), len(letters), tuple(causes), link())
+    return RedriveOutcome(
+        waiting, _delivered(task, waiting, len(letters)), len(letters), tuple(causes), link()
+    )
 
 
 def _delivered(task: MoveTask, waiting: int | None, dead_again: int) -> int | None:

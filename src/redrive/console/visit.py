@@ -148,6 +148,10 @@ class Visit:
             raise Missing(f"There is no queue {name.name} in {name.account} {name.region}.", near)
         return queue
 
+    def url_of(self, queue: Queue) -> str:
+        """The URL of a queue, as this page's address has the host."""
+        return f"{self.host}/{queue.name.account}/{queue.name.name}"
+
     async def topic(self) -> Topic:
         """The topic that the path names.
 

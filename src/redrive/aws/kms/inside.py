@@ -21,7 +21,7 @@ from redrive.model.names import ResourceName
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _KeyScope:
     """An account, a region and a moment (ms), for which a key is found (`CallScope`)."""
 
     account: str
@@ -46,7 +46,7 @@ class InsideUse:
         Raises:
             AwsError: The account's region has no such key, or it cannot be used.
         """
-        scope = _Scope(account, region, self._clock.now())
+        scope = _KeyScope(account, region, self._clock.now())
         key = await self._access.find_key(scope, key_id)
         check_enabled(key, scope.now)
         if not key.symmetric:

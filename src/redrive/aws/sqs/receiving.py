@@ -184,12 +184,12 @@ class Receiving:
             attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
             cancellation=cancellation,
         )
-        asked = call.request
+        request = call.request
         self._consumers.note(
             queue.id,
             call.principal.name,
-            asked.client_host,
-            asked.headers.get("user-agent", ""),
+            request.client_host,
+            request.headers.get("user-agent", ""),
             len(deliveries),
             call.now,
         )

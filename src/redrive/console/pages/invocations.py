@@ -75,7 +75,7 @@ _WAIT_WIDTH: Final = 14.0  # between two attempts (percent), however long
 _BAR_WIDTH_MIN: Final = 0.6  # percent
 
 
-class Bar(NamedTuple):
+class AttemptBar(NamedTuple):
     """A part of an attempt, drawn."""
 
     colour: int  # 4: its environment starts; 2: the handler succeeds; 3: it fails
@@ -88,7 +88,7 @@ class EventRow(NamedTuple):
     """One event with all its attempts that are known, the first one first."""
 
     attempts: Sequence[Invocation]
-    bars: Sequence[Bar]
+    bars: Sequence[AttemptBar]
     waits: Sequence[tuple[float, float, str]]  # Between attempts: from, to (percent), and how long
 
     @property
@@ -119,7 +119,7 @@ def _ran_ms(call: Invocation) -> float:
 
 
 def _event_row(tries: Sequence[Invocation], scale: float) -> EventRow:
-    bars: list[Bar] = []
+    bars: list[AttemptBar] = []
     waits = []
     x = 0.0
     for number, each in enumerate(tries):
@@ -131,7 +131,7 @@ def _event_row(tries: Sequence[Invocation], scale: float) -> EventRow:
         parts.append((3, each.duration_ms, "failed") if each.trouble else (2, each.duration_ms, "handler"))
         for colour, ms, words in parts:
             width = max(_BAR_WIDTH_MIN, ms * scale)
-            bars.append(Bar(colour, round(x, 2), round(width, 2), f"{words} {figure(ms)} ms"))
+            bars.append(AttemptBar(colour, round(x, 2), round(width, 2), f"{words} {figure(ms)} ms"))
             x += width
     return EventRow(tries, bars, waits)
 

@@ -11,7 +11,7 @@ from redrive.aws.sqs import names
 from redrive.aws.wire.errors import AwsError
 from redrive.console.charts import Curve, TimeChart, time_chart
 from redrive.console.commands import aws_command
-from redrive.console.hour import LISTED_MS, WAITING, Hour, depth_curve, last_hour
+from redrive.console.hour import LISTED_MS, SENT, WAITING, Hour, depth_curve, last_hour
 from redrive.console.needs import WAITED_MINUTES, long_waiting, receive_series, unattended
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.pages.event_sources import mappings_of
@@ -27,12 +27,11 @@ COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
 _REFUSED: Final = 400
 _CONSUMERS_MAX: Final = 10
 _NEVER: Final = 1 << 62  # a moment (ms) behind all others
-_SENT: Final = "messages_sent"
 _RECEIVED: Final = "messages_received"
 _DELETED: Final = "messages_deleted"
 _IN_FLIGHT: Final = "messages_claimed"
 _STEP_MS: Final = 5_000
-LISTED: Final = (_SENT, _RECEIVED, WAITING)
+LISTED: Final = (SENT, _RECEIVED, WAITING)
 ALL: Final = (*LISTED, _DELETED, _IN_FLIGHT)
 _SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
 _Order: TypeAlias = Callable[[Level], int]
@@ -132,7 +131,7 @@ async def one(visit: Visit) -> Page:
             default=None,
         ),
         "purge": visit.link("queues", queue.name.name, "purge"),
-        "url": _url(visit, queue),
+        "url": visit.url_of(queue),
         "arn": names.arn_of(queue.name),
         "rules": _rules(queue),
         "sources": [source_text(source) for source in sources],
@@ -147,10 +146,6 @@ async def one(visit: Visit) -> Page:
     return Page("queue.html", values, live_seconds=5)
 
 
-def _url(visit: Visit, queue: Queue) -> str:
-    return f"{visit.host}/{queue.name.account}/{queue.name.name}"
-
-
 async def purge_form(visit: Visit) -> Page:
     """The messages that a purge would destroy: asked before it is done."""
     return await _purge_page(visit, "")
@@ -162,7 +157,7 @@ async def purge(visit: Visit) -> Page | Redirect:
     if visit.parameter("typed").strip() != queue.name.name:
         return await _purge_page(visit, "Type the queue's name: nothing was done.", _REFUSED)
     try:
-        await visit.call("sqs", "PurgeQueue", {"QueueUrl": _url(visit, queue)})
+        await visit.call("sqs", "PurgeQueue", {"QueueUrl": visit.url_of(queue)})
     except AwsError as error:
         return await _purge_page(visit, error.message, _REFUSED)
     return Redirect(visit.link("queues", queue.name.name), sentence=f"{queue.name.name} is purged")
@@ -219,9 +214,7 @@ def flow(hour: Hour, queue: ResourceName, now: int) -> Flow:
     seconds = (
         ((now - since) // _STEP_MS + 1) * _STEP_MS / 1000
     )  # so that it changes no more often than counters do
-    in_rate, out_rate = (
-        hour.total(queue_series(queue, name), since) / seconds for name in (_SENT, _RECEIVED)
-    )
+    in_rate, out_rate = (hour.total(queue_series(queue, name), since) / seconds for name in (SENT, _RECEIVED))
     return Flow(in_rate, out_rate, depth_curve(hour, queue))
 
 
@@ -238,7 +231,7 @@ def depth_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
 
 def flow_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
     """The messages that were sent, received and deleted in each whole minute; None: nobody counted."""
-    lines = (("Sent", _SENT), ("Received", _RECEIVED), ("Deleted", _DELETED))
+    lines = (("Sent", SENT), ("Received", _RECEIVED), ("Deleted", _DELETED))
     return hour.counted({label: [queue_series(queue, counter)] for label, counter in lines}, sums=True)
 
 

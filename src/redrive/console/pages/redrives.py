@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from redrive.console.charts import Curve, sparkline
 from redrive.console.commands import redrive_command
-from redrive.console.outcomes import DEAD_AGAIN_MAX, WAITING_MAX, Outcome, outcome_of, progress_chart
+from redrive.console.outcomes import DEAD_AGAIN_MAX, WAITING_MAX, RedriveOutcome, outcome_of, progress_chart
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
@@ -261,7 +261,7 @@ async def task(visit: Visit) -> Page:
     return Page("task.html", values, live_seconds=seconds_between)
 
 
-def _summary(record: MoveTask, left: int, outcome: Outcome) -> str:
+def _summary(record: MoveTask, left: int, outcome: RedriveOutcome) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
     choice = "all dead letters" if record.choice is None else failure_words(record.choice.text)
     who = f" by {record.by}" if record.by else ""

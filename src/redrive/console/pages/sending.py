@@ -45,15 +45,11 @@ def _form(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
         "delay": visit.parameter("delay"),
         "import": visit.link("queues", queue.name.name, "import"),
         "command": aws_command(
-            visit, "sqs", "send-message", "--queue-url", _url(visit, queue), "--message-body", "BODY"
+            visit, "sqs", "send-message", "--queue-url", visit.url_of(queue), "--message-body", "BODY"
         ),
         "back": visit.link("queues", queue.name.name),
     }
     return Page("send.html", values, status)
-
-
-def _url(visit: Visit, queue: Queue) -> str:
-    return f"{visit.host}/{queue.name.account}/{queue.name.name}"
 
 
 async def send(visit: Visit) -> Page | Redirect:
@@ -73,7 +69,7 @@ async def _sent(visit: Visit, queue: Queue, entry: Mapping[str, Any], copies: in
     if not 1 <= copies <= COPIES_MAX:
         raise Unusable(f"1 to {COPIES_MAX} copies are sent at once.")
     if copies == 1:
-        answer = await visit.call("sqs", "SendMessage", {"QueueUrl": _url(visit, queue), **entry})
+        answer = await visit.call("sqs", "SendMessage", {"QueueUrl": visit.url_of(queue), **entry})
         return f"Sent as {answer['MessageId']}"
     if "MessageDeduplicationId" in entry:
         raise Unusable("Copies with one deduplication ID are taken for one message: send 1.")
@@ -105,7 +101,7 @@ async def _send_each(
             {"Id": str(begin + index), **entry} for index, entry in enumerate(entries[begin : begin + BATCH])
         ]
         answer = await visit.call(
-            "sqs", "SendMessageBatch", {"QueueUrl": _url(visit, queue), "Entries": batch}
+            "sqs", "SendMessageBatch", {"QueueUrl": visit.url_of(queue), "Entries": batch}
         )
         taken += len(answer.get("Successful", ()))
         failures += [(int(each["Id"]), str(each.get("Message", ""))) for each in answer.get("Failed", ())]

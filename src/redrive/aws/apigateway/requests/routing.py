@@ -12,13 +12,13 @@ _REMEMBERED_MAX: Final = 256
 
 
 @dataclass(slots=True)
-class _Node:
+class _RouteNode:
     """A node of the tree of paths, below one part of a path."""
 
     resource: Mapping[str, Any] | None = None  # The resource whose path ends here
-    literals: dict[str, "_Node"] = field(default_factory=dict)  # The next parts, by their text
+    literals: dict[str, "_RouteNode"] = field(default_factory=dict)  # The next parts, by their text
     # The name of a variable for the next part, and the node below it.
-    variable: tuple[str, "_Node"] | None = None
+    variable: tuple[str, "_RouteNode"] | None = None
     # The name of a variable for all the parts that follow, and its resource.
     greedy: tuple[str, Mapping[str, Any]] | None = None
 
@@ -28,7 +28,7 @@ class Routes:
 
     def __init__(self, resources: Iterable[Mapping[str, Any]]) -> None:
         """Route to these; the resource with the path `$default` is for requests that match no other."""
-        self._root = _Node()
+        self._root = _RouteNode()
         self._default: Mapping[str, Any] | None = None
         for resource in resources:
             if resource["path"] == DEFAULT:
@@ -45,10 +45,10 @@ class Routes:
                 node.greedy = part[1:-2], resource
                 return
             if part.startswith("{"):
-                node.variable = node.variable or (part[1:-1], _Node())
+                node.variable = node.variable or (part[1:-1], _RouteNode())
                 _, node = node.variable
             else:
-                node = node.literals.setdefault(part, _Node())
+                node = node.literals.setdefault(part, _RouteNode())
         node.resource = resource
 
     def find(
@@ -85,7 +85,7 @@ class RoutesCache:
 
 
 def _search(
-    node: _Node, parts: list[str], at: int, method: str, parameters: dict[str, str]
+    node: _RouteNode, parts: list[str], at: int, method: str, parameters: dict[str, str]
 ) -> tuple[Mapping[str, Any], dict[str, str]] | None:
     """The best resource below a node, and the parameters. A part leads to at most two nodes: text and variable."""
     if at == len(parts):
