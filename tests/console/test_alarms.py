@@ -6,8 +6,10 @@ import pytest
 
 from redrive.console.alarm_words import condition, history_words, last_value
 from redrive.console.pages.new_alarms import firings
+from redrive.model.topic import Subscription
 from tests.console.services import Services, arn, make_alarms
-from tests.console.world import ROOM, ROOT, Visitor, visiting
+from tests.console.test_schedules import text
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor, visiting
 
 ALARM = f"{ROOM}/alarms/alarm"
 
@@ -32,6 +34,25 @@ async def test_alarms_are_listed_those_in_alarm_first_and_by_state() -> None:
         assert "No alarms in that state" in await page(visitor, f"{ROOM}/alarms", state="INSUFFICIENT_DATA")
 
 
+async def test_an_alarm_says_whether_the_receivers_of_its_topic_are_well() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        topic, endpoint = SCOPE._replace(name="told"), "https://ops.example.com/in"
+        engine = visitor.server.core.engine
+        engine.operations.inject_fault(endpoint, 500)
+        await engine.resources.subscriptions.create(
+            Subscription("one", topic, 0, SCOPE.account, "https", endpoint)
+        )
+        assert "told sns : 1 receiver, none fails" in text(await visitor.get(f"{ALARM}?name=orders/wait"))
+        for _ in range(10):
+            await services.call("sns", "Publish", TopicArn=arn("sns", "told"), Message="m")
+        await visitor.server.time.advance(6_000)  # type: ignore[union-attr]  # simulated
+        assert "told sns : 1 receiver, 1 of them fails" in text(
+            await visitor.get(f"{ALARM}?name=orders/wait&again")
+        )
+
+
 async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None:
     async with visiting(clock="simulated") as visitor:
         services = Services(visitor)
@@ -50,6 +71,8 @@ async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None
         assert "it was <b>20</b> at the last change" in shown
         overview = await page(visitor, f"{ROOT}/")
         assert "orders: messages visible is more than 10 for 2 of 3 times 1 min; it was 20" in overview
+        assert "Messages visible in the last hour: 20 at most" in overview
+        assert "no receiver has it" in shown
         assert f"{ROOM}/topics/told" in shown
         led = await visitor.post(ALARM, {"name": "orders/wait", "do": "disable"})
         assert "not done" in unquote(led.headers["Set-Cookie"])

@@ -52,6 +52,8 @@ async def test_the_route_that_fails_most_is_the_first_by_its_share() -> None:
         assert failing in alone
         assert refusing not in alone
         assert "10 over all stages" in text(await visitor.get(route_link(services, 0)))
+        failed = (await visitor.get(route_link(services, 1))).body.decode()
+        assert f'<a href="{ROOM}/functions/bill">the invocations of the function</a>' in failed
 
 
 async def test_routes_are_sorted_by_the_time_that_most_of_their_requests_take() -> None:

@@ -43,6 +43,30 @@ async def test_the_metrics_of_a_queue_are_drawn() -> None:
         assert "No metrics that fit" in text(await visitor.get(f"{PAGE}?of=nobody"))
 
 
+async def test_changes_are_numbered_on_the_charts_and_a_link_keeps_their_time() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        (first,) = await world.die("order 1")
+        await visitor.post(f"{ROOM}/dead-letters/orders-dead/set-aside", {"id": first, "cause": "all"})
+        time = visitor.server.time
+        assert time is not None
+        await time.advance(5 * MINUTE_MS)
+        page = (await visitor.get(f"{PAGE}?of=orders")).body.decode()
+        assert '<line class="mark"' in page
+        assert "; 1 change meanwhile" in page
+        assert "orders-dead : 1 of 1 set aside" in " ".join(
+            text(await visitor.get(f"{PAGE}?of=orders")).split()
+        )
+        link = f"{PAGE}?of=orders&amp;since=1h&amp;until=2026-01-01T00%3A05Z"
+        assert f'href="{link}" data-freezes' in page
+        await time.advance(3 * 60 * MINUTE_MS)
+        assert "1 change meanwhile" not in (await visitor.get(f"{PAGE}?of=orders&again")).body.decode()
+        later = (await visitor.get(link.replace("&amp;", "&"))).body.decode()
+        assert "; 1 change meanwhile" in later
+        assert "data-every" not in later.partition('id="live"')[2].partition(">")[0]
+        assert (await visitor.get(f"{PAGE}?until=soon")).status == 400
+
+
 async def test_statistics_and_spans_are_chosen() -> None:
     async with visiting() as visitor:
         await make_world(visitor)

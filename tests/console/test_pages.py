@@ -12,6 +12,7 @@ from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
 from redrive.model.delivery import Outcome
 from redrive.model.http import Response
+from redrive.model.search import published_id
 from redrive.model.topic import Message
 from tests.console.test_schedules import text as words
 from tests.console.world import BUSY, ROOM, ROOT, SCOPE, Visitor, World, make_world, pages_of, visiting
@@ -95,6 +96,19 @@ async def test_the_workbench_shows_why_and_how_many() -> None:
         assert "7001" in page
         assert "→ billing.example.com/hook?…" in page
         assert "secret" not in page
+
+
+@pytest.mark.parametrize("path", ["dead-letters/orders-dead", "dead-letters/orders-dead/search?q=7001"])
+async def test_each_dead_letter_of_a_list_leads_to_the_trace_of_its_publication(path: str) -> None:
+    async with visiting() as visitor:
+        world, _ = await filled(visitor)
+        page = (await visitor.get(f"{ROOM}/{path}")).body.decode()
+        letters = await world.engine.operations.dead_letters.letters(world.dead, 0, 10)
+        of_order = [each.delivery for each in letters if "7001" in each.delivery.body]
+        assert of_order
+        for delivery in of_order:
+            link = f"{ROOM}/messages/{published_id(delivery)}"
+            assert f'<a href="{link}" aria-label="Trace of message {delivery.seq}">Trace</a>' in page
 
 
 async def test_a_plan_says_how_long_each_pace_takes() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.console import json_text
 from redrive.console.charts import figure
 from redrive.console.pages.metrics import metric_words
@@ -54,6 +55,12 @@ def condition_words(alarm: Mapping[str, Any]) -> str:
         f"{enough} of {periods} times {span(period_ms)}" if enough != periods else span(periods * period_ms)
     )
     return f"{_metric_name(metric)} {_COMPARED.get(sign, sign)} {limit} for {times}"
+
+
+def metric_of(alarm: Mapping[str, Any]) -> MetricName:
+    """The one metric that an alarm watches, which not each does."""
+    dimensions = sorted((each["Name"], each["Value"]) for each in alarm.get("Dimensions", ()))
+    return MetricName(alarm["Namespace"], alarm["MetricName"], tuple(dimensions))
 
 
 def measured(alarm: Mapping[str, Any]) -> str:

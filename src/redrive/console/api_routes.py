@@ -157,3 +157,14 @@ def invoke_url(visit: Visit, route: ApiRoute) -> str:
     path = route.key.partition(" ")[2] or "/"
     stage_part = "" if stage == DEFAULT_STAGE else f"/{stage}"
     return f"{visit.host}{PATH}{route.api.id}{stage_part}{path}"
+
+
+def failure_links(visit: Visit, route: ApiRoute) -> list[tuple[str, str]]:
+    """The pages that tell of a route's failed requests: the function's invocations, and access logs of stages."""
+    function = target_of(visit, route)
+    pages = [("the invocations of the function", function.link)] if function.service == "lambda" else []
+    for name, stage in sorted((route.api.tree.get(STAGES) or _NOTHING).items()):
+        log = stage.get("accessLogSettings") or stage.get("AccessLogSettings") or _NOTHING
+        arn = str(log.get("destinationArn") or log.get("DestinationArn") or "")
+        pages.append((f"the access log of {name}", links.target(visit, arn).link))
+    return [(text, link) for text, link in pages if link]

@@ -97,6 +97,7 @@ class TimeChart:
     series: Sequence[Sequence[str]] = ()  # For each line: its value in each of those periods, as text
     latest: Sequence[str] = ()  # For each line: its last value, as text
     time_chars: int = 5  # Of a time of day: hours and minutes, and of a short chart seconds
+    marks: Sequence[tuple[float, int]] = ()  # Changes meanwhile: the place across (percent) and the number
 
 
 def time_chart(

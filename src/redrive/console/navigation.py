@@ -128,7 +128,7 @@ SHORTCUTS: Final = (
     ("u", "up to the list"),
     ("p", "pause live updates; on a redrive: pause it"),
     ("t", "light or dark"),
-    ("y", "copy a link to the page"),
+    ("y", "copy a link to the page; of metrics: frozen at this time"),
 )
 
 

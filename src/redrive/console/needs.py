@@ -9,10 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
+from redrive.aws.cloudwatch.metrics.own_metrics import series_of
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE as LAMBDA
-from redrive.console.alarm_words import condition_words, last_value, things_of
+from redrive.console.alarm_words import condition_words, last_value, metric_of, things_of
+from redrive.console.charts import Curve, figure, sparkline
 from redrive.console.hour import WAITING, Hour, depth_curve
 from redrive.console.navigation import troubled_subscriptions
+from redrive.console.pages.metrics import metric_words, statistic_value, summed
 from redrive.console.undelivered import (
     NEEDS_MAX,
     Need,
@@ -74,14 +77,14 @@ async def needs(
     rows = [
         *await lost_needs(visit, losses),
         *await dead_letter_needs(visit, dead, latest),
-        *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
+        *[_alarm(visit, each, hour) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
         *await _endpoints(visit, scopes, hour),
         *[_unattended(visit, level, hour) for level in unattended(waiting, hour)],
         *await _functions(visit, scopes, hour),
         *await _stacks(visit, scopes),
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
     ]
-    return Asked(rows, sum(losses.values()), len(alarms), len(dead))
+    return Asked(rows, sum(map(sum, losses.values())), len(alarms), len(dead))
 
 
 # ---- endpoints and queues --------------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
 # ---- alarms, functions, stacks, redrives -----------------------------------------------------------------------
 
 
-def _alarm(visit: Visit, alarm: Alarm) -> Need:
+def _alarm(visit: Visit, alarm: Alarm, hour: Hour) -> Need:
     name = alarm.name
     link = visit.link_in(name, "alarms", "alarm", name=name.name)
     return Need(
@@ -172,7 +175,26 @@ def _alarm(visit: Visit, alarm: Alarm) -> Need:
         link,
         scope_text(name),
         alarm.state.transitioned_at,
+        trend=_alarm_trend(alarm, hour),
     )
+
+
+def _alarm_series(alarm: Alarm) -> list[Series]:
+    """The series of the metric that an alarm watches; none of an alarm on an expression or on others."""
+    if not (alarm.given.get("MetricName") and alarm.given.get("Statistic")):
+        return []
+    return list(series_of(alarm.name.account, alarm.name.region, metric_of(alarm.given)))
+
+
+def _alarm_trend(alarm: Alarm, hour: Hour) -> Curve | None:
+    """The last hour of the metric of an alarm, minute by minute, by the statistic that it compares."""
+    minutes = summed(bucket for each in _alarm_series(alarm) for bucket in hour.points(each))
+    values = {at: statistic_value(each, alarm.given["Statistic"]) for at, each in minutes.items()}
+    if not any(values.values()):
+        return None
+    line = [values.get(at, 0.0) for at in range(hour.since, hour.until, hour.period_ms)]
+    words = f"{metric_words(alarm.given['MetricName'])} in the last hour: {figure(max(line))} at most"
+    return sparkline(line, words)
 
 
 def _alarm_detail(alarm: Alarm) -> str:
@@ -279,9 +301,18 @@ def _task(visit: Visit, task: MoveTask) -> Need:
 async def trend_series(
     visit: Visit, scopes: Collection[ResourceName], waiting: Sequence[Level]
 ) -> list[Series]:
-    """The series that trends are drawn from: of the first receivers that fail, and the first queues that wait."""
+    """The series that trends are drawn from: of the first receivers that fail, queues that wait, and alarms."""
     troubled = (await troubled_subscriptions(visit, scopes))[:_TRENDS_MAX]
-    return [*map(_failures, troubled), *(queue_series(each.name, WAITING) for each in waiting[:_TRENDS_MAX])]
+    alarms = [
+        each
+        for each in await visit.installation.alarms.all()
+        if each.state.value == ALARM and is_in(each.name, scopes)
+    ]
+    return [
+        *map(_failures, troubled),
+        *(queue_series(each.name, WAITING) for each in waiting[:_TRENDS_MAX]),
+        *(series for each in alarms[:_TRENDS_MAX] for series in _alarm_series(each)),
+    ]
 
 
 def _failures(key: str) -> Series:

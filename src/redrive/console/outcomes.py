@@ -1,12 +1,13 @@
 """Outcomes of a redrive: how fast it moved messages, and what became of them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from redrive.console.charts import Point, TimeChart, time_chart
+from redrive.console.pages.messages import owed_first
 from redrive.console.visit import Visit
 from redrive.console.words import counted, moment
 from redrive.engine.ports import Cause, LookRequest
@@ -20,6 +21,9 @@ RECEIVERS_MAX: Final = 20
 _PERIODS: Final = 30  # of a chart
 _PERIOD_MS_MIN: Final = 1000
 _CAUSES_MAX: Final = 5
+
+
+Receiver: TypeAlias = Queue | Subscription
 
 
 class DeadAgain(NamedTuple):
@@ -39,6 +43,9 @@ class RedriveOutcome:
     dead_again: int  # At most `DEAD_AGAIN_MAX`
     causes: tuple[DeadAgain, ...]  # Of those, the most frequent first
     link: str  # To all of them
+    receiver: Subscription | None = None  # Where most wait; None: at queues, or nowhere
+    # Of what waits there, the oldest that failed already and will be tried again, as `owed_first` has them.
+    retrying: Sequence[Mapping[str, Any]] = ()
 
     @property
     def text(self) -> str:
@@ -49,7 +56,7 @@ class RedriveOutcome:
 
 
 async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> RedriveOutcome:
-    """Counts the messages of a task that wait, were delivered, or died again: three reads."""
+    """Counts the messages of a task that wait, were delivered, or died again: four reads."""
     dead_letters = visit.engine.operations.dead_letters
     letters = await dead_letters.peek(LookRequest(queue.id, DEAD_AGAIN_MAX, task.last_seq))
     since = f"since:{moment(task.started_at)[:19]}Z"
@@ -62,9 +69,18 @@ async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> RedriveOutco
         DeadAgain(cause.failure, number, link(f"{cause.origin}:{cause.failure}" if cause.failure else ""))
         for cause, number in numbers.most_common(_CAUSES_MAX)
     ]
-    waiting = await _waiting(visit, queue, task)
+    counts = await _waiting(visit, await _receivers(visit, queue, task))
+    waiting = sum(number for _, number in counts) if counts else None
+    receiver = max(counts, key=lambda each: each[1])[0] if waiting else None
+    subscription = receiver if isinstance(receiver, Subscription) else None
     return RedriveOutcome(
-        waiting, _delivered(task, waiting, len(letters)), len(letters), tuple(causes), link()
+        waiting,
+        _delivered(task, waiting, len(letters)),
+        len(letters),
+        tuple(causes),
+        link(),
+        subscription,
+        [] if subscription is None else await _retrying(visit, subscription),
     )
 
 
@@ -74,20 +90,26 @@ def _delivered(task: MoveTask, waiting: int | None, dead_again: int) -> int | No
     return max(0, task.moved - waiting - dead_again)
 
 
-async def _waiting(visit: Visit, queue: Queue, task: MoveTask) -> int | None:
-    """The messages at the receivers of a task that are not taken yet; None: the receivers are not known any more."""
+async def _waiting(visit: Visit, receivers: Sequence[Receiver]) -> list[tuple[Receiver, int]]:
+    """The receivers of a task, with the messages that each has not taken yet."""
     messages = visit.engine.messages
-    receivers = await _receivers(visit, queue, task)
     subscriptions = [each for each in receivers if isinstance(each, Subscription)]
     queues = [each for each in receivers if isinstance(each, Queue)]
-    counts = [
-        *(await messages.count_backlogs(subscriptions, WAITING_MAX)).values(),
-        *(await messages.count_each(queues, WAITING_MAX)).values(),
+    backlogs = await messages.count_backlogs(subscriptions, WAITING_MAX)
+    counts = await messages.count_each(queues, WAITING_MAX)
+    return [
+        *((each, sum(backlogs[each.queue_id])) for each in subscriptions),
+        *((each, sum(counts[each.id])) for each in queues),
     ]
-    return sum(each.available + each.claimed + each.delayed for each in counts) if counts else None
 
 
-async def _receivers(visit: Visit, queue: Queue, task: MoveTask) -> list[Queue | Subscription]:
+async def _retrying(visit: Visit, subscription: Subscription) -> list[dict[str, Any]]:
+    """Of the oldest messages that wait for a subscription, those that failed already."""
+    rows = await owed_first(visit, subscription, await visit.engine.operations.circuit(subscription))
+    return [row for row in rows if row["delivery"].attempts > (row["state"] == "in-flight")]
+
+
+async def _receivers(visit: Visit, queue: Queue, task: MoveTask) -> list[Receiver]:
     """The queues and subscriptions that a task sends to, as far as they are known."""
     dead_letters, queues = visit.engine.operations.dead_letters, visit.engine.resources.queues
     if task.destination is None and (task.choice is None or not task.choice.failure):

@@ -1,20 +1,22 @@
 """Undelivered messages that need attention: those that are lost, and dead letters with their main cause."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from redrive.access.keys import is_account
 from redrive.aws.lambda_.documents.backlogs import DIALECT as LAMBDA
 from redrive.console.arrivals import Burst, bursts
-from redrive.console.charts import Curve
+from redrive.console.charts import Curve, sparkline
 from redrive.console.pages.dead_letters import cause_id, origin_text
 from redrive.console.visit import Visit
 from redrive.console.words import counted, failure_words, many, number, scope_text
 from redrive.engine.operations import DeadLetterQueue
 from redrive.engine.ports import CauseCount
-from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
+from redrive.model.topic import Subscription
 from redrive.telemetry.accumulators import LOST, Loss
 
 NEEDS_MAX: Final = 50  # of each kind
@@ -30,6 +32,7 @@ _OWN: Final = {
     "cloudformation": "stack notification",
 }
 LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
+HOUR_MS: Final = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,66 +59,107 @@ def is_in(name: ResourceName, scopes: Collection[ResourceName]) -> bool:
     return name._replace(name="") in scopes
 
 
+#: The messages lost in each hour of the last day, by cause.
+Losses = Mapping[Loss, Sequence[int]]
+
+
 async def last_day(
     visit: Visit, scopes: Collection[ResourceName], dead: Sequence[DeadLetterQueue]
-) -> tuple[dict[Loss, int], Mapping[int, Burst]]:
-    """The numbers of messages lost in the last day, by cause, and the latest bursts of the fullest dead-letter queues."""
+) -> tuple[Losses, Mapping[int, Burst]]:
+    """The losses of the last day, and the latest bursts of the fullest dead-letter queues."""
     telemetry, since = visit.installation.telemetry, visit.now - DAY_MS
     query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
     all_losses = [Loss.of_series(series) for series in await telemetry.find_series(query)]
     losses = {loss: loss.series for loss in all_losses if is_in(loss.of, scopes)}
     fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
+    minute = visit.now // MINUTE_MS * MINUTE_MS
     points = {}
     if losses:
-        minute = visit.now // MINUTE_MS * MINUTE_MS
-        span = PointQuery(list(losses.values()), minute - DAY_MS, minute + MINUTE_MS, 2 * DAY_MS)
+        span = PointQuery(list(losses.values()), minute - DAY_MS, minute + MINUTE_MS, HOUR_MS)
         points = dict(await telemetry.find_points_each(span))
     latest = await bursts(telemetry, [each.queue for each in fullest], visit.now)
-    totals = {
-        loss: int(sum(bucket.statistics.total for bucket in points.get(series.id, ())))
-        for loss, series in losses.items()
-    }
-    return {loss: total for loss, total in totals.items() if total}, latest
+    hours = {loss: _hours(points.get(series.id, ()), minute - DAY_MS) for loss, series in losses.items()}
+    return {loss: each for loss, each in hours.items() if any(each)}, latest
 
 
-async def lost_needs(visit: Visit, losses: Mapping[Loss, int]) -> list[Need]:
+def _hours(buckets: Iterable[PeriodStatistics], since: int) -> list[int]:
+    """The sums of the hours of a day that began then (ms), the minute that is under way among them."""
+    hours = [0] * (DAY_MS // HOUR_MS + 1)
+    for bucket in buckets:
+        hours[(bucket.at - since) // HOUR_MS] += int(bucket.statistics.total)
+    return hours
+
+
+async def lost_needs(visit: Visit, losses: Losses) -> list[Need]:
     """A row for each subscription or queue that lost messages, by its most frequent cause."""
-    of_each: dict[tuple[ResourceName, str], list[tuple[int, str]]] = {}
-    for loss, total in losses.items():
-        of_each.setdefault((loss.of, loss.subscription), []).append((total, loss.reason))
-    ranked = sorted(of_each.items(), key=lambda each: -sum(total for total, _ in each[1]))[:NEEDS_MAX]
+    of_each: dict[tuple[ResourceName, str], dict[str, Sequence[int]]] = {}
+    for loss, hours in losses.items():
+        of_each.setdefault((loss.of, loss.subscription), {})[loss.reason] = hours
+    totals = {
+        key: [sum(hour) for hour in zip(*causes.values(), strict=True)] for key, causes in of_each.items()
+    }
+    ranked = sorted(of_each, key=lambda key: -sum(totals[key]))[:NEEDS_MAX]
     rows = []
-    for (name, subscription), causes in ranked:
-        total = sum(each for each, _ in causes)
-        thing = f"message{'s'[: total != 1]} of {name.name}"
-        if not name.name:
-            thing = many(total, _OWN.get(subscription, "direct publication"), "")
-        title = f"{number(total)} {thing} {many(total, 'was', 'were')} lost"
-        reason = "Function error" if subscription == LAMBDA else failure_words(max(causes)[1])
-        rows.append(await _loss(visit, name, subscription, title, reason))
+    for name, subscription in ranked:
+        causes, hours = of_each[name, subscription], totals[name, subscription]
+        main = max(causes, key=lambda cause: (sum(causes[cause]), cause))
+        reason = "Function error" if subscription == LAMBDA else failure_words(main)
+        need = await _loss(visit, name, subscription, sum(hours), reason)
+        summary = f"Lost in each of the last 24 hours: {number(max(hours))} at most"
+        rows.append(replace(need, trend=sparkline(hours, summary)))
     return rows
 
 
-async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str, reason: str) -> Need:
-    detail, link = f"{reason}; no dead-letter queue has them", visit.link_in(name, "queues", name.name)
-    if subscription:
-        record = await visit.engine.resources.subscriptions.get(name, subscription)
-        to = f"{record.redacted_endpoint}: " if record is not None else ""
-        detail = f"{to}{detail}"
-        parts = ("topics", name.name, subscription) if record is not None else ("topics", name.name)
-        nameless = ("functions",) if subscription == LAMBDA else ("tail",)
-        link = visit.link_in(name, *(parts if name.name else nameless))
+async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int, reason: str) -> Need:
+    """The row, whose button leads to a form for a dead-letter queue where there is none yet."""
+    thing = f"message{'s'[: total != 1]} of {name.name}"
+    if not name.name:
+        thing = many(total, _OWN.get(subscription, "direct publication"), "")
+    source = await _loser(visit, name, subscription)
+    kept_in = _dead_letters_of(source)
+    to = f"{source.redacted_endpoint}: " if isinstance(source, Subscription) else ""
+    kept = f"dead letters go to {kept_in.name} now" if kept_in else "no dead-letter queue has them"
+    link = _loss_link(visit, name, subscription, source)
+    action, acts = "Open", link
+    if source is not None and kept_in is None and is_account(name.account) and visit.session.writes:
+        of = {"topic": name.name, "subscription": subscription} if subscription else {"queue": name.name}
+        action, acts = "Add a dead-letter queue…", visit.link_in(name, "dead-letter-queue", **of)
     return Need(
         "lost",
         "Lost",
         "bad",
-        title,
-        f"{detail} · last 24 hours",
+        f"{number(total)} {thing} {many(total, 'was', 'were')} lost",
+        f"{to}{reason}; {kept} · last 24 hours",
         link,
-        "Stop the loss…",
-        link,
+        action,
+        acts,
         scope_text(name),
     )
+
+
+async def _loser(visit: Visit, name: ResourceName, subscription: str) -> Subscription | Queue | None:
+    """The subscription or queue that lost something, if it still exists."""
+    resources = visit.engine.resources
+    if subscription:
+        return await resources.subscriptions.get(name, subscription) if name.name else None
+    return await resources.queues.get(name)
+
+
+def _dead_letters_of(source: Subscription | Queue | None) -> ResourceName | None:
+    """The queue that keeps the dead letters of something; None: none does."""
+    if isinstance(source, Queue):
+        return source.dead_letter.queue if source.dead_letter else None
+    return None if source is None else source.dead_letter
+
+
+def _loss_link(
+    visit: Visit, name: ResourceName, subscription: str, source: Subscription | Queue | None
+) -> str:
+    if not subscription:
+        return visit.link_in(name, "queues", name.name)
+    if not name.name:
+        return visit.link_in(name, *(("functions",) if subscription == LAMBDA else ("tail",)))
+    return visit.link_in(name, "topics", name.name, *([subscription] if source is not None else []))
 
 
 async def dead_letter_needs(

@@ -15,9 +15,9 @@ from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import TASK
 from redrive.engine.tasks.redrive_plan import RATE_MAX, RedriveOptions, RedrivePlan
 from redrive.engine.tracing import Trace, TracedDelivery
-from redrive.model.attempt import Attempt
+from redrive.model.attempt import NO_ENDPOINT, Attempt
 from redrive.model.circuit import OpenCircuit
-from redrive.model.delivery import is_sealed
+from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -57,6 +57,7 @@ class Operations:
         self._circuits = parts.circuits
         self._contexts = parts.contexts
         self._topics = parts.topics
+        self._endpoints = parts.endpoints
         self._faults = parts.faults
         self._counters = parts.counters
         self._sweeper = parts.sweeper
@@ -78,6 +79,30 @@ class Operations:
         context = self._contexts.of(topic, subscription)
         delivery = replace(letter.delivery, attempts=letter.attempts + 1)
         return None if context.queue is not None else await context.profile.render(context, [delivery])
+
+    async def push_once(
+        self, subscription: Subscription, delivery: Delivery, headers: Mapping[str, str]
+    ) -> Attempt | None:
+        """The result of one attempt at something that no backlog holds: it is not repeated, counted or kept.
+
+        Args:
+            subscription: Whose endpoint.
+            delivery: As its topic's facade makes those of the subscription.
+            headers: Sent besides those of every delivery.
+
+        Returns:
+            None: nothing is pushed there: its messages go to a queue, or it is not confirmed.
+        """
+        topic = await self._topics.get(subscription.topic)
+        context = None if topic is None else self._contexts.of(topic, subscription)
+        if context is None or context.queue is not None or context.awaits_confirmation:
+            return None
+        endpoint = self._endpoints.get(subscription.protocol)
+        attempt = self._faults.of(subscription.endpoint)
+        if attempt is None and endpoint is not None:
+            request = await context.profile.render(context, [delivery])
+            attempt = await endpoint.push(replace(request, headers={**request.headers, **headers}))
+        return NO_ENDPOINT if attempt is None else context.plan.answers.judge(attempt)
 
     async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
         """The open circuit breaker of a subscription's endpoint; None: closed."""

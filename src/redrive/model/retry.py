@@ -214,6 +214,13 @@ class RetrySchedule:
         """All published delays of all stages together, whatever `attempts_max` and expiry cut off."""
         return sum(stage.total_ms() for stage in self.stages)
 
+    def remaining_ms(self, attempt: int) -> int:
+        """The published delays after failed attempt number `attempt` and after all that follow it."""
+        return sum(
+            step.nominal_ms * max(0, step.attempt + retries - max(step.attempt, attempt))
+            for step, retries in self.equal_waits()
+        )
+
     def to_document(self) -> dict[str, Any]:
         """The schedule as a JSON-ready document."""
         return asdict(self)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of
+from redrive.aws.cloudwatch.metrics.own_metrics import series_of
 from redrive.console import links
 from redrive.console.alarm_words import (
     condition,
@@ -11,15 +11,18 @@ from redrive.console.alarm_words import (
     history_words,
     last_value,
     measured,
+    metric_of,
     metric_texts,
     period_seconds,
     subject,
     value_words,
 )
 from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_chart
+from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.metrics import metric_words, statistic_value, summed
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.metric import MINUTE_MS, PointQuery
+from redrive.model.names import ResourceName
 
 STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
 KINDS: Final = ("MetricAlarm", "CompositeAlarm")
@@ -27,6 +30,7 @@ HISTORY_ROWS: Final = 20
 QUERIES_DRAWN_MAX: Final = 4  # of an expression: a look each
 _HOUR_MS: Final = 3_600_000
 _PERIODS_DRAWN: Final = 60
+_TOPICS_MAX: Final = 2  # whose receivers are counted
 _TREND_MS: Final = 30 * MINUTE_MS
 _THINGS: Final = {"QueueName": "queues", "TopicName": "topics", "FunctionName": "functions"}
 _ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
@@ -78,6 +82,7 @@ async def one(visit: Visit) -> Page:
         "DescribeAlarmHistory",
         {"AlarmName": name, "AlarmTypes": list(KINDS), "MaxRecords": HISTORY_ROWS},
     )
+    actions = actions_of(visit, alarm)
     values = {
         "alarm": alarm,
         "row": _row(visit, alarm),
@@ -85,7 +90,8 @@ async def one(visit: Visit) -> Page:
         "subject": subject(alarm),
         "chart": await _chart(visit, alarm),
         "metrics": metric_texts(alarm),
-        "actions": actions_of(visit, alarm),
+        "actions": actions,
+        "reach": await _reach(visit, [each.arn for _, targets in actions for each in targets]),
         "history": [
             (item, history_words(item["HistorySummary"], item["HistoryData"]))
             for item in history["AlarmHistoryItems"]
@@ -180,6 +186,30 @@ def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.T
     return [links.target(visit, arn) for arn in alarm.get(_ACTIONS[state], ())]
 
 
+class Reach(NamedTuple):
+    """The receivers that a topic passes an alarm's notice on to."""
+
+    confirmed: int  # Receivers that get it
+    troubled: int  # Of those, the ones that fail or are on hold
+    more: bool  # Whether there are more than were looked at
+
+
+async def _reach(visit: Visit, arns: Sequence[str]) -> dict[str, Reach]:
+    """The reach of each topic among the actions of an alarm, the first ones of them: a read each."""
+    reach: dict[str, Reach] = {}
+    for arn in [each for each in dict.fromkeys(arns) if each.startswith("arn:aws:sns:")][:_TOPICS_MAX]:
+        region, account, name = arn.split(":", 5)[3:]
+        if not visit.session.sees(account):
+            continue
+        topic = ResourceName(account, region, name)
+        page = await visit.engine.resources.subscriptions.of(topic, "", PAGE_ROWS)
+        confirmed = [each.key for each in page if each.confirmed]
+        troubled = await troubled_subscriptions(visit, [topic._replace(name="")])
+        number = len(set(confirmed) & set(troubled))
+        reach[arn] = Reach(len(confirmed), number, len(page) == PAGE_ROWS)
+    return reach
+
+
 class Trend(NamedTuple):
     """The last half hour of an alarm's metric."""
 
@@ -191,7 +221,9 @@ async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str
     """Trends of alarms on single metrics, by the alarms' names: one read for all of them."""
     scope, begin = visit.scope, max(0, (visit.now - _TREND_MS) // MINUTE_MS * MINUTE_MS)
     simple = {each["AlarmName"]: each for each in alarms if each.get("MetricName") and each.get("Statistic")}
-    series = {name: series_of(scope.account, scope.region, _metric(alarm)) for name, alarm in simple.items()}
+    series = {
+        name: series_of(scope.account, scope.region, metric_of(alarm)) for name, alarm in simple.items()
+    }
     all_series = [each for own in series.values() for each in own]
     query = PointQuery(all_series, begin, visit.now + 1, MINUTE_MS)
     points = await visit.installation.telemetry.find_points_each(query) if all_series else {}
@@ -210,11 +242,6 @@ def _trend(values: Mapping[int, float], begin: int, now: int, metric: str) -> Tr
     line = [values.get(at, 0.0) for at in range(begin, now, MINUTE_MS)]
     text = value_words(metric, latest)
     return Trend(text, sparkline(line, words) if any(line) else None)
-
-
-def _metric(alarm: Mapping[str, Any]) -> MetricName:
-    dimensions = sorted((each["Name"], each["Value"]) for each in alarm.get("Dimensions", ()))
-    return MetricName(alarm["Namespace"], alarm["MetricName"], tuple(dimensions))
 
 
 # ---- the line --------------------------------------------------------------------------------------------------

@@ -8,7 +8,15 @@ from redrive.aws.apigateway.control.records import STAGES
 from redrive.aws.apigateway.requests.metrics import CLASSES, OTHERS
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
-from redrive.console.api_routes import ApiRoute, apis_of, invoke_url, name_of, routes_of, target_of
+from redrive.console.api_routes import (
+    ApiRoute,
+    apis_of,
+    failure_links,
+    invoke_url,
+    name_of,
+    routes_of,
+    target_of,
+)
 from redrive.console.charts import TimeChart
 from redrive.console.commands import aws_command
 from redrive.console.health import share_text, span_text, span_within
@@ -166,6 +174,7 @@ async def _page(
     values = {
         **row,
         "p99": span_text(p99[row["link"]]) if p99 else "",
+        "failures": failure_links(visit, route) if row["server"] or row["client"] else [],
         "chart": _chart(hour, route),
         "url": url,
         "command": _curl(route, url) if url else "",

@@ -20,6 +20,7 @@ from redrive.engine.ports import Cause, CauseCount
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
@@ -271,6 +272,7 @@ def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
         "attempts": letter.attempts,
         "failure": delivery.failure,
         "body": visit.body_of(delivery),
+        "trace": visit.link("messages", published_id(delivery)),
         "in_flight": delivery.token is not None and delivery.available_at > visit.now,
         "link": visit.link(
             "dead-letters", visit.args["queue"], str(delivery.seq), cause=visit.parameter("cause")

@@ -145,7 +145,7 @@ async def one(visit: Visit) -> Page:
     values = {
         **row,
         "topic": topic,
-        "owed_first": await owed_first(visit, subscription),
+        "owed_first": await owed_first(visit, subscription, row["condition"].circuit),
         "at_most": COUNTED_MAX,
         "endpoints": visit.link("endpoints"),
         **({} if visit.live_alone else await _beside(visit, subscription)),

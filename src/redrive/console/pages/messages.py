@@ -4,13 +4,16 @@ from typing import Any, Final
 
 from redrive.aws.sns.status_log import FAILURES, log_group
 from redrive.console import json_text
+from redrive.console.forecast import forecast
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.pages.letters import attributes_of
 from redrive.console.visit import Missing, Page, Visit, whole
 from redrive.engine.ports import LookRequest
+from redrive.model.circuit import OpenCircuit
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.retry import RetrySchedule
 from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
@@ -83,6 +86,7 @@ def _row(visit: Visit, delivery: Delivery) -> dict[str, Any]:
         "delivery": delivery,
         "state": state_of(delivery, visit.now),
         "body": visit.body_of(delivery),
+        "trace": visit.link("messages", published_id(delivery)),
         "link": visit.link("queues", visit.args["queue"], "messages", str(delivery.seq)),
     }
 
@@ -110,18 +114,29 @@ async def one(visit: Visit) -> Page:
     return Page("message.html", values)
 
 
-async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str, Any]]:
-    """The deliveries that a subscription is owed, those that arrived first, with links to their messages."""
+async def owed_first(
+    visit: Visit, subscription: Subscription, circuit: OpenCircuit | None
+) -> list[dict[str, Any]]:
+    """The deliveries that a subscription is owed, those that arrived first, each with its message and its forecast."""
+    schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     request = LookRequest(subscription.queue_id, OWED_SHOWN)
-    return [
-        {
-            "delivery": delivery,
-            "state": state_of(delivery, visit.now),
-            "id": published_id(delivery),
-            "link": visit.link("messages", published_id(delivery)),
-        }
-        for delivery in await visit.engine.operations.dead_letters.peek(request)
-    ]
+    rows = []
+    for delivery in await visit.engine.operations.dead_letters.peek(request):
+        state, message_id = state_of(delivery, visit.now), published_id(delivery)
+        ends = None
+        if isinstance(schedule, RetrySchedule):
+            until = 0 if circuit is None else circuit.until
+            ends = forecast(schedule, delivery, visit.now, in_flight=state == "in-flight", held_until=until)
+        rows.append(
+            {
+                "delivery": delivery,
+                "state": state,
+                "id": message_id,
+                "link": visit.link("messages", message_id),
+                "forecast": ends,
+            }
+        )
+    return rows
 
 
 def delivery_logs(visit: Visit, topic: ResourceName, pattern: str = "") -> dict[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -10,9 +11,12 @@ import orjson
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.console.charts import Point, time_chart, with_zeros
 from redrive.console.commands import aws_command
+from redrive.console.marks import marks_of, with_marks
 from redrive.console.place_charts import place_charts
 from redrive.console.visit import Page, Visit
+from redrive.console.words import moment
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics
+from redrive.model.search import read_moment
 
 DRAWN_MAX: Final = 8
 LINKED_MAX: Final = 100
@@ -41,8 +45,9 @@ _WATCHED: Final = {
 
 
 async def page(visit: Visit) -> Page:
-    """Metrics by namespace, name and thing: the first twelve that fit as lines, the others as links."""
+    """Metrics by namespace, name and thing: the first eight that fit as lines, the others as links."""
     await visit.installation.settle()
+    until, visit = _until(visit)
     since = visit.parameter("since", "1h")
     since = since if since in _SPANS else "1h"
     series = await _series(visit)
@@ -60,11 +65,19 @@ async def page(visit: Visit) -> Page:
     drawn = fitting[:DRAWN_MAX] if chosen else []
     scope = visit.scope
     dead = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
+    marks = await marks_of(visit, visit.now - _SPANS[since][0], visit.now, of)
+    place = [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since]))
+    charts = await _charts(visit, drawn, since)
+    query = {"namespace": namespace, "metric": name, "of": of, "stat": _choice(visit)}
     values = {
         "chosen": chosen,
-        "place": [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since])),
+        "place": [
+            each if each.drawn is None else each._replace(drawn=with_marks(each.drawn, marks))
+            for each in place
+        ],
+        "marks": marks,
         "things": [] if chosen else _things(visit, names),
-        "charts": await _charts(visit, drawn, since),
+        "charts": [{**each, "drawn": with_marks(each["drawn"], marks)} for each in charts],
         "others": [
             _linked(visit, metric, since)
             for metric in (fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX] if chosen else ())
@@ -76,20 +89,27 @@ async def page(visit: Visit) -> Page:
         "metric": name,
         "of": of,
         "since": since,
-        "spans": [
-            (
-                span,
-                visit.link(
-                    "metrics", namespace=namespace, metric=name, of=of, stat=_choice(visit), since=span
-                ),
-            )
-            for span in _SPANS
-        ],
+        "until": until,
+        "end": visit.now,
+        # To the minute, so that the page changes no more often than its points do.
+        "freeze": visit.link("metrics", **query, since=since, until=f"{moment(visit.now)[:16]}Z"),
+        "follow": visit.link("metrics", **query, since=since),
+        "spans": [(span, visit.link("metrics", **query, since=span, until=until)) for span in _SPANS],
         "statistics": _STATISTICS,
         "stat": _choice(visit),
         "form": visit.link("metrics"),
     }
-    return Page("metrics.html", values, live_seconds=10)
+    return Page("metrics.html", values, live_seconds=0 if until else 10)
+
+
+def _until(visit: Visit) -> tuple[str, Visit]:
+    """The moment that the page is frozen at, as it was typed, and the visit as of then; empty: it goes with the time.
+
+    Raises:
+        SearchInvalidError: The text is no time.
+    """
+    until = visit.parameter("until").strip()
+    return until, replace(visit, now=min(visit.now, read_moment(until, visit.now))) if until else visit
 
 
 def _things(visit: Visit, names: Sequence[MetricName]) -> list[tuple[str, str, str, int]]:

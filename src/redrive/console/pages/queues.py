@@ -138,6 +138,7 @@ async def one(visit: Visit) -> Page:
         "dead_link": ""
         if queue.dead_letter is None
         else visit.link("dead-letters", queue.dead_letter.queue.name),
+        "dead_form": visit.link("dead-letter-queue", queue=queue.name.name),
         "workbench": visit.link("dead-letters", queue.name.name),
         "messages": visit.link("queues", queue.name.name, "messages"),
         "send": visit.link("queues", queue.name.name, "send"),

@@ -12,7 +12,6 @@ from redrive.aws.sns.documents.delivery_policy import RetryPolicy
 from redrive.aws.sns.documents.destinations import HTTP, PROTOCOLS
 from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.documents.topic_attributes import DIALECT
-from redrive.aws.sqs.names import arn_of
 from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.health import (
@@ -30,6 +29,7 @@ from redrive.console.hour import LISTED_MS, last_hour
 from redrive.console.lab import typed_from
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.messages import delivery_logs, owed_first
+from redrive.console.pages.pushing import takes_tests
 from redrive.console.schedule_chart import drawn
 from redrive.console.sorting import Row, sort_rows
 from redrive.console.typed_messages import (
@@ -259,13 +259,16 @@ async def subscription(visit: Visit) -> Page:
         "subscription": receiver,
         "condition": condition,
         "owed": owed,
-        "owed_first": await owed_first(visit, receiver),
+        "owed_first": await owed_first(visit, receiver, condition.circuit),
         "at_most": COUNTED_MAX,
         "health": health(hour, receiver),
         "attempts_chart": answers_chart(hour, receiver),
         "latency": latency_chart(hour, receiver),
         "times": answer_times(hour, receiver),
         "resume": visit.link("endpoints"),
+        "dead_form": ""
+        if topic.dialect != DIALECT
+        else visit.link("dead-letter-queue", topic=topic.name.name, subscription=receiver.id),
         **({} if visit.live_alone else await _beside(visit, topic, receiver)),
     }
     return Page("subscription.html", values, live_seconds=2)
@@ -279,22 +282,12 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
         "lab": await lab_link(visit, topic, subscription),
         "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
         "arn": f"{_arn(topic)}:{subscription.id}",
-        "keep": ""
-        if dead is not None or topic.dialect != DIALECT
-        else _keep_command(visit, topic, subscription),
+        "test": visit.link("topics", topic.name.name, subscription.id, "test")
+        if takes_tests(topic, subscription)
+        else "",
         "metrics": visit.link("metrics", of=topic.name.name),
         "tail": visit.link("tail", of=subscription.id),
     }
-
-
-def _keep_command(visit: Visit, topic: Topic, subscription: Subscription) -> str:
-    """The command that gives a subscription a dead-letter queue."""
-    queue = orjson.dumps({"deadLetterTargetArn": arn_of(topic.name._replace(name="QUEUE"))}).decode()
-    return aws_command(
-        visit,
-        *("sns", "set-subscription-attributes", "--subscription-arn", f"{_arn(topic)}:{subscription.id}"),
-        *("--attribute-name", "RedrivePolicy", "--attribute-value", queue),
-    )
 
 
 async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:

@@ -195,7 +195,7 @@ const act = {
   menu() { $(".side").classList.toggle("open"); },
   help() { $("#shortcuts")?.showModal(); },
   palette() { openPalette(""); },
-  link() { copy(location.href); },
+  link() { copy(($("[data-freezes]") || location).href); },
   none() { pick(0, Infinity, false); },
   keys() { kept.set("keys", kept.get("keys") === "off" ? "on" : "off"); showKeys(); },
   zone() { kept.set("zone", zone ? "local" : "utc"); location.reload(); },
