@@ -127,6 +127,10 @@ async def _paths_of_messages(visitor: Visitor, evil: str) -> list[str]:
         f"{ROOM}/messages/00000000-0000-0000-0000-000000000000",
         *(f"{at_topic}{path}" for path in ("", "?body=x", "/publish")),
         _path(at_topic, subscription.id),
+        _path(at_topic, subscription.id, "test"),
+        f"{ROOM}/new-queue",
+        f"{ROOM}/dead-letter-queue?{urlencode({'queue': orders.name.name, 'dead': evil, 'receives': evil})}",
+        f"{ROOM}/dead-letter-queue?{urlencode({'topic': topic.name.name, 'subscription': subscription.id})}",
     ]
 
 

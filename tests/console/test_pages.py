@@ -94,7 +94,7 @@ async def test_the_workbench_shows_why_and_how_many() -> None:
         assert "Redrive all 3…" in page
         assert "rejected" in page
         assert "7001" in page
-        assert "→ billing.example.com/hook?…" in page
+        assert "receiver&nbsp;</span>billing.example.com/hook?…" in page
         assert "secret" not in page
 
 

@@ -71,6 +71,16 @@ def _icon(icons: str, name: str) -> "Markup":
     return Markup('<svg class="i" aria-hidden="true"><use href="{}#{}"/></svg>').format(icons, name)
 
 
+def _spoken(text: object) -> "Markup":
+    """A text whose arrows, from a topic to a receiver, screen readers say as a word."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 - with Jinja2
+
+    arrow = Markup(
+        '<span aria-hidden="true"> \N{RIGHTWARDS ARROW} </span><span class="hidden">,&nbsp;receiver&nbsp;</span>'
+    )
+    return arrow.join(map(escape, str(text).split(" \N{RIGHTWARDS ARROW} ")))
+
+
 @functools.cache
 def _environment(icons: str) -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 0.1 s, at the first visit
@@ -100,6 +110,7 @@ def _environment(icons: str) -> "Environment":
     ):
         environment.filters[name] = getattr(words, name)
     environment.globals["icon"] = functools.partial(_icon, icons)
+    environment.filters["spoken"] = _spoken
     environment.filters["members"] = json_text.members
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = charts.figure

@@ -118,7 +118,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int,
     source = await _loser(visit, name, subscription)
     kept_in = _dead_letters_of(source)
     to = f"{source.redacted_endpoint}: " if isinstance(source, Subscription) else ""
-    kept = f"dead letters go to {kept_in.name} now" if kept_in else "no dead-letter queue has them"
+    now = f"dead letters go to {kept_in.name} now" if kept_in else "no dead-letter queue has them"
     link = _loss_link(visit, name, subscription, source)
     action, acts = "Open", link
     if source is not None and kept_in is None and is_account(name.account) and visit.session.writes:
@@ -129,7 +129,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int,
         "Lost",
         "bad",
         f"{number(total)} {thing} {many(total, 'was', 'were')} lost",
-        f"{to}{reason}; {kept} · last 24 hours",
+        f"{to}{reason}; {now} · last 24 hours",
         link,
         action,
         acts,

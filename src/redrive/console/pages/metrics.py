@@ -66,14 +66,14 @@ async def page(visit: Visit) -> Page:
     scope = visit.scope
     dead = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     marks = await marks_of(visit, visit.now - _SPANS[since][0], visit.now, of)
-    place = [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since]))
+    overall = [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since]))
     charts = await _charts(visit, drawn, since)
     query = {"namespace": namespace, "metric": name, "of": of, "stat": _choice(visit)}
     values = {
         "chosen": chosen,
         "place": [
             each if each.drawn is None else each._replace(drawn=with_marks(each.drawn, marks))
-            for each in place
+            for each in overall
         ],
         "marks": marks,
         "things": [] if chosen else _things(visit, names),

@@ -101,14 +101,14 @@ class Source:
 
     @property
     def title(self) -> str:
-        """Its name as a person says it."""
+        """The name as a person says it."""
         if isinstance(self.of, Queue):
             return self.of.name.name
         return f"{self.of.topic.name} → {receiver(self.of.redacted_endpoint)}"
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """The fields of a form that name it."""
+        """The fields of a form that name the source."""
         if isinstance(self.of, Queue):
             return {"queue": self.of.name.name}
         return {"topic": self.of.topic.name, "subscription": self.of.id}

@@ -249,7 +249,7 @@ async def task(visit: Visit) -> Page:
         "chart": progress_chart(record, visit.now),
         "took": record.progress[-1].at - record.progress[0].at if record.progress else 0,
         "seconds_left": round(left / rate * 1000) if rate and not record.careful else 0,
-        "starts_in": max(0, record.starts_at - visit.now),
+        "starts_in": -(min(0, visit.now - record.starts_at) // 1000) * 1000,  # whole seconds, up
         "active": record.state.active,
         "outcome": outcome,
         "at_most": DEAD_AGAIN_MAX,
