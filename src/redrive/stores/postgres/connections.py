@@ -7,9 +7,9 @@ only the caller knows whether that matters.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import asyncpg
 
@@ -20,6 +20,7 @@ from redrive.stores.postgres.connecting import TURNED_AWAY, connect, describe
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 # Our transactions do not wait for each other in a circle (`rows`). Those of other programs may be part of one, and Citus
 # may see one where there is none: then it ends the same call several times in a row.
@@ -260,6 +261,18 @@ class Connections:
         if self._is_lost:
             self._is_lost = False
             logger.warning("store.back: the database answers again")
+
+
+def on_connection(
+    work: Callable[Concatenate[asyncpg.Connection, P], Awaitable[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The verb of a store, which has `connections`, that does this work on one of them and nothing else."""
+
+    async def verb(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        connections: Connections = self.connections
+        return await connections.run(lambda connection: work(connection, *args, **kwargs))
+
+    return verb
 
 
 def _is_cancelled() -> bool:

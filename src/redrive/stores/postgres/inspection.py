@@ -7,6 +7,7 @@ import asyncpg
 from asyncpg import Connection
 
 from redrive.engine.ports import (
+    COUNTED_TOGETHER_MAX,
     NOTES_KEPT_MS,
     OLDEST_AMONG,
     Cause,
@@ -86,7 +87,7 @@ _COUNT_SOME: Final = _COUNT.replace("OFFSET 0", "LIMIT $3")
 _DELAYED_BEHIND_SOME: Final = _DELAYED_BEHIND.replace("OFFSET 0", "LIMIT $3")
 
 
-async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int) -> list[Delivery]:
+async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
     """Deliveries in order of arrival."""
     return [rows.delivery_of(record) for record in await connection.fetch(_PEEK, queue_id, after_seq, limit)]
 
@@ -117,18 +118,18 @@ async def causes(
     queue_id: int,
     limit: int,
     count_max: int,
-    together_max: int,
-    key: Cause | None,
+    together_max: int = COUNTED_TOGETHER_MAX,
+    cause: Cause | None = None,
 ) -> list[CauseCount]:
     """See `QueueStore.causes`."""
-    keys = [key] if key is not None else await _all_causes(connection, queue_id, limit)
+    keys = [cause] if cause is not None else await _all_causes(connection, queue_id, limit)
     counts: list[CauseCount] = []
     remaining = together_max
-    for index, cause in enumerate(keys):
+    for index, key in enumerate(keys):
         most = fair_share(remaining, len(keys) - index, count_max)
-        number, first, last = await connection.fetchrow(_GROUP, queue_id, *cause, most + 1)
+        number, first, last = await connection.fetchrow(_GROUP, queue_id, *key, most + 1)
         if number:  # else they went meanwhile
-            counts.append(CauseCount(cause, min(number, most), number > most, first, last))
+            counts.append(CauseCount(key, min(number, most), number > most, first, last))
         remaining -= min(number, most)
     return counts
 

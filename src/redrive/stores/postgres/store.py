@@ -7,27 +7,21 @@ to them (`listening`). Durability is PostgreSQL's own: an answer follows a commi
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from asyncpg import Connection
 from typing_extensions import override
 
 from redrive.engine.ports import (
-    COUNTED_TOGETHER_MAX,
     UNMEASURED,
-    AttemptNote,
-    Cause,
-    CauseCount,
     Change,
     Claim,
     Claimed,
     ClaimRequest,
     Clock,
     CommitMeter,
-    Counts,
     Enqueued,
-    LookRequest,
     Moved,
     MoveRequest,
     NewDelivery,
@@ -37,18 +31,19 @@ from redrive.engine.ports import (
     Resource,
     Settled,
     Settlement,
-    Swept,
     refuse_repeated,
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
-from redrive.stores.postgres import arrivals, documents, inserting, inspection, moving, notes, rows, sweeping
+from redrive.stores.postgres import arrivals, documents, inserting, inspection, moving, rows, sweeping
 from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.claiming import Claimer
-from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.connections import Connections, on_connection
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
+from redrive.stores.postgres.notes import read as read_notes
+from redrive.stores.postgres.notes import read_each as read_notes_of_each
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
 from redrive.stores.postgres.settling import ClaimSettler, Ends, Extensions
 from redrive.stores.postgres.telemetry import PostgresTelemetry, add_log_events
@@ -284,62 +279,15 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             self._notices.arrived(queue_id)
         return moved
 
-    @override
-    async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        return await self.connections.run(
-            lambda connection: inspection.peek(connection, queue_id, limit, after_seq)
-        )
-
-    @override
-    async def look(self, request: LookRequest) -> list[Delivery]:
-        return await self.connections.run(lambda connection: inspection.look(connection, request))
-
-    @override
-    async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        return await self.connections.run(lambda connection: inspection.first_of_each(connection, queue_ids))
-
-    @override
-    async def causes(
-        self,
-        queue_id: int,
-        limit: int,
-        count_max: int,
-        together_max: int = COUNTED_TOGETHER_MAX,
-        cause: Cause | None = None,
-    ) -> list[CauseCount]:
-        return await self.connections.run(
-            lambda connection: inspection.causes(connection, queue_id, limit, count_max, together_max, cause)
-        )
-
-    @override
-    async def locate(
-        self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
-    ) -> tuple[list[Delivery], bool]:
-        return await self.connections.run(
-            lambda connection: inspection.locate(connection, queue_ids, message_id, text, limit)
-        )
-
-    @override
-    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        return await self.connections.run(lambda connection: notes.read(connection, queue_id, message_id))
-
-    @override
-    async def notes_of_each(
-        self, messages: Sequence[tuple[int, bytes]]
-    ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        return await self.connections.run(lambda connection: notes.read_each(connection, messages))
-
-    @override
-    async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        return await self.connections.run(
-            lambda connection: inspection.count(connection, queue_id, now, at_most)
-        )
-
-    @override
-    async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        return await self.connections.run(
-            lambda connection: inspection.count_each(connection, queue_ids, now, at_most)
-        )
+    peek = on_connection(inspection.peek)
+    look = on_connection(inspection.look)
+    first_of_each = on_connection(inspection.first_of_each)
+    causes = on_connection(inspection.causes)
+    locate = on_connection(inspection.locate)
+    notes = on_connection(read_notes)
+    notes_of_each = on_connection(read_notes_of_each)
+    count = on_connection(inspection.count)
+    count_each = on_connection(inspection.count_each)
 
     @override
     async def oldest(self, queue_id: int) -> Delivery | None:
@@ -354,11 +302,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
         return await self.connections.run(run)
 
-    @override
-    async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
-        return await self.connections.run(
-            lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
-        )
+    purge = on_connection(sweeping.purge)
 
     @override
     async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
@@ -376,11 +320,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             )
         )
 
-    @override
-    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
-        return await self.connections.run(
-            lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)
-        )
+    sweep = on_connection(sweeping.sweep)
 
 
 async def _reserve_ids(connection: Connection) -> list[int]:

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import orjson
 from asyncpg import Connection
-from typing_extensions import override
 
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
@@ -22,7 +21,7 @@ from redrive.model.metric import (
     Statistics,
     ValueCount,
 )
-from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.connections import Connections, on_connection
 
 # ---- log events: a group in order of time, and by an index each of its streams ---------------------------------
 
@@ -147,70 +146,6 @@ async def drop_log_events(
 def _storable(message: str) -> str:
     """A message without the one character that PostgreSQL's text cannot hold."""
     return message.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-class PostgresTelemetry(TelemetryStore):
-    """Mixed into the store: telemetry shares its connections."""
-
-    connections: Connections
-
-    # ---- metrics -----------------------------------------------------------------------------------------
-
-    @override
-    async def add_points(self, points: Sequence[MetricPoint]) -> None:
-        await self.connections.run(lambda connection: add_points(connection, points))
-
-    @override
-    async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
-        return await self.connections.run(lambda connection: find_points(connection, query))
-
-    @override
-    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
-        return await self.connections.run(lambda connection: find_points_each(connection, query))
-
-    @override
-    async def find_values(self, query: PointQuery) -> list[ValueCount]:
-        return await self.connections.run(lambda connection: find_values(connection, query))
-
-    @override
-    async def find_series(self, query: SeriesQuery) -> list[Series]:
-        return await self.connections.run(lambda connection: find_series(connection, query))
-
-    @override
-    async def drop_points(self, before: int, limit: int) -> int:
-        return await self.connections.run(lambda connection: drop_points(connection, before, limit))
-
-    # ---- logs --------------------------------------------------------------------------------------------
-
-    @override
-    async def add_events(self, events: Sequence[LogEvent]) -> None:
-        await self.connections.run(lambda connection: add_log_events(connection, events))
-
-    @override
-    async def find_events(self, query: LogQuery) -> list[LogEvent]:
-        return await self.connections.run(lambda connection: find_log_events(connection, query))
-
-    @override
-    async def log_beginnings(
-        self, group_ids: Sequence[int], since: int, limit: int, chars: int
-    ) -> Mapping[int, Sequence[str]]:
-        return await self.connections.run(
-            lambda connection: log_beginnings(connection, group_ids, since, limit, chars)
-        )
-
-    @override
-    async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
-        return await self.connections.run(lambda connection: log_spans(connection, group_id, stream_ids))
-
-    @override
-    async def log_bytes(self) -> Mapping[int, int]:
-        return await self.connections.run(log_bytes)
-
-    @override
-    async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
-        return await self.connections.run(
-            lambda connection: drop_log_events(connection, group_id, stream_id, before, limit)
-        )
 
 
 # Metric points: added up as they come, gathered by period when they are asked for.
@@ -360,3 +295,23 @@ def _series_of(record: Any) -> Series:
 
 def _arguments(query: PointQuery) -> tuple[list[int], int, int, int]:
     return [sery.id for sery in query.series], query.since, query.until, query.period_ms
+
+
+class PostgresTelemetry(TelemetryStore):
+    """Mixed into the store: telemetry shares its connections."""
+
+    connections: Connections
+
+    add_points = on_connection(add_points)
+    find_points = on_connection(find_points)
+    find_points_each = on_connection(find_points_each)
+    find_values = on_connection(find_values)
+    find_series = on_connection(find_series)
+    drop_points = on_connection(drop_points)
+
+    add_events = on_connection(add_log_events)
+    find_events = on_connection(find_log_events)
+    log_beginnings = on_connection(log_beginnings)
+    log_spans = on_connection(log_spans)
+    log_bytes = on_connection(log_bytes)
+    drop_events = on_connection(drop_log_events)

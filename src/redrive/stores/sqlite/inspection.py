@@ -1,16 +1,17 @@
 """Looking without touching: these run on the connections that only read."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 import orjson
 
 from redrive.engine.ports import (
+    COUNTED_TOGETHER_MAX,
     NOTES_KEPT_MS,
     OLDEST_AMONG,
     Cause,
@@ -68,12 +69,12 @@ _DELAYED_BEHIND = (
 )
 
 
-def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list[Delivery]:
+def peek(cursor: apsw.Cursor, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
     """Deliveries in order of arrival."""
     return [rows.delivery_of(row) for row in cursor.execute(_PEEK, (queue_id, after_seq, limit))]
 
 
-def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
+def look(cursor: apsw.Cursor, request: LookRequest) -> list[Delivery]:
     """See `Store.look`."""
     if request.seqs is not None:
         seqs = orjson.dumps(list(request.seqs)).decode()
@@ -90,22 +91,22 @@ def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
     return [rows.delivery_of(row) for row in cursor.execute(statement, arguments)]
 
 
-def first_of_each(queue_ids: Sequence[int], cursor: apsw.Cursor) -> dict[int, Delivery]:
+def first_of_each(cursor: apsw.Cursor, queue_ids: Sequence[int]) -> dict[int, Delivery]:
     """See `Store.first_of_each`: an empty queue is passed in 5 µs."""
     records = ((queue_id, rows.one(cursor, _PEEK, (queue_id, 0, 1))) for queue_id in queue_ids)
     return {queue_id: rows.delivery_of(row) for queue_id, row in records if row is not None}
 
 
 def causes(
+    cursor: apsw.Cursor,
     queue_id: int,
     limit: int,
     count_max: int,
-    together_max: int,
-    key: Cause | None,
-    cursor: apsw.Cursor,
+    together_max: int = COUNTED_TOGETHER_MAX,
+    cause: Cause | None = None,
 ) -> list[CauseCount]:
     """See `QueueStore.causes`."""
-    keys = [key] if key is not None else list(islice(_all_causes(queue_id, cursor), limit))
+    keys = [cause] if cause is not None else list(islice(_all_causes(cursor, queue_id), limit))
     counts: list[CauseCount] = []
     left = together_max
     for index, each in enumerate(keys):
@@ -117,7 +118,7 @@ def causes(
     return counts
 
 
-def _all_causes(queue_id: int, cursor: apsw.Cursor) -> Iterator[Cause]:
+def _all_causes(cursor: apsw.Cursor, queue_id: int) -> Iterator[Cause]:
     origin = -1
     while (row := rows.one(cursor, _NEXT_ORIGIN, (queue_id, origin))) is not None:
         (origin,) = row
@@ -128,7 +129,7 @@ def _all_causes(queue_id: int, cursor: apsw.Cursor) -> Iterator[Cause]:
 
 
 def locate(
-    queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor
+    cursor: apsw.Cursor, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
 ) -> tuple[list[Delivery], bool]:
     """See `Store.locate`: 10,000 deliveries are searched in 40 ms, an empty queue is passed in 5 µs."""
     deliveries: list[Delivery] = []
@@ -144,10 +145,10 @@ def locate(
     return deliveries, partial
 
 
-def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> Counts:
+def count(cursor: apsw.Cursor, queue_id: int, now: int, at_most: int | None) -> Counts:
     """Counts by indexes alone (a million in 50 ms), but for delayed messages behind others of their group."""
     if at_most is not None:
-        return _count_some(queue_id, now, at_most, cursor)
+        return _count_some(cursor, queue_id, now, at_most)
 
     def number(statement: str, *arguments: int) -> int:
         return int(rows.one(cursor, statement, (queue_id, *arguments))[0])
@@ -162,12 +163,12 @@ def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> 
     )
 
 
-def count_each(queue_ids: Sequence[int], now: int, at_most: int, cursor: apsw.Cursor) -> dict[int, Counts]:
+def count_each(cursor: apsw.Cursor, queue_ids: Sequence[int], now: int, at_most: int) -> dict[int, Counts]:
     """See `Store.count_each`."""
-    return {queue_id: _count_some(queue_id, now, at_most, cursor) for queue_id in queue_ids}
+    return {queue_id: _count_some(cursor, queue_id, now, at_most) for queue_id in queue_ids}
 
 
-def _count_some(queue_id: int, now: int, at_most: int, cursor: apsw.Cursor) -> Counts:
+def _count_some(cursor: apsw.Cursor, queue_id: int, now: int, at_most: int) -> Counts:
     """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
 
     def number(statement: str, *arguments: int) -> int:
@@ -212,7 +213,7 @@ _MEMORIES: Final[Sequence[tuple[str, Callable[[int], int]]]] = (
 )
 
 
-def occupied(after: int, limit: int, cursor: apsw.Cursor) -> list[Occupied]:
+def occupied(cursor: apsw.Cursor, after: int, limit: int) -> list[Occupied]:
     """See `Store.occupied`."""
 
     def first_of(statement: str) -> list[tuple[int, int]]:
@@ -225,6 +226,7 @@ def occupied(after: int, limit: int, cursor: apsw.Cursor) -> list[Occupied]:
 # A connection that only reads, in its own thread.
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class ReadingThread:
@@ -245,3 +247,27 @@ class ReadingThread:
         """Finish what was asked for, and close the connection."""
         self._thread.shutdown()
         self._connection.close()
+
+
+def as_read(
+    look: Callable[Concatenate[apsw.Cursor, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The verb of the store that looks so where the engine reads what it needs to go on."""
+
+    async def verb(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._read(lambda cursor: look(cursor, *args, **kwargs))
+        return result
+
+    return verb
+
+
+def as_look(
+    look: Callable[Concatenate[apsw.Cursor, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The verb of the store that looks so where it reads what a person asked for."""
+
+    async def verb(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._look(lambda cursor: look(cursor, *args, **kwargs))
+        return result
+
+    return verb

@@ -147,14 +147,14 @@ def forget_notes(cursor: apsw.Cursor, queue_id: int, message_id: bytes) -> None:
     cursor.execute(_FORGET, (queue_id, message_id))
 
 
-def notes_of(queue_id: int, message_id: bytes, cursor: apsw.Cursor) -> list[AttemptNote]:
+def notes_of(cursor: apsw.Cursor, queue_id: int, message_id: bytes) -> list[AttemptNote]:
     """The attempts remembered, in their order."""
     return [AttemptNote(*row) for row in cursor.execute(_READ, (queue_id, message_id)).fetchall()]  # type: ignore[arg-type]  # SQLite's columns are of the declared types: the table is STRICT
 
 
 def notes_of_each(
-    messages: Sequence[tuple[int, bytes]], cursor: apsw.Cursor
+    cursor: apsw.Cursor, messages: Sequence[tuple[int, bytes]]
 ) -> dict[tuple[int, bytes], list[AttemptNote]]:
     """See `Store.notes_of_each`: one look-up a message, all in one turn of the reading thread."""
-    notes = {message: notes_of(*message, cursor) for message in messages}
+    notes = {message: notes_of(cursor, *message) for message in messages}
     return {message: of_message for message, of_message in notes.items() if of_message}

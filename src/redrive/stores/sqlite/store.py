@@ -8,7 +8,7 @@ Durability is SQLite's own: WAL with `synchronous=FULL`, an fsync before every a
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,11 +18,7 @@ from typing_extensions import override
 
 from redrive.engine.ports import (
     COUNTED_AT_ONCE,
-    COUNTED_TOGETHER_MAX,
     UNMEASURED,
-    AttemptNote,
-    Cause,
-    CauseCount,
     Change,
     Claim,
     Claimed,
@@ -30,12 +26,10 @@ from redrive.engine.ports import (
     CommitMeter,
     Counts,
     Enqueued,
-    LookRequest,
     Moved,
     MoveRequest,
     NewDelivery,
     NodeStore,
-    Occupied,
     OrderedPublication,
     Resource,
     Settled,
@@ -58,7 +52,7 @@ from redrive.stores.sqlite.file_hold import (
     refuse_foreign,
     tighten,
 )
-from redrive.stores.sqlite.inspection import ReadingThread
+from redrive.stores.sqlite.inspection import ReadingThread, as_look, as_read
 from redrive.stores.sqlite.room import DiskReserve, grows
 from redrive.stores.sqlite.telemetry import SqliteTelemetry, add_log_events
 from redrive.stores.sqlite.transaction import IdSequences, Transaction
@@ -289,55 +283,24 @@ class SqliteStore(SqliteTelemetry, NodeStore):
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
         return self._commit.submit(lambda transaction: arrivals.move(transaction, request))
 
-    @override
-    async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        return await self._read(functools.partial(inspection.peek, queue_id, limit, after_seq))
-
-    @override
-    async def look(self, request: LookRequest) -> list[Delivery]:
-        return await self._look(functools.partial(inspection.look, request))
-
-    @override
-    async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        return await self._look(functools.partial(inspection.first_of_each, queue_ids))
-
-    @override
-    async def causes(
-        self,
-        queue_id: int,
-        limit: int,
-        count_max: int,
-        together_max: int = COUNTED_TOGETHER_MAX,
-        cause: Cause | None = None,
-    ) -> list[CauseCount]:
-        looks = functools.partial(inspection.causes, queue_id, limit, count_max, together_max, cause)
-        return await self._look(looks)
-
-    @override
-    async def locate(
-        self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
-    ) -> tuple[list[Delivery], bool]:
-        return await self._look(functools.partial(inspection.locate, queue_ids, message_id, text, limit))
-
-    @override
-    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        return await self._read(functools.partial(rows.notes_of, queue_id, message_id))
-
-    @override
-    async def notes_of_each(
-        self, messages: Sequence[tuple[int, bytes]]
-    ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        return await self._look(functools.partial(rows.notes_of_each, messages))
+    peek = as_read(inspection.peek)
+    look = as_look(inspection.look)
+    first_of_each = as_look(inspection.first_of_each)
+    causes = as_look(inspection.causes)
+    locate = as_look(inspection.locate)
+    notes = as_read(rows.notes_of)
+    notes_of_each = as_look(rows.notes_of_each)
 
     @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        counting = functools.partial(inspection.count, queue_id, now, at_most)
+
+        def counting(cursor: apsw.Cursor) -> Counts:
+            return inspection.count(cursor, queue_id, now, at_most)
+
         quick = at_most is not None and at_most <= COUNTED_AT_ONCE
         return await (self._read(counting) if quick else self._look(counting))
 
-    @override
-    async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        return await self._look(functools.partial(inspection.count_each, queue_ids, now, at_most))
+    count_each = as_look(inspection.count_each)
 
     @override
     async def oldest(self, queue_id: int) -> Delivery | None:
@@ -359,9 +322,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         delays = functools.partial(arrivals.delay, queue_id, delay_ms, after_seq, limit)
         return await self._commit.submit(delays)
 
-    @override
-    async def occupied(self, after: int, limit: int) -> list[Occupied]:
-        return await self._read(functools.partial(inspection.occupied, after, limit))
+    occupied = as_read(inspection.occupied)
 
     @override
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
@@ -375,7 +336,6 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         """Read what the engine needs to go on."""
         return await self._read_in(None if self._path is None else self._reading, look)
 
-    @override
     async def _look(self, look: Callable[[apsw.Cursor], T]) -> T:
         """Read what a person asked for."""
         return await self._read_in(None if self._path is None else self._looking, look)

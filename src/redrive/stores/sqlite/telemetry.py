@@ -1,11 +1,9 @@
 """The embedded store's verbs of `TelemetryStore`."""
 
 import asyncio
-import functools
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import apsw
 import orjson
@@ -24,6 +22,7 @@ from redrive.model.metric import (
 )
 from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.commit import GroupCommit
+from redrive.stores.sqlite.inspection import as_look
 from redrive.stores.sqlite.transaction import Transaction
 
 # ---- log events: a group in order of time, and by an index each of its streams ---------------------------------
@@ -65,7 +64,7 @@ def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None
     cursor.executemany(_ADD_SIZES, list(sizes.items()))
 
 
-def find_log_events(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
+def find_log_events(cursor: apsw.Cursor, query: LogQuery) -> list[LogEvent]:
     """See `TelemetryStore.find_events`."""
     # The plus keeps the order of time out where that of arrival is asked for.
     at = "at" if query.arrived_after is None else "+at"
@@ -96,7 +95,7 @@ def find_log_events(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
 
 
 def log_beginnings(
-    group_ids: Sequence[int], since: int, limit: int, chars: int, cursor: apsw.Cursor
+    cursor: apsw.Cursor, group_ids: Sequence[int], since: int, limit: int, chars: int
 ) -> Mapping[int, Sequence[str]]:
     """See `TelemetryStore.log_beginnings`."""
     return {
@@ -105,7 +104,7 @@ def log_beginnings(
     }
 
 
-def log_spans(group_id: int, stream_ids: Sequence[int], cursor: apsw.Cursor) -> Mapping[int, LogSpan]:
+def log_spans(cursor: apsw.Cursor, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
     """See `TelemetryStore.log_spans`."""
     records = {stream_id: rows.one(cursor, _SPAN, (group_id, stream_id)) for stream_id in stream_ids}
     return {stream_id: LogSpan(*row) for stream_id, row in records.items() if row}
@@ -128,74 +127,6 @@ def drop_log_events(
     cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (weight, group_id))
     cursor.execute("DELETE FROM log_sizes WHERE group_id = ? AND bytes <= 0", (group_id,))
     return len(removed)
-
-
-T = TypeVar("T")
-
-
-class SqliteTelemetry(TelemetryStore, ABC):
-    """Mixed into the store: telemetry shares its transactions, its connection for looks and its numbers."""
-
-    _commit: GroupCommit
-
-    @abstractmethod
-    async def _look(self, look: Callable[[apsw.Cursor], T]) -> T: ...
-
-    # ---- metrics -----------------------------------------------------------------------------------------
-
-    @override
-    def add_points(self, points: Sequence[MetricPoint]) -> asyncio.Future[None]:
-        return self._commit.submit(lambda transaction: add_points(points, transaction.cursor), grows=True)
-
-    @override
-    async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
-        return await self._look(functools.partial(find_points, query))
-
-    @override
-    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
-        return await self._look(functools.partial(find_points_each, query))
-
-    @override
-    async def find_values(self, query: PointQuery) -> list[ValueCount]:
-        return await self._look(functools.partial(find_values, query))
-
-    @override
-    async def find_series(self, query: SeriesQuery) -> list[Series]:
-        return await self._look(functools.partial(find_series, query))
-
-    @override
-    async def drop_points(self, before: int, limit: int) -> int:
-        return await self._commit.submit(lambda transaction: drop_points(before, limit, transaction.cursor))
-
-    # ---- logs --------------------------------------------------------------------------------------------
-
-    @override
-    def add_events(self, events: Sequence[LogEvent]) -> asyncio.Future[None]:
-        return self._commit.submit(lambda transaction: add_log_events(events, transaction), grows=True)
-
-    @override
-    async def find_events(self, query: LogQuery) -> list[LogEvent]:
-        return await self._look(functools.partial(find_log_events, query))
-
-    @override
-    async def log_beginnings(
-        self, group_ids: Sequence[int], since: int, limit: int, chars: int
-    ) -> Mapping[int, Sequence[str]]:
-        return await self._look(functools.partial(log_beginnings, group_ids, since, limit, chars))
-
-    @override
-    async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
-        return await self._look(functools.partial(log_spans, group_id, stream_ids))
-
-    @override
-    async def log_bytes(self) -> Mapping[int, int]:
-        return await self._look(log_bytes)
-
-    @override
-    async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
-        return await self._commit.submit(
-            lambda transaction: drop_log_events(transaction.cursor, group_id, stream_id, before, limit)
-        )
 
 
 # Metric points: added up as they come, gathered by period when they are asked for.
@@ -247,7 +178,7 @@ _DROPS: Final = (
 )
 
 
-def add_points(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
+def add_points(cursor: apsw.Cursor, points: Sequence[MetricPoint]) -> None:
     """See `TelemetryStore.add_points`."""
     active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     cursor.executemany(
@@ -263,13 +194,13 @@ def add_points(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
     cursor.executemany(_ADD_VALUE, values)
 
 
-def find_points(query: PointQuery, cursor: apsw.Cursor) -> list[PeriodStatistics]:
+def find_points(cursor: apsw.Cursor, query: PointQuery) -> list[PeriodStatistics]:
     """See `TelemetryStore.find_points`."""
     records: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
     return [PeriodStatistics(at, unit, Statistics(*record)) for at, unit, *record in records]
 
 
-def find_points_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[PeriodStatistics]]:
+def find_points_each(cursor: apsw.Cursor, query: PointQuery) -> dict[int, list[PeriodStatistics]]:
     """See `TelemetryStore.find_points_each`."""
     buckets: dict[int, list[PeriodStatistics]] = {}
     for series_id, at, unit, *record in cursor.execute(_BUCKETS_EACH, _arguments(query)):
@@ -277,13 +208,13 @@ def find_points_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[P
     return buckets
 
 
-def find_values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:
+def find_values(cursor: apsw.Cursor, query: PointQuery) -> list[ValueCount]:
     """See `TelemetryStore.find_values`."""
     records: list[Any] = cursor.execute(_VALUES, _arguments(query)).fetchall()
     return [ValueCount(*row) for row in records]
 
 
-def find_series(query: SeriesQuery, cursor: apsw.Cursor) -> list[Series]:
+def find_series(cursor: apsw.Cursor, query: SeriesQuery) -> list[Series]:
     """See `TelemetryStore.find_series`."""
     after = query.after
     behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
@@ -292,7 +223,7 @@ def find_series(query: SeriesQuery, cursor: apsw.Cursor) -> list[Series]:
     return [_series_of(row) for row in records]
 
 
-def drop_points(before: int, limit: int, cursor: apsw.Cursor) -> int:
+def drop_points(cursor: apsw.Cursor, before: int, limit: int) -> int:
     """See `TelemetryStore.drop_points`."""
     removed = 0
     for statement in _DROPS:
@@ -328,3 +259,37 @@ def _series_of(row: tuple[str, str, str, str, str]) -> Series:
 def _arguments(query: PointQuery) -> tuple[str, int, int, int]:
     ids = orjson.dumps([sery.id for sery in query.series]).decode()
     return ids, query.since, query.until, query.period_ms
+
+
+class SqliteTelemetry(TelemetryStore):
+    """Mixed into the store: telemetry shares its transactions, its connection for looks and its numbers."""
+
+    _commit: GroupCommit
+
+    @override
+    def add_points(self, points: Sequence[MetricPoint]) -> asyncio.Future[None]:
+        return self._commit.submit(lambda transaction: add_points(transaction.cursor, points), grows=True)
+
+    find_points = as_look(find_points)
+    find_points_each = as_look(find_points_each)
+    find_values = as_look(find_values)
+    find_series = as_look(find_series)
+
+    @override
+    async def drop_points(self, before: int, limit: int) -> int:
+        return await self._commit.submit(lambda transaction: drop_points(transaction.cursor, before, limit))
+
+    @override
+    def add_events(self, events: Sequence[LogEvent]) -> asyncio.Future[None]:
+        return self._commit.submit(lambda transaction: add_log_events(events, transaction), grows=True)
+
+    find_events = as_look(find_log_events)
+    log_beginnings = as_look(log_beginnings)
+    log_spans = as_look(log_spans)
+    log_bytes = as_look(log_bytes)
+
+    @override
+    async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
+        return await self._commit.submit(
+            lambda transaction: drop_log_events(transaction.cursor, group_id, stream_id, before, limit)
+        )
