@@ -12,7 +12,7 @@ import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final, TypeVar
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -22,6 +22,7 @@ SUITE_LINES_MAX: Final = 500
 LONG_FILES: Final[dict[str, str]] = {}  # path: the reason why it is best read as one
 
 Rule = Callable[["Source"], Iterator[str]]
+N = TypeVar("N", bound=ast.AST)
 
 
 @dataclass(frozen=True)
@@ -40,20 +41,36 @@ class Source:
         return ast.parse(self.text)
 
     @functools.cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the tree: most rules look at each."""
-        return tuple(ast.walk(self.tree))
+    def _nodes(self) -> dict[type[ast.AST], list[Any]]:
+        """All nodes of the tree by their types: each rule looks at a few of them, and there are 1.8 million."""
+        nodes: dict[type[ast.AST], list[Any]] = {}
+        remaining: list[object] = [self.tree]
+        while remaining:
+            node = remaining.pop()
+            if isinstance(node, list):
+                remaining += reversed(node)
+            elif isinstance(node, ast.AST):
+                nodes.setdefault(type(node), []).append(node)
+                remaining += [
+                    getattr(node, field, None) for field in reversed(node._fields) if field != "ctx"
+                ]
+        return nodes
+
+    def nodes(self, *types: type[N]) -> Iterator[N]:
+        """The nodes of these types."""
+        for type_ in types:
+            yield from self._nodes.get(type_, ())
 
     @functools.cached_property
     def origins(self) -> dict[str, str]:
         """The full name of each imported name: `{"sleep": "asyncio.sleep"}` after `from asyncio import sleep`."""
         origins: dict[str, str] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    package = alias.name.partition(".")[0]
-                    origins |= {alias.asname: alias.name} if alias.asname else {package: package}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        for node in self.nodes(ast.Import):
+            for alias in node.names:
+                package = alias.name.partition(".")[0]
+                origins |= {alias.asname: alias.name} if alias.asname else {package: package}
+        for node in self.nodes(ast.ImportFrom):
+            if node.module and not node.level:
                 origins |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         return origins
 
@@ -98,14 +115,13 @@ def time_and_randomness_come_in_by_the_front_door(source: Source) -> Iterator[st
     """One direct look at the clock, and neither the simulator nor a simulated clock covers that line any more."""
     if not source.is_python("src/redrive") or source.is_python("src/redrive/runtime"):
         return
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute | ast.Name) and _reads_time_or_randomness(
-            origin := _origin(source, node)
-        ):
+    for node in source.nodes(ast.Attribute, ast.Name):
+        if _reads_time_or_randomness(origin := _origin(source, node)):
             yield source.at(
                 node.lineno, f"{origin} outside redrive.runtime: take a Clock, `now`, or a random.Random"
             )
-        elif isinstance(node, ast.Call) and not node.args and _origin(source, node.func) == "random.Random":
+    for node in source.nodes(ast.Call):
+        if not node.args and _origin(source, node.func) == "random.Random":
             yield source.at(node.lineno, "random.Random() without a seed: take one from the caller")
 
 
@@ -130,12 +146,8 @@ def the_loops_time_stays_in_the_server(source: Source) -> Iterator[str]:
         "src/redrive/server", "src/redrive/runtime", "src/redrive/endpoints/kept_connection.py"
     ):
         return
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == "time"
-            and _last_name(node.value).endswith("loop")
-        ):
+    for node in source.nodes(ast.Attribute):
+        if node.attr == "time" and _last_name(node.value).endswith("loop"):
             yield source.at(node.lineno, "the event loop's time outside redrive.server: take a Clock")
 
 
@@ -152,8 +164,8 @@ def tests_wait_for_signals(source: Source) -> Iterator[str]:
     """A slept second is wasted on a fast machine and too short on a slow one. `sleep(0)` only lets others run."""
     if not source.is_python("tests"):
         return
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and _origin(source, node.func) in {"time.sleep", "asyncio.sleep"}:
+    for node in source.nodes(ast.Call):
+        if _origin(source, node.func) in {"time.sleep", "asyncio.sleep"}:
             seconds = [ast.unparse(argument) for argument in node.args]
             if seconds != ["0"]:
                 yield source.at(node.lineno, "a test sleeps: wait for a signal, or move a simulated clock")
@@ -166,8 +178,8 @@ def functions_fit_on_a_screen(source: Source) -> Iterator[str]:
     """A function that needs scrolling is read twice. Median under ten lines; this is the wall."""
     if not source.is_python():
         return
-    for node in source.nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _lines(node) > FUNCTION_LINES_MAX:
+    for node in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        if _lines(node) > FUNCTION_LINES_MAX:
             yield source.at(
                 node.lineno, f"{node.name} has {_lines(node)} lines, the wall is {FUNCTION_LINES_MAX}"
             )
@@ -205,8 +217,8 @@ def names_say_what_they_hold(source: Source) -> Iterator[str]:
         return
     if _VAGUE_MODULE.fullmatch(source.path.stem) or _VAGUE_MODULE.fullmatch(source.path.parent.name):
         yield source.at(1, "a module's name says what is in it")
-    for node in source.nodes:
-        if isinstance(node, ast.ClassDef) and _VAGUE_CLASS.fullmatch(node.name):
+    for node in source.nodes(ast.ClassDef):
+        if _VAGUE_CLASS.fullmatch(node.name):
             yield source.at(node.lineno, f"{node.name}: a class's name says what it is")
 
 
@@ -225,7 +237,7 @@ def public_methods_of_services_have_docstrings(source: Source) -> Iterator[str]:
     """Like ruff's D102, except for operations, which Amazon's API reference describes."""
     if not source.is_python("src/redrive/aws"):
         return
-    classes = [node for node in source.nodes if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    classes = [node for node in source.nodes(ast.ClassDef) if node.name[0] != "_"]
     for method in (part for node in classes for part in node.body):
         if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) or method.name[0] == "_":
             continue
@@ -242,9 +254,7 @@ def docstrings_say_more_than_the_signature(source: Source) -> Iterator[str]:
     """`Do it here.` above `__init__`, and the address of an operation's page, are lines that nobody reads."""
     if not source.is_python("src/redrive"):
         return
-    for node in source.nodes:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
+    for node in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         text = ast.get_docstring(node) or ""
         if re.fullmatch(r"https?://\S+", text):
             yield source.at(node.lineno, "a docstring that is an address alone")
@@ -273,22 +283,20 @@ def docstrings_begin_with_a_noun_or_a_verb(source: Source) -> Iterator[str]:
     """A docstring that begins with `What` or `Who` talks around the name of a thing, and readers look for the name."""
     if not source.is_python("src/redrive", "tests", "benchmarks"):
         return
-    for node in source.nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            opening = _OPENING.match(ast.get_docstring(node) or "")
-            if opening:
-                line = getattr(node, "lineno", 1)
-                yield source.at(
-                    line, f"a docstring that begins with {opening[0]}: name the thing, or what it does"
-                )
+    for node in source.nodes(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
+        if opening := _OPENING.match(ast.get_docstring(node) or ""):
+            line = getattr(node, "lineno", 1)
+            yield source.at(
+                line, f"a docstring that begins with {opening[0]}: name the thing, or what it does"
+            )
 
 
 def loops_name_their_elements(source: Source) -> Iterator[str]:
     """`for one in …` makes every reader look up what there is one of."""
     if not source.is_python("src/redrive"):
         return
-    for node in source.nodes:
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _last_name(node.target) == "one":
+    for node in source.nodes(ast.For, ast.AsyncFor, ast.comprehension):
+        if _last_name(node.target) == "one":
             yield source.at(node.target.lineno, "an element called `one`: name it")
 
 
@@ -302,8 +310,8 @@ def tests_names_state_the_case(source: Source) -> Iterator[str]:
     """A test that fails is read by its name first: the case and the expectation in nouns, not `what` is done to `it`."""
     if not source.is_python("tests"):
         return
-    for node in source.nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _PRONOUN.match(node.name):
+    for node in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        if _PRONOUN.match(node.name):
             yield source.at(node.lineno, f"{node.name}: name the case, and what is expected of it")
 
 
@@ -314,9 +322,9 @@ def errors_say_what_was_wrong(source: Source) -> Iterator[str]:
     """`It is none` says nothing to a reader who does not know what it should have been."""
     if not source.is_python("src/redrive"):
         return
-    for number, line in enumerate(source.text.splitlines(), start=1):
-        if _NONE.search(line):
-            yield source.at(number, "say what was wrong with which thing")
+    for match in _NONE.finditer(source.text):
+        line = source.text.count("\n", 0, match.start()) + 1
+        yield source.at(line, "say what was wrong with which thing")
 
 
 @functools.cache
@@ -365,22 +373,14 @@ PARTICIPLES_MAX: Final = {
 }
 
 
-def participles(text: str) -> int:
+def participles(source: Source) -> int:
     """The number of arguments, variables and functions of a module that have a participle (or `place`) for a name."""
-    names = (_name_of(node) for node in ast.walk(ast.parse(text)))
+    names = [
+        *(node.arg for node in source.nodes(ast.arg)),
+        *(node.id for node in source.nodes(ast.Name)),
+        *(node.name for node in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef)),
+    ]
     return sum(name.strip("_") in _PARTICIPLES for name in names)
-
-
-def _name_of(node: ast.AST) -> str:
-    match node:
-        case (
-            ast.arg(arg=name)
-            | ast.Name(id=name)
-            | ast.FunctionDef(name=name)
-            | ast.AsyncFunctionDef(name=name)
-        ):
-            return name
-    return ""
 
 
 # Text, in files of every kind
@@ -398,10 +398,9 @@ _LEFTOVERS: Final = (
 
 def nothing_is_left_over(source: Source) -> Iterator[str]:
     """Markers are promises nobody keeps; one machine's paths and mirrors are wrong on every other."""
-    for number, line in enumerate(source.text.splitlines(), start=1):
-        for pattern, complaint in _LEFTOVERS:
-            if pattern.search(line):
-                yield source.at(number, complaint)
+    for pattern, complaint in _LEFTOVERS:
+        for match in pattern.finditer(source.text):
+            yield source.at(source.text.count("\n", 0, match.start()) + 1, complaint)
 
 
 _SUPPRESSION: Final = re.compile(
