@@ -137,7 +137,7 @@ class AttributeTable(Generic[R]):
         attribute = self._attributes.get(name)
         return "" if attribute is None else attribute.reader.complaint.format(text)
 
-    def changed(self, resource: R, name: str, text: str) -> R:
+    def with_value(self, resource: R, name: str, text: str) -> R:
         """The resource with one attribute set.
 
         Raises:

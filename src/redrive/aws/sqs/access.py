@@ -49,7 +49,7 @@ class QueueUrls:
         return f"{scheme}://sqs.{name.region}.{_OWN_PREFIX.sub('', host, count=1)}/{name.account}/{name.name}"
 
     def read(self, call: Call, url: str) -> ResourceName:
-        """The queue that a URL or a bare name means, for a caller of an account and a region.
+        """The queue that a URL or a bare name means to the caller.
 
         A URL's last two segments are account and name, whatever the host. It means a queue of the region it names,
         where URLs name any, and of the caller's region otherwise.
@@ -59,7 +59,7 @@ class QueueUrls:
         """
         if "/" not in url:
             return _by_name(url, call.account, call.region)
-        return (_plain if self._naming == "plain" else _with_region)(url, call.region)
+        return (_name_in_url if self._naming == "plain" else _name_and_region_in_url)(url, call.region)
 
 
 def _by_name(name: str, account: str, region: str) -> ResourceName:
@@ -70,7 +70,7 @@ def _by_name(name: str, account: str, region: str) -> ResourceName:
 
 # Clients repeat their queues' URLs in every request. What is refused is never remembered.
 @lru_cache(maxsize=4096)
-def _plain(url: str, region: str) -> ResourceName:
+def _name_in_url(url: str, region: str) -> ResourceName:
     if len(url) > URL_CHARS_MAX:
         raise _invalid(url)
     if _WITHOUT_PATH.fullmatch(url):
@@ -83,11 +83,11 @@ def _plain(url: str, region: str) -> ResourceName:
 
 
 @lru_cache(maxsize=4096)
-def _with_region(url: str, region: str) -> ResourceName:
+def _name_and_region_in_url(url: str, region: str) -> ResourceName:
     if len(url) > URL_CHARS_MAX:
         raise _invalid(url)
     match = _PATH_WITH_REGION.fullmatch(url) or _HOST_WITH_REGION.fullmatch(url)
-    return _plain(url, region if match is None else match[1])
+    return _name_in_url(url, region if match is None else match[1])
 
 
 def _invalid(url: str) -> Exception:
@@ -151,8 +151,8 @@ class QueueAccess:
         self._queues = queues
         self.urls = urls
 
-    def known(self, call: Call, url: str) -> Queue | None:
-        """The queue of a URL, as nearly every call finds it: remembered, and open to its caller; None: ask `at`.
+    def recall(self, call: Call, url: str) -> Queue | None:
+        """The queue of a URL if this node remembers it and it is open to the caller, as nearly always; None: ask `at`.
 
         For actions that a policy could give to another account.
         """
@@ -162,7 +162,7 @@ class QueueAccess:
         return queue
 
     def at(self, call: Call, url: str, action: str) -> Awaitable[Queue]:
-        """The queue of a URL; no coroutine of its own, as every call of a queue's asks.
+        """The queue of a URL. It only passes on a coroutine, since a second one would cost every call.
 
         Raises:
             AwsError: There is no such queue, or the caller may not.
@@ -203,7 +203,7 @@ def check(call: Call, queue: Queue, action: str) -> None:
     policy = queue.attributes.get("Policy")
     permitted = action not in _OWNER_ALONE or call.account == owner
     if permitted and call.is_open(owner, policy):
-        return  # nearly every call: no name is put together for it
+        return  # nearly every call: it needs no ARN
     arn = names.arn_of(queue.name)
     decision = call.decide(f"sqs:{action}", arn, owner, policy)
     if not (permitted and decision.allowed):

@@ -58,32 +58,32 @@ def new_queue(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[s
     if _FIFO in attributes:
         fifo = _read(_FIFO, BOOLEAN, attributes[_FIFO])
         if not fifo:
-            raise _unknown(_FIFO)
+            raise _unknown_attribute(_FIFO)
     names.check_name(name.name, fifo=fifo)
     others = {key: value for key, value in attributes.items() if key != _FIFO}
-    return changed(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
+    return with_changes(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
 
 
-def changed(queue: Queue, attributes: Mapping[str, str]) -> Queue:
-    """The queue with these attributes changed.
+def with_changes(queue: Queue, attributes: Mapping[str, str]) -> Queue:
+    """The queue with other values of these attributes.
 
     Raises:
         AwsError: An attribute is unknown, of the other kind of queue, or out of its range; nothing changes.
     """
     _check_encryption(attributes)
     for name, value in attributes.items():
-        queue = TABLE.changed(queue, name, value)
+        queue = TABLE.with_value(queue, name, value)
     return queue
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------
 
 
-def _unknown(name: str) -> AwsError:
+def _unknown_attribute(name: str) -> AwsError:
     return error("InvalidAttributeName", f"Unknown Attribute {name}.")
 
 
-def _refused(name: str, *_: str) -> AwsError:
+def _invalid_value(name: str, *_: str) -> AwsError:
     return error("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
 
 
@@ -94,7 +94,7 @@ def _only_fifo(name: str) -> AwsError:
 def _read(name: str, reader: ValueReader[V], value: str) -> V:
     read = reader.parse(value)
     if read is None:
-        raise _refused(name)
+        raise _invalid_value(name)
     return read
 
 
@@ -110,7 +110,7 @@ def _change_fifo(queue: Queue, value: str) -> Queue:
     )
 
 
-def _policy(value: str) -> str | None:
+def _checked_policy(value: str) -> str | None:
     try:
         policies.read(value)
     except PolicyInvalid:
@@ -131,30 +131,32 @@ def _document(name: str, value: str) -> dict[str, Any]:
 def _change_redrive(queue: Queue, value: str) -> Queue:
     if not value:
         return replace(queue, dead_letter=None)
-    refused = partial(invalid, _REDRIVE, value)
+    invalid_policy = partial(invalid, _REDRIVE, value)
     document = _document(_REDRIVE, value)
     for name in ("deadLetterTargetArn", "maxReceiveCount"):
         if document.get(name) is None:
-            raise refused(f"Redrive policy does not contain mandatory attribute: {name}.")
+            raise invalid_policy(f"Redrive policy does not contain mandatory attribute: {name}.")
     arn = document["deadLetterTargetArn"]
     target = names.name_in_arn(arn) if isinstance(arn, str) else None
     if target is None:
-        raise refused("Invalid value for deadLetterTargetArn.")
+        raise invalid_policy("Invalid value for deadLetterTargetArn.")
     if (target.account, target.region) != (queue.name.account, queue.name.region):
-        raise refused("Dead-letter target owner should be same as the source, and in its region.")
-    return replace(queue, dead_letter=DeadLetterTarget(target, _attempts(value, document["maxReceiveCount"])))
+        raise invalid_policy("Dead-letter target owner should be same as the source, and in its region.")
+    return replace(
+        queue, dead_letter=DeadLetterTarget(target, _attempts_max(value, document["maxReceiveCount"]))
+    )
 
 
-def _attempts(policy: str, count: object) -> int:
+def _attempts_max(policy: str, count: object) -> int:
     text = count if isinstance(count, str) else orjson.dumps(count).decode()
-    attempts = whole_number(1, ATTEMPTS_MAX).parse(text)
-    if attempts is None:
+    attempts_max = whole_number(1, ATTEMPTS_MAX).parse(text)
+    if attempts_max is None:
         raise invalid(
             _REDRIVE,
             policy,
             f"Invalid value for maxReceiveCount: {text}, valid values are from 1 to {ATTEMPTS_MAX} both inclusive.",
         )
-    return attempts
+    return attempts_max
 
 
 def _show_redrive(queue: Queue) -> str | None:
@@ -168,16 +170,16 @@ def _show_redrive(queue: Queue) -> str | None:
     return orjson.dumps(document).decode()
 
 
-def _redrive_allow(value: str) -> str:
-    refused = partial(invalid, _REDRIVE_ALLOW, value)
+def _checked_redrive_allow(value: str) -> str:
+    invalid_policy = partial(invalid, _REDRIVE_ALLOW, value)
     document = _document(_REDRIVE_ALLOW, value)
     sources = document.get("sourceQueueArns")
     if document.get("redrivePermission") not in _PERMISSIONS:
-        raise refused("Invalid value for redrivePermission.")
+        raise invalid_policy("Invalid value for redrivePermission.")
     if (document["redrivePermission"] == "byQueue") != isinstance(sources, list):
-        raise refused("sourceQueueArns is allowed with redrivePermission byQueue only.")
+        raise invalid_policy("sourceQueueArns is allowed with redrivePermission byQueue only.")
     if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
-        raise refused(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")
+        raise invalid_policy(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")
     return value
 
 
@@ -226,7 +228,8 @@ def _change_sqs_sse(queue: Queue, value: str) -> Queue:
     enabled = _read(SQS_SSE, BOOLEAN, value)
     if enabled:
         queue = keep(queue, KEY, None)
-    return keep(queue, SQS_SSE, "true" if enabled else "false")  # to say so is more than to say nothing
+    # "true" is kept, too, though it is the default: messages are encrypted only where a caller has set it.
+    return keep(queue, SQS_SSE, "true" if enabled else "false")
 
 
 # ---- the table -------------------------------------------------------------------------------------------------
@@ -274,15 +277,15 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
             applies=_is_fifo,
             inapplicable=_only_fifo,
         ),
-        ResourceAttribute("Policy", ValueReader(_policy)),
+        ResourceAttribute("Policy", ValueReader(_checked_policy)),
         ResourceAttribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
-        ResourceAttribute(_REDRIVE_ALLOW, ValueReader(_redrive_allow)),
+        ResourceAttribute(_REDRIVE_ALLOW, ValueReader(_checked_redrive_allow)),
         ResourceAttribute(SQS_SSE, default="true", change=_change_sqs_sse),
         ResourceAttribute(KEY, change=_change_key),
         ResourceAttribute(KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
     ),
-    unknown=_unknown,
-    refused=_refused,
+    unknown=_unknown_attribute,
+    refused=_invalid_value,
 )
 
 # ---- what callers see ------------------------------------------------------------------------------------------
@@ -300,15 +303,15 @@ def attribute_texts(queue: Queue, names_asked_for: Iterable[str], counts: Counts
         AwsError: An attribute is unknown.
     """
     everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.values_of(queue)
-    chosen: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name in names_asked_for:
         if name == "All":
             return everything
         if name in everything:
-            chosen[name] = everything[name]
+            texts[name] = everything[name]
         elif name not in TABLE.names:
-            raise _unknown(name)
-    return chosen
+            raise _unknown_attribute(name)
+    return texts
 
 
 def needs_counts(names_asked_for: Iterable[str]) -> bool:
@@ -324,8 +327,3 @@ def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
         "CreatedTimestamp": str(queue.created_at // 1000),
         "LastModifiedTimestamp": str(queue.modified_at // 1000),
     }
-
-
-def difference(existing: Queue, queue: Queue, names_to_compare: Iterable[str]) -> str | None:
-    """The first attribute given at a repeated creation that differs from the queue's."""
-    return TABLE.difference(existing, queue, names_to_compare)

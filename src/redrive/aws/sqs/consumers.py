@@ -10,7 +10,7 @@ _AGENT_CHARS_MAX: Final = 120
 
 @dataclass(slots=True)
 class Consumer:
-    """A caller of ReceiveMessage, told by its principal and its address."""
+    """A caller of ReceiveMessage, identified by its principal and its address."""
 
     principal: str  # ARN
     address: str
@@ -27,11 +27,11 @@ class Consumers:
         self._by_queue: dict[int, dict[tuple[str, str], Consumer]] = {}
 
     def note(self, queue_id: int, principal: str, address: str, agent: str, messages: int, now: int) -> None:
-        """Count a receive and its messages: two look-ups, as it is done at each."""
-        known = self._by_queue.get(queue_id)
-        consumer = None if known is None else known.get((principal, address))
+        """Count a receive and its messages. It costs two look-ups, since every receive does it."""
+        consumers = self._by_queue.get(queue_id)
+        consumer = None if consumers is None else consumers.get((principal, address))
         if consumer is None:
-            consumer = self._new(queue_id, principal, address, agent)
+            consumer = self._add(queue_id, principal, address, agent)
         consumer.receives += 1
         consumer.messages += messages
         consumer.last_at = now
@@ -40,11 +40,11 @@ class Consumers:
         """The consumers of a queue, the latest first."""
         return sorted(self._by_queue.get(queue_id, {}).values(), key=lambda each: -each.last_at)
 
-    def _new(self, queue_id: int, principal: str, address: str, agent: str) -> Consumer:
+    def _add(self, queue_id: int, principal: str, address: str, agent: str) -> Consumer:
         if queue_id not in self._by_queue and len(self._by_queue) >= _QUEUES_MAX:
             del self._by_queue[next(iter(self._by_queue))]
-        known = self._by_queue.setdefault(queue_id, {})
-        if len(known) >= CONSUMERS_MAX:
-            del known[min(known, key=lambda each: known[each].last_at)]
-        consumer = known[principal, address] = Consumer(principal, address, agent[:_AGENT_CHARS_MAX])
+        consumers = self._by_queue.setdefault(queue_id, {})
+        if len(consumers) >= CONSUMERS_MAX:
+            del consumers[min(consumers, key=lambda each: consumers[each].last_at)]
+        consumer = consumers[principal, address] = Consumer(principal, address, agent[:_AGENT_CHARS_MAX])
         return consumer

@@ -31,7 +31,7 @@ def no_such_queue() -> AwsError:
 
 
 def invalid(parameter: str, value: object, reason: str) -> AwsError:
-    """A parameter's value is not acceptable, in the form SQS uses for nearly all of them."""
+    """The error for an invalid value of a parameter, in the form that SQS uses for nearly all of them."""
     return error(
         "InvalidParameterValueException",
         f"Value {value} for parameter {parameter} is invalid. Reason: {reason}",
@@ -50,14 +50,14 @@ def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsErro
     return error("AccessDeniedException", text)
 
 
-def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
+def key_error(refused: KeyUnusable, request_id: str = "") -> AwsError:
     """The error for a message whose key cannot be used, or not by the caller."""
     return error(refusals.words(refused).sqs, refusals.text(refused, request_id))
 
 
 @contextmanager
 def key_refusals(call: Call) -> Iterator[None]:
-    """Within it, what KMS refuses is worded as SQS words it for a call.
+    """A context in which refusals of KMS are raised as the errors of SQS.
 
     Raises:
         AwsError: One of `Kms…`.
@@ -65,7 +65,7 @@ def key_refusals(call: Call) -> Iterator[None]:
     try:
         yield
     except KeyUnusable as refused:
-        raise key_refused(refused, call.id) from refused
+        raise key_error(refused, call.id) from refused
 
 
 translated: Final = translator(
@@ -79,7 +79,7 @@ translated: Final = translator(
             " time.",
         ),
     ),
-    (KeyUnusable, key_refused),
+    (KeyUnusable, key_error),
     (
         StoreUnavailable,
         lambda _: error("ServiceUnavailableException", "Service is unavailable. Please try again."),

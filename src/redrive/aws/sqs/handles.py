@@ -14,7 +14,7 @@ from redrive.model.queue import Queue
 
 _LAYOUT: Final = struct.Struct(">QQQQ")
 #: Handles remembered until they come back, a quarter of a kilobyte each.
-_GIVEN_MAX: Final = 4096
+_REMEMBERED_MAX: Final = 4096
 
 
 class Handle(NamedTuple):
@@ -28,21 +28,21 @@ class Handle(NamedTuple):
 class Handles:
     """Writes and reads receipt handles.
 
-    Nearly every handle comes back once, soon, and to the node that gave it: among all that a request does, to open a seal
-    takes 3 us and to find its content 0.2.
+    Nearly every handle comes back once, soon, and to the node that wrote it. It is remembered for that: to open its seal
+    takes 3 us, to look its claim up 0.2.
     """
 
     def __init__(self, secret: InstallationSecret) -> None:
         self._sealer = PurposeSealer(secret, "receipt handles")
-        self._given: dict[str, bytes] = {}
+        self._claims_by_handle: dict[str, bytes] = {}
 
     def write(self, delivery: Delivery, claimed_at: int) -> str:
         """The handle of a delivery just claimed."""
         packed = _LAYOUT.pack(delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
         text = self._sealer.seal(packed)
-        if len(self._given) >= _GIVEN_MAX:
-            self._given.clear()
-        self._given[text] = packed
+        if len(self._claims_by_handle) >= _REMEMBERED_MAX:
+            self._claims_by_handle.clear()
+        self._claims_by_handle[text] = packed
         return text
 
     def read(self, text: str, queue: Queue) -> Handle:
@@ -51,7 +51,7 @@ class Handles:
         Raises:
             AwsError: The text is not a receipt handle of this queue.
         """
-        packed = self._given.pop(text, None) or self._sealer.unseal(text)
+        packed = self._claims_by_handle.pop(text, None) or self._sealer.unseal(text)
         if packed is None:
             raise _invalid(text)
         queue_id, seq, token, claimed_at = _LAYOUT.unpack(packed)

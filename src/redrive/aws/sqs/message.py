@@ -26,7 +26,7 @@ _RESERVED = ("aws.", "amazon.")
 # What a message may hold: the characters of XML 1.0 (SendMessage, SQS API reference).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ASCII = bytes((*b"\t\n\r", *range(0x20, 0x80)))  # those of them below 128
-_FOUND_FORBIDDEN = (
+_FORBIDDEN_FOUND_TEXT = (
     "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD |"
     " #x10000 to #x10FFFF"
 )
@@ -42,7 +42,7 @@ def check_body(body: str) -> None:
         AwsError: `InvalidMessageContents`.
     """
     if _has_forbidden(body):
-        raise error("InvalidMessageContents", _FOUND_FORBIDDEN)
+        raise error("InvalidMessageContents", _FORBIDDEN_FOUND_TEXT)
 
 
 def _has_forbidden(text: str) -> bool:
@@ -62,13 +62,13 @@ def malformed_id(parameter: str, value: str) -> AwsError:
 
 
 def check_attributes(attributes: Attributes) -> int:
-    """Refuse attributes SQS would; the bytes that names, types and values add to the message.
+    """Refuse the attributes that SQS refuses; returns the bytes that names, types and values add to the message.
 
     Raises:
         AwsError: `InvalidParameterValue`.
     """
     if len(attributes) > ATTRIBUTES_MAX:
-        raise _refused(
+        raise _invalid(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{ATTRIBUTES_MAX}]."
         )
     for name, attribute in attributes.items():
@@ -77,28 +77,28 @@ def check_attributes(attributes: Attributes) -> int:
     return messages.attributes_bytes(attributes)
 
 
-def _refused(text: str) -> AwsError:
+def _invalid(text: str) -> AwsError:
     return error("InvalidParameterValueException", text)
 
 
 def _check_attribute_name(name: str) -> None:
     if len(name.encode()) > messages.NAME_BYTES_MAX:
-        raise _refused(f"Length of message attribute name must be less than {messages.NAME_BYTES_MAX} bytes.")
+        raise _invalid(f"Length of message attribute name must be less than {messages.NAME_BYTES_MAX} bytes.")
     if messages.name_fault(name, _NOT_IN_NAME) or name.lower().startswith(_RESERVED):
-        raise _refused(f"Message (user) attribute name '{name}' is invalid.")
+        raise _invalid(f"Message (user) attribute name '{name}' is invalid.")
 
 
 def _check_attribute_value(name: str, attribute: Mapping[str, Any]) -> None:
     kind = messages.kind_of(attribute.get("DataType") or "")
     if kind is None:
-        raise _refused(messages.type_fault(name))
+        raise _invalid(messages.type_fault(name))
     value = attribute.get("BinaryValue" if kind == "Binary" else "StringValue")
     if not value:
-        raise _refused(f"Message (user) attribute '{name}' must contain a non-empty value of type '{kind}'.")
+        raise _invalid(f"Message (user) attribute '{name}' must contain a non-empty value of type '{kind}'.")
     if kind == "Number" and not messages.is_number(value):
-        raise _refused(f"Can't cast the value of message (user) attribute '{name}' to a number.")
+        raise _invalid(f"Can't cast the value of message (user) attribute '{name}' to a number.")
     if isinstance(value, str) and _has_forbidden(value):
-        raise _refused(_FOUND_FORBIDDEN)
+        raise _invalid(_FORBIDDEN_FOUND_TEXT)
 
 
 # ---- digests ---------------------------------------------------------------------------------------------------
@@ -152,30 +152,30 @@ def unpack(headers: bytes | None) -> dict[str, Any]:
     return unpacked
 
 
-def _chooser(choices: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Exact names, and beginnings: `Hel.*` begins `Hello` as well as `Help.Me`, and `All` begins everything."""
-    beginnings = tuple(
+def _selectors(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names and the prefixes that select attributes: `Hel.*` selects `Hello` as well as `Help.Me`."""
+    prefixes = tuple(
         "" if name in ("All", "*") else name.removesuffix(".*")
-        for name in choices
+        for name in names
         if name in ("All", "*") or name.endswith(".*")
     )
-    return frozenset(choices), beginnings
+    return frozenset(names), prefixes
 
 
-# Receivers repeat a few names in each request; who asks for many or long ones has them read each time.
+# Receivers repeat a few names in each request; many or long ones are not remembered.
 _REMEMBERED_CHARS_MAX = 1024
-_remembered_chooser = lru_cache(maxsize=1024)(_chooser)
+_remembered_selectors = lru_cache(maxsize=1024)(_selectors)
 
 
-def chosen(attributes: Attributes, choices: Iterable[str]) -> Attributes:
-    """The attributes a receiver asked for: by name, by `prefix.*`, or `All`, `.*` or `*` for every one."""
+def select(attributes: Attributes, requested_names: Iterable[str]) -> Attributes:
+    """The attributes that a receiver requested: by name, by `prefix.*`, or all by `All`, `.*` or `*`."""
     if not attributes:
         return attributes
-    names = tuple(choices)
+    names = tuple(requested_names)
     is_short = len(names) <= ATTRIBUTES_MAX and sum(map(len, names)) <= _REMEMBERED_CHARS_MAX
-    exact, beginnings = (_remembered_chooser if is_short else _chooser)(names)
+    exact, prefixes = (_remembered_selectors if is_short else _selectors)(names)
     return {
         name: attribute
         for name, attribute in attributes.items()
-        if name in exact or name.startswith(beginnings)
+        if name in exact or name.startswith(prefixes)
     }

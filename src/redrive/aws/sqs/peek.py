@@ -84,7 +84,7 @@ class Peek:
         while len(items) < SHOWN_MAX:
             page = await self._engine.messages.peek(queue, PAGE, after)
             items += [
-                await self._as_structure(queue, await self._opened(call, delivery), view)
+                await self._as_structure(queue, await self._shown_to(call, delivery), view)
                 for delivery in page
                 if view.includes(delivery)
             ]
@@ -93,8 +93,8 @@ class Peek:
             after = page[-1].seq
         return items
 
-    async def _opened(self, call: Call, delivery: Delivery) -> Delivery:
-        """A delivery as the caller may see it: without the right to its key, its body is not shown."""
+    async def _shown_to(self, call: Call, delivery: Delivery) -> Delivery:
+        """A delivery as the caller may see it: decrypted, or without its body if the caller may not use its key."""
         if self._encryption is None or not is_sealed(delivery):
             return delivery
         return await self._encryption.shown_to(call.principal, call.region, delivery)
@@ -103,10 +103,10 @@ class Peek:
         sources = await self._showing.sources([delivery])
         message = self._showing.to_structure(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
         message["Attributes"] = {
-            "ApproximateFirstReceiveTimestamp": "0",  # unless there was one
+            "ApproximateFirstReceiveTimestamp": "0",  # unless it was received
             **message["Attributes"],
-            "IsVisible": str(not view.in_flight(delivery)).lower(),
-            "IsDelayed": str(view.delayed(delivery)).lower(),
+            "IsVisible": str(not view.is_in_flight(delivery)).lower(),
+            "IsDelayed": str(view.is_delayed(delivery)).lower(),
         }
         return message
 
@@ -117,26 +117,26 @@ class _View:
     def __init__(self, queue: Queue, now: int, form: Mapping[str, str]) -> None:
         self._queue = queue
         self._now = now
-        self._invisible = _is_true(form.get("ShowInvisible"))
-        self._delayed = _is_true(form.get("ShowDelayed"))
+        self._shows_invisible = _is_true(form.get("ShowInvisible"))
+        self._shows_delayed = _is_true(form.get("ShowDelayed"))
         self._held_up: set[str | None] = set()
 
-    def in_flight(self, delivery: Delivery) -> bool:
+    def is_in_flight(self, delivery: Delivery) -> bool:
         return delivery.available_at > self._now and delivery.token is not None
 
-    def delayed(self, delivery: Delivery) -> bool:
+    def is_delayed(self, delivery: Delivery) -> bool:
         return delivery.available_at > self._now and delivery.token is None
 
     def includes(self, delivery: Delivery) -> bool:
         if delivery.enqueued_at + self._queue.retention_ms <= self._now:
             return False
-        if self.delayed(delivery):
-            return self._delayed
-        if self.in_flight(delivery):
+        if self.is_delayed(delivery):
+            return self._shows_delayed
+        if self.is_in_flight(delivery):
             if self._queue.ordered:
                 self._held_up.add(delivery.group_id)
-            return self._invisible
-        return self._invisible or delivery.group_id not in self._held_up
+            return self._shows_invisible
+        return self._shows_invisible or delivery.group_id not in self._held_up
 
 
 def _is_true(text: str | None) -> bool:
@@ -147,7 +147,7 @@ def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
     """The region, where the path names one, and the queue's URL.
 
     Raises:
-        AwsError: The call is not one for this endpoint, or says no queue.
+        AwsError: The call is not one for this endpoint, or names no queue.
     """
     called = recognise(request)
     if called is not None and called.operation != _OPERATION:
@@ -162,7 +162,7 @@ def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
 
 
 def _without_path(request: Request) -> Request:
-    """The request as if it had come to the root: a path would be taken for a queue's URL."""
+    """The request with the path `/`, since a path would be read as a queue's URL."""
     return Request(request.method, "/", request.query, request.headers, request.body)
 
 
@@ -174,17 +174,17 @@ def _codec(request: Request) -> Codec:
 
 
 class _DocumentCodec(QueryCodec):
-    """The XML answers element by element in JSON: one of a kind as it is, several in a list."""
+    """The XML answers as JSON: each element is a member, and those of one name are a list."""
 
     __slots__ = ()
 
     @override
-    def render(self, *called: Any) -> Response:
-        return _as_document(super().render(*called))
+    def render(self, *arguments: Any) -> Response:
+        return _as_document(super().render(*arguments))
 
     @override
-    def render_error(self, *called: Any) -> Response:
-        return _as_document(super().render_error(*called))
+    def render_error(self, *arguments: Any) -> Response:
+        return _as_document(super().render_error(*arguments))
 
 
 def _as_document(answer: Response) -> Response:
@@ -201,7 +201,7 @@ def _contents(element: "Element") -> object:
     parts: dict[str, list[object]] = {}
     for child in element:
         parts.setdefault(_tag(child), []).append(_contents(child))
-    return {tag: several if len(several) > 1 else several[0] for tag, several in parts.items()}
+    return {tag: values if len(values) > 1 else values[0] for tag, values in parts.items()}
 
 
 def _tag(element: "Element") -> str:

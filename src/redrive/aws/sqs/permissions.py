@@ -41,23 +41,23 @@ class QueuePermissions:
     async def add_permission(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "AddPermission")
         statement = _statement(queue, params)
-        await self._change(queue, lambda policy: _with(policy, statement))
+        await self._change(queue, lambda policy: _with_statement(policy, statement))
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "RemovePermission")
-        await self._change(queue, lambda policy: _without(policy, params["Label"]))
+        await self._change(queue, lambda policy: _without_statement(policy, params["Label"]))
         return {}
 
     async def _change(self, queue: Queue, change: Callable[[Document], Document]) -> None:
-        def changed(current: Queue) -> Queue:
+        def with_policy(current: Queue) -> Queue:
             policy = change(_policy_of(current))
             others = {name: value for name, value in current.attributes.items() if name != "Policy"}
             if policy["Statement"]:
-                others["Policy"] = _written(policy)
+                others["Policy"] = _serialized(policy)
             return replace(current, attributes=others)
 
-        await self._engine.resources.queues.update(queue.name, changed)
+        await self._engine.resources.queues.update(queue.name, with_policy)
 
 
 def _policy_of(queue: Queue) -> Document:
@@ -71,25 +71,25 @@ def _policy_of(queue: Queue) -> Document:
     return policies.read(text)
 
 
-def _written(policy: Document) -> str:
+def _serialized(policy: Document) -> str:
     text = orjson.dumps(policy).decode()
     if not policies.within_quotas(policy, text):
         raise error("OverLimit", "The policy would be larger than a queue's policy may be.")
     return text
 
 
-def _with(policy: Document, statement: Document) -> Document:
+def _with_statement(policy: Document, statement: Document) -> Document:
     label = statement["Sid"]
     if any(statement.get("Sid") == label for statement in policy["Statement"]):
         raise invalid("Label", label, "Already exists.")
     return policy | {"Statement": [*policy["Statement"], statement]}
 
 
-def _without(policy: Document, label: str) -> Document:
-    left = [statement for statement in policy["Statement"] if statement.get("Sid") != label]
-    if len(left) == len(policy["Statement"]):
+def _without_statement(policy: Document, label: str) -> Document:
+    statements = [statement for statement in policy["Statement"] if statement.get("Sid") != label]
+    if len(statements) == len(policy["Statement"]):
         raise invalid("Label", label, "can't find label.")
-    return policy | {"Statement": left}
+    return policy | {"Statement": statements}
 
 
 def _statement(queue: Queue, params: Structure) -> Document:
@@ -110,11 +110,11 @@ def _statement(queue: Queue, params: Structure) -> Document:
     return {
         "Sid": params["Label"],
         "Effect": "Allow",
-        "Principal": {"AWS": _one_or_all([f"arn:aws:iam::{account}:root" for account in accounts])},
-        "Action": _one_or_all([f"SQS:{action}" for action in actions]),
+        "Principal": {"AWS": _value_or_list([f"arn:aws:iam::{account}:root" for account in accounts])},
+        "Action": _value_or_list([f"SQS:{action}" for action in actions]),
         "Resource": names.arn_of(queue.name),
     }
 
 
-def _one_or_all(values: list[str]) -> str | list[str]:
+def _value_or_list(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values

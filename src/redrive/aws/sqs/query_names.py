@@ -78,13 +78,13 @@ def _with_query_names(name: str, shape: Raw) -> Raw:
     match shape["type"]:
         case "list":
             element = shape["member"]
-            return {**shape, "member": _called(element, _ELEMENT_NAMES.get(name, element["shape"]))}
+            return {**shape, "member": _with_query_name(element, _ELEMENT_NAMES.get(name, element["shape"]))}
         case "map":
-            key = _called(shape["key"], _KEY_NAMES.get(name, "Name"))
-            return {**shape, "key": key, "value": _called(shape["value"], "Value")}
+            key = _with_query_name(shape["key"], _KEY_NAMES.get(name, "Name"))
+            return {**shape, "key": key, "value": _with_query_name(shape["value"], "Value")}
         case "structure":
             members = {
-                member: _called(ref, _MEMBER_NAMES.get(ref["shape"], member))
+                member: _with_query_name(ref, _MEMBER_NAMES.get(ref["shape"], member))
                 for member, ref in shape.get("members", {}).items()
             }
             return {**shape, "members": members}
@@ -92,5 +92,5 @@ def _with_query_names(name: str, shape: Raw) -> Raw:
             return shape
 
 
-def _called(ref: Raw, query_name: str) -> Raw:
+def _with_query_name(ref: Raw, query_name: str) -> Raw:
     return {**ref, "queryName": query_name}

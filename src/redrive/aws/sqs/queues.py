@@ -74,10 +74,10 @@ class QueueOperations:
                 existing = await self._engine.resources.queues.create(queue)
             except AlreadyExists:
                 existing = await self._engine.resources.queues.get(name)
-        if existing is not None and (different := attributes.difference(existing, queue, texts)):
+        if existing is not None and (attribute := attributes.TABLE.difference(existing, queue, texts)):
             raise error(
                 "QueueNameExists",
-                f"A queue already exists with the same name and a different value for attribute {different}",
+                f"A queue already exists with the same name and a different value for attribute {attribute}",
             )
         return {"QueueUrl": self._access.urls.write(call, name)}
 
@@ -141,7 +141,7 @@ class QueueOperations:
         return self._page("ListDeadLetterSourceQueues", call, params, sources)
 
     def _page(self, operation: str, call: Call, params: Structure, queues: Sequence[Queue]) -> Structure:
-        """A page of queues, which has a token only for a caller who says how many it is to have."""
+        """A page of queues; it has a token only if the call has `MaxResults`."""
 
         def url(queue: Queue) -> str:
             return self._access.urls.write(call, queue.name)
@@ -163,18 +163,19 @@ class QueueOperations:
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
         texts: Mapping[str, str] = params["Attributes"]
-        await self._check_dead_letter_target(attributes.changed(queue, texts), texts)
-        changed = await self._engine.resources.queues.update(
-            queue.name, lambda current: attributes.changed(current, texts)
+        await self._check_dead_letter_target(attributes.with_changes(queue, texts), texts)
+        queue = await self._engine.resources.queues.update(
+            queue.name, lambda current: attributes.with_changes(current, texts)
         )
-        if changed.ordered and "DelaySeconds" in texts:  # of these the change holds for what is there as well
-            await self._engine.messages.delay(changed)
+        if queue.ordered and "DelaySeconds" in texts:
+            # A FIFO queue's new delay holds for the messages in it, too.
+            await self._engine.messages.delay(queue)
         return {}
 
     async def purge_queue(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "PurgeQueue")
         try:
-            # The client may go away; a purge once begun goes on to its end.
+            # A purge that has begun goes on to its end, even if the client goes away.
             await asyncio.shield(
                 asyncio.ensure_future(self._engine.messages.purge(queue, self._purge_again_after_ms))
             )

@@ -16,7 +16,7 @@ from redrive.aws.kit.messages import is_id, sequence_number
 from redrive.aws.sqs import message, names
 from redrive.aws.sqs.access import QueueAccess, QueueQuotas
 from redrive.aws.sqs.consumers import Consumers
-from redrive.aws.sqs.errors import error, invalid, key_refusals, key_refused
+from redrive.aws.sqs.errors import error, invalid, key_error, key_refusals
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -37,7 +37,7 @@ class Readers:
         self._encryption = encryption
 
     async def check_first(self, call: Call, queue: Queue) -> None:
-        """Refuse a receiver before anything is claimed, by the message that arrived first: nothing is counted or hidden.
+        """Refuse a receiver that may not read the first message, before anything is claimed: no receive is counted.
 
         Raises:
             AwsError: One of `Kms…`.
@@ -64,23 +64,23 @@ class Readers:
             self._encryption.note_reader(principal, queue)
 
     async def readable(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """The claimed messages that the receiver may read; the others are given back.
+        """The claimed messages that the receiver may read; the claims of the others end.
 
         Raises:
             AwsError: One of `Kms…`: it may read none.
         """
-        why = await self._refusal(call, queue, deliveries)
+        latest_refusal = await self._refusal(call, queue, deliveries)  # None, nearly always
         readable: list[Delivery] = []
-        refused: list[Delivery] = []
+        unreadable: list[Delivery] = []
         for delivery in deliveries:
-            refusal = None if why is None else await self._refusal(call, queue, [delivery])
-            (refused if refusal is not None or is_sealed(delivery) else readable).append(delivery)
-            why = refusal or why
-        if refused:
-            claims = [(delivery.seq, delivery.token or 0, 0) for delivery in refused]
+            refusal = None if latest_refusal is None else await self._refusal(call, queue, [delivery])
+            (unreadable if refusal is not None or is_sealed(delivery) else readable).append(delivery)
+            latest_refusal = refusal or latest_refusal
+        if unreadable:
+            claims = [(delivery.seq, delivery.token or 0, 0) for delivery in unreadable]  # visible in 0 ms
             await self._engine.messages.extend(queue, claims)
         if not readable:
-            raise key_refused(why or KeyUnusable("The key of a message cannot be used."), call.id)
+            raise key_error(latest_refusal or KeyUnusable("The key of a message cannot be used."), call.id)
         return readable
 
     async def _refusal(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> KeyUnusable | None:
@@ -107,7 +107,7 @@ ATTRIBUTES = frozenset(
         "DeadLetterQueueSourceArn",
     }
 )
-# Names of queue attributes are accepted in the deprecated AttributeNames and choose nothing.
+# Names of queue attributes are accepted in the deprecated AttributeNames and select nothing.
 _QUEUE_ATTRIBUTES = frozenset(
     {
         "Policy",
@@ -161,9 +161,9 @@ class Receiving:
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "ReceiveMessage")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
-        attributes = _system_attribute_names(
+        system_attributes = _system_attribute_names(
             _attribute_names(params, "AttributeNames") if "AttributeNames" in params else (),
             _attribute_names(params, "MessageSystemAttributeNames")
             if "MessageSystemAttributeNames" in params
@@ -197,23 +197,26 @@ class Receiving:
             return {}
         if readers is not None:
             for delivery in deliveries:
+                # An encrypted message is an `OpenedDelivery`, or still sealed: then its body has the mark.
                 if type(delivery) is not Delivery or delivery.body[:1] == SEAL_MARK:
                     deliveries = await readers.readable(call, queue, deliveries)
                     break
         lease_ms = queue.lease_ms if visibility is None else visibility * 1000
-        chosen = params.get("MessageAttributeNames") or ()
+        message_attributes = params.get("MessageAttributeNames") or ()
         write = self._handles.write
         showing = self._showing
         sources = (
-            await showing.sources(deliveries) if "DeadLetterQueueSourceArn" in attributes else _NO_SOURCES
+            await showing.sources(deliveries)
+            if "DeadLetterQueueSourceArn" in system_attributes
+            else _NO_SOURCES
         )
         return {
             "Messages": [
                 showing.to_structure(
                     queue,
                     delivery,
-                    attributes,
-                    chosen,
+                    system_attributes,
+                    message_attributes,
                     write(delivery, delivery.available_at - lease_ms),
                     sources,
                 )
@@ -223,10 +226,10 @@ class Receiving:
 
 
 class Showing:
-    """Words a delivery as a message."""
+    """Renders deliveries as messages."""
 
     def __init__(self, engine: Engine, presenters: Presenters) -> None:
-        """Ask this engine for the names behind numbers, and other services for how their messages look."""
+        """Look up queues' names in an engine; presenters render the messages of other services."""
         self._queues = engine.resources.queues
         self._presenters = presenters
 
@@ -240,20 +243,20 @@ class Showing:
         self,
         queue: Queue,
         delivery: Delivery,
-        attribute_names: Collection[str],
-        chosen: Collection[str],
+        system_attributes: Collection[str],
+        message_attributes: Collection[str],
         handle: str,
         sources: Sources,
     ) -> Structure:
-        """A delivery in SQS's words; no coroutine, for a receive makes as many calls as it has messages.
+        """A delivery as a message of SQS. It is no coroutine, since a receive calls it for each message.
 
         Args:
-            queue: Where it stands.
+            queue: Its queue.
             delivery: The delivery.
-            attribute_names: The system attributes to show.
-            chosen: The names of the message attributes to show.
+            system_attributes: Names of the system attributes to show.
+            message_attributes: Names and patterns of the message attributes to show.
             handle: Its receipt handle.
-            sources: What `sources` says of it, where its dead-letter source is wanted.
+            sources: The result of `sources`, where the dead-letter source is shown.
         """
         headers = message.unpack(delivery.headers)
         body, all_attributes = delivery.body, headers.get("attributes", {})
@@ -265,9 +268,11 @@ class Showing:
             "MD5OfBody": message.digest_of_body(body),
             "Body": body,
         }
-        if attribute_names:
-            description["Attributes"] = _system_attributes(queue, delivery, headers, attribute_names, sources)
-        attributes = message.chosen(all_attributes, chosen)
+        if system_attributes:
+            description["Attributes"] = _system_attributes(
+                queue, delivery, headers, system_attributes, sources
+            )
+        attributes = message.select(all_attributes, message_attributes)
         if attributes:
             description["MessageAttributes"] = attributes
             description["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
@@ -299,9 +304,9 @@ def _system_attributes(
 
 
 def _attribute_names(params: Structure, member: str) -> tuple[str, ...]:
-    """A list of names; without repeats where it is long, since it is remembered."""
-    listed = params[member]
-    return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
+    """A list of names; a long one without repeats, since it becomes a key of a cache."""
+    names = params[member]
+    return tuple(names) if len(names) <= len(ATTRIBUTES) else tuple(dict.fromkeys(names))
 
 
 @lru_cache(maxsize=256)

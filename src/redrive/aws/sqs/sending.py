@@ -49,19 +49,19 @@ class Sending:
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "SendMessage")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
         if KEY in queue.attributes and not self._has_sent(call, queue):
             await self._admit(call, queue)
-        sent = self._message(call, queue, params)
-        (enqueued,) = await self._engine.messages.send(queue, (sent,), call.died)
-        return _answer({}, queue, params, sent, enqueued)
+        new_message = self._message(call, queue, params)
+        (enqueued,) = await self._engine.messages.send(queue, (new_message,), call.died)
+        return _answer({}, queue, params, new_message, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "SendMessage")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []
@@ -76,11 +76,11 @@ class Sending:
                 accepted.append((entry, self._message(call, queue, entry, batch=True)))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
-        messages = [sent for _, sent in accepted]
+        messages = [new_message for _, new_message in accepted]
         enqueued = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
-            _answer({"Id": entry["Id"]}, queue, entry, sent, seq)
-            for (entry, sent), seq in zip(accepted, enqueued, strict=True)
+            _answer({"Id": entry["Id"]}, queue, entry, new_message, seq)
+            for (entry, new_message), seq in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
 
@@ -129,15 +129,12 @@ def _headers(
 
 
 def _check_size(queue: Queue, size: int, *, batch: bool) -> None:
-    if size > queue.body_bytes_max:
-        raise _too_long(queue, batch=batch)
-
-
-def _too_long(queue: Queue, *, batch: bool) -> AwsError:
+    if size <= queue.body_bytes_max:
+        return
     opening = (
         "One or more parameters cannot be validated." if batch else "One or more parameters are invalid."
     )
-    return error(
+    raise error(
         "InvalidParameterValueException",
         f"{opening} Reason: Message must be shorter than {queue.body_bytes_max} bytes.",
     )
@@ -185,7 +182,7 @@ _ID_REFUSALS = IdRefusals(
 
 
 def _check_batch_ids(queue: Queue, entry: Entry) -> None:
-    """Check the ids of a batch entry: a parameter missing in a single call is an invalid value in a batch."""
+    """Check the ids of a batch entry; all its errors are of an invalid value, also for a missing parameter."""
     try:
         check_ids(queue, entry, _ID_REFUSALS)
     except AwsError as refusal:
@@ -233,9 +230,11 @@ def _trace(call: Call, entry: Entry) -> str | None:
 # ---- the answer ------------------------------------------------------------------------------------------------
 
 
-def _answer(answer: Structure, queue: Queue, entry: Entry, sent: Message, enqueued: Enqueued) -> Structure:
+def _answer(
+    answer: Structure, queue: Queue, entry: Entry, new_message: Message, enqueued: Enqueued
+) -> Structure:
     answer["MessageId"] = id_text(enqueued.message_id)
-    answer["MD5OfMessageBody"] = message.digest_of_body(sent.body)
+    answer["MD5OfMessageBody"] = message.digest_of_body(new_message.body)
     if len(entry) > _MEMBERS_MIN:
         if attributes := entry.get("MessageAttributes"):
             answer["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)

@@ -14,20 +14,20 @@ from redrive.aws.wire.validation import FlattenedSpelling
 from redrive.aws.wire.violations import Violation, ViolationKind
 from redrive.engine.engine import Engine
 
-#: Parameters that lead to a queue, about which `access` asks, its policy and the caller's own.
-_OF_QUEUE: Final = frozenset({"QueueUrl", "SourceArn", "TaskHandle"})
+#: Parameters that name an existing queue, on which the queue's own policy decides, too.
+_QUEUE_PARAMETERS: Final = frozenset({"QueueUrl", "SourceArn", "TaskHandle"})
 _MISSING_PARAMETER: Final = ErrorKind("MissingRequiredParameterException", "MissingParameter")
 _EMPTY_BATCH: Final = ErrorKind("EmptyBatchRequest", "AWS.SimpleQueueService.EmptyBatchRequest")
 
 
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    if operation == "GetQueueUrl" or _OF_QUEUE & params.keys():
-        return ()
+    if operation == "GetQueueUrl" or _QUEUE_PARAMETERS & params.keys():
+        return ()  # `QueueAccess` checks once it has read the queue and its policy
     name = params.get("QueueName") or f"{params.get('QueueNamePrefix', '')}*"
     return [ResourceScope(f"arn:aws:sqs:{call.region}:{call.account}:{name}")]
 
 
-def _violated(violations: Sequence[Violation]) -> AwsError:
+def _missing_parameter(violations: Sequence[Violation]) -> AwsError:
     """Return SQS's answer to the first missing parameter.
 
     A batch without entries cannot be told from a batch without the parameter in a query request, so both are
@@ -52,7 +52,7 @@ SERVICE: Final = AwsService(
         error_detail=True,
         checks=frozenset({ViolationKind.REQUIRED}),  # SQS words every other violation by itself
         spelling=FlattenedSpelling(),
-        violated=_violated,
+        violated=_missing_parameter,
         errors=query_names.ERRORS,
         amended=query_names.with_query_names,
         answer_names=query_names.ANSWER_NAMES,

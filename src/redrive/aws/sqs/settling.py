@@ -35,7 +35,7 @@ class SettlingOperations:
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "DeleteMessage")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = self._handles.read(params["ReceiptHandle"], queue)
         (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
@@ -45,16 +45,16 @@ class SettlingOperations:
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "DeleteMessage")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         failures: list[Structure] = []
-        read = self._read_all(queue, entries, failures)
-        settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
-        return _answer(read, settled, _check_deleted, failures)
+        handles = self._read_all(queue, entries, failures)
+        settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in handles])
+        return _answer(handles, settled, _check_deleted, failures)
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         handle = self._handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
         (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
@@ -64,7 +64,7 @@ class SettlingOperations:
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.known(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
+        queue = self._access.recall(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         failures: list[Structure] = []
 
         def change(entry: Entry, handle: Handle) -> tuple[int, int, int]:
@@ -84,27 +84,27 @@ class SettlingOperations:
 
     async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
         settled = await self._engine.messages.delete(queue, claims)
-        for index in _superseded(queue, settled):
-            settled[index] = await self._repeat(
+        for index in _superseded_indexes(queue, settled):
+            settled[index] = await self._settle_current(
                 queue, claims[index][0], lambda claim: self._engine.messages.delete(queue, (claim,))
             )
         return settled
 
     async def _extend(self, queue: Queue, claims: Sequence[tuple[int, int, int]]) -> list[Settled]:
         settled = await self._engine.messages.extend(queue, claims)
-        for index in _superseded(queue, settled):
+        for index in _superseded_indexes(queue, settled):
             seq, _, lease_ms = claims[index]
 
             def extend(claim: tuple[int, int], lease_ms: int = lease_ms) -> Awaitable[list[Settled]]:
                 return self._engine.messages.extend(queue, ((*claim, lease_ms),))
 
-            settled[index] = await self._repeat(queue, seq, extend)
+            settled[index] = await self._settle_current(queue, seq, extend)
         return settled
 
-    async def _repeat(
+    async def _settle_current(
         self, queue: Queue, seq: int, settle: Callable[[tuple[int, int]], Awaitable[list[Settled]]]
     ) -> Settled:
-        """Settle the claim that a message is under now; what others receive meanwhile is followed."""
+        """Settle the claim that a message has now; if a receive ends that one meanwhile, the next."""
         while True:
             deliveries = await self._engine.messages.peek(queue, 1, seq - 1)
             token = deliveries[0].token if deliveries and deliveries[0].seq == seq else None
@@ -121,14 +121,14 @@ def _answer(
     check: Callable[[Entry, Settled], None],
     failures: list[Structure],
 ) -> Structure:
-    """The answer of a batch whose claims were settled, as far as a check of each has nothing against it."""
+    """The answer of a batch whose claims were settled: an entry that `check` refuses is a failure."""
     results = zip((entry for entry, _ in entries), settled, strict=True)
     successful = [{"Id": entry["Id"]} for entry, _ in accepted(results, check, failures)]
     return batches.answer(successful, failures)
 
 
-def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
-    """The places of claims that a later receive ended, in a standard queue: its earlier handles still count."""
+def _superseded_indexes(queue: Queue, settled: Sequence[Settled]) -> list[int]:
+    """The indexes of claims that a later receive ended; none of a FIFO queue, whose earlier handles are of no use."""
     if queue.ordered or "superseded" not in map(_REASON, settled):
         return []
     return [index for index, result in enumerate(settled) if result.reason == "superseded"]

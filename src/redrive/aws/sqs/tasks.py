@@ -13,7 +13,6 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import RATE_MAX
 from redrive.model.errors import NotFound, Refused
-from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask, TaskState
 
@@ -82,9 +81,6 @@ class Tasks:
                 f"You must use this format to specify the {parameter}:"
                 " arn:<partition>:<service>:<region>:<account-id>:<resource-id>",
             )
-        return await self._existing(call, parameter, name, action)
-
-    async def _existing(self, call: Call, parameter: str, name: ResourceName, action: str) -> Queue:
         queue = await self._engine.resources.queues.get(name) if name.region == call.region else None
         if queue is None:
             raise error(

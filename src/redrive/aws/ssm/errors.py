@@ -1,4 +1,4 @@
-"""The errors of Systems Manager, in its own words."""
+"""The errors of Systems Manager."""
 
 from typing import Final
 
@@ -10,12 +10,12 @@ error: Final = errors_of("ssm")
 
 
 def invalid(text: str) -> AwsError:
-    """The refusal of what a caller gave."""
+    """The error for an invalid parameter of a request."""
     return common("ValidationException", text)
 
 
 def not_found() -> AwsError:
-    """The refusal for a parameter that is not there, which has no text."""
+    """The error for a parameter that does not exist; it has no text."""
     return error("ParameterNotFound", "")
 
 

@@ -1,4 +1,4 @@
-"""Operations on parameters, and on their tags, which deployment tools read of each parameter that they keep."""
+"""Operations on parameters, and on their tags, which deployment tools read."""
 
 import re
 from base64 import b64encode
@@ -19,7 +19,7 @@ from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
 
 PARAMETERS_MAX: Final = 10_000  # of an account's region
-VALUE_BYTES_MAX: Final = 8192  # of the advanced tier, which is not told from the standard one
+VALUE_BYTES_MAX: Final = 8192  # of the advanced tier; the standard tier is not limited any further
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-/]{1,1011}")
 _RESERVED: Final = re.compile(r"/?(?:aws|ssm)", re.IGNORECASE)
 _TYPES: Final = ("String", "StringList", "SecureString")
@@ -33,7 +33,7 @@ TAGS: Final = Tagging(
 
 
 class ParameterOperations:
-    """Keeps parameters, and shows them."""
+    """The operations on parameters."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -47,37 +47,37 @@ class ParameterOperations:
         )
 
         async def decide(draft: Draft) -> Parameter:
-            before = await draft.get(PARAMETER, key)
-            if before is not None and not params.get("Overwrite"):
+            current = await draft.get(PARAMETER, key)
+            if current is not None and not params.get("Overwrite"):
                 raise error(
                     "ParameterAlreadyExists",
                     "The parameter already exists. To overwrite this value, set the overwrite option in the"
                     " request to true.",
                 )
-            if before is None and len(parameters) >= PARAMETERS_MAX:
+            if current is None and len(parameters) >= PARAMETERS_MAX:
                 raise error("ParameterLimitExceeded", f"An account has at most {PARAMETERS_MAX} parameters.")
-            after = _written(call, params, name, before)
-            draft.put(PARAMETER, key, after)
-            return after
+            parameter = _new_version(call, params, name, current)
+            draft.put(PARAMETER, key, parameter)
+            return parameter
 
-        after = await self._engine.resources.write(decide)
-        return {"Version": after.version, "Tier": "Standard"}
+        parameter = await self._engine.resources.write(decide)
+        return {"Version": parameter.version, "Tier": "Standard"}
 
     async def get_parameter(self, call: Call, params: Structure) -> Structure:
-        parameter = await self._selected(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
+        parameter = await self._find(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
         if parameter is None:
             raise not_found()
         return {"Parameter": parameter}
 
     async def get_parameters(self, call: Call, params: Structure) -> Structure:
-        items, missing = [], []
+        items, invalid_names = [], []
         for name in dict.fromkeys(params["Names"]):
-            parameter = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
+            parameter = await self._find(call, name, decrypts=bool(params.get("WithDecryption")))
             if parameter is None:
-                missing.append(name)
+                invalid_names.append(name)
             else:
                 items.append(parameter)
-        return {"Parameters": items, "InvalidParameters": missing}
+        return {"Parameters": items, "InvalidParameters": invalid_names}
 
     async def get_parameters_by_path(self, call: Call, params: Structure) -> Structure:
         path: str = params["Path"]
@@ -85,14 +85,16 @@ class ParameterOperations:
             raise invalid(f"The parameter path {path} must begin with a slash.")
         path = path if path.endswith("/") else f"{path}/"
         parameters = await self._all(call)
-        under = [each for each in parameters if each.name.startswith(path) or (path == "/" and each.name)]
+        matches = [each for each in parameters if each.name.startswith(path) or (path == "/" and each.name)]
         if not params.get("Recursive"):
-            under = [each for each in under if "/" not in each.name.removeprefix(path)]
+            matches = [each for each in matches if "/" not in each.name.removeprefix(path)]
 
         def as_structure(parameter: Parameter) -> Structure:
             return _as_structure(parameter, parameter.version, decrypts=bool(params.get("WithDecryption")))
 
-        return PAGES.of("GetParametersByPath", params, under, as_structure, lambda parameter: parameter.name)
+        return PAGES.of(
+            "GetParametersByPath", params, matches, as_structure, lambda parameter: parameter.name
+        )
 
     async def delete_parameter(self, call: Call, params: Structure) -> Structure:
         if not await self._documents.remove(PARAMETER, self._key(call, params["Name"])):
@@ -100,18 +102,18 @@ class ParameterOperations:
         return {}
 
     async def delete_parameters(self, call: Call, params: Structure) -> Structure:
-        names: list[str] = []
-        missing: list[str] = []
+        deleted_names: list[str] = []
+        invalid_names: list[str] = []
         for name in dict.fromkeys(params["Names"]):
             removed = await self._documents.remove(PARAMETER, self._key(call, name))
-            (names if removed else missing).append(name)
-        return {"DeletedParameters": names, "InvalidParameters": missing}
+            (deleted_names if removed else invalid_names).append(name)
+        return {"DeletedParameters": deleted_names, "InvalidParameters": invalid_names}
 
     async def describe_parameters(self, call: Call, params: Structure) -> Structure:
         parameters = await self._all(call)
         for condition in params.get("ParameterFilters") or ():
             parameters = [each for each in parameters if _passes(each, condition)]
-        return PAGES.of("DescribeParameters", params, parameters, _described, lambda each: each.name)
+        return PAGES.of("DescribeParameters", params, parameters, _description, lambda each: each.name)
 
     def _key(self, call: Call, name: str) -> str:
         return parameter_key(call.account, call.region, plain_name(name))
@@ -119,19 +121,21 @@ class ParameterOperations:
     async def _all(self, call: Call) -> list[Parameter]:
         return await self._documents.find(PARAMETER, f"{call.account}/{call.region}/")
 
-    async def _selected(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
-        plain = plain_name(name)
-        parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
-        selector = "" if parameter is not None else plain.rpartition(":")[2]
+    async def _find(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
+        """The parameter of a name, an ARN, or one of them with a version (`name:3`); None: there is none."""
+        path = plain_name(name)
+        parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, path))
+        selector = "" if parameter is not None else path.rpartition(":")[2]
         if parameter is None and selector:
-            plain = plain.rpartition(":")[0]
-            parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
+            path = path.rpartition(":")[0]
+            parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, path))
         if parameter is None:
             return None
         version = parameter.version if not selector else int(selector) if selector.isdecimal() else 0
         if parameter.value_of(version) is None:
             raise error(
-                "ParameterVersionNotFound", f"Systems Manager could not find version {selector} of {plain}."
+                "ParameterVersionNotFound",
+                f"Systems Manager could not find version {selector} of {path}.",
             )
         return _as_structure(parameter, version, decrypts=decrypts)
 
@@ -147,8 +151,8 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _written(call: Call, params: Structure, name: str, before: Parameter | None) -> Parameter:
-    kind = params.get("Type") or (before.type if before else "")
+def _new_version(call: Call, params: Structure, name: str, current: Parameter | None) -> Parameter:
+    kind = params.get("Type") or (current.type if current else "")
     if kind not in _TYPES:
         raise invalid("A parameter type is required when you create a parameter.")
     value: str = params["Value"]
@@ -157,28 +161,28 @@ def _written(call: Call, params: Structure, name: str, before: Parameter | None)
     pattern = params.get("AllowedPattern") or ""
     _check_pattern(pattern, value)
     tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags") or ()}
-    values = (*(before.values if before else ()), value)[-VERSIONS_KEPT:]
+    values = (*(current.values if current else ()), value)[-VERSIONS_KEPT:]
     return Parameter(
         account=call.account,
         region=call.region,
         name=name,
         type=kind,
         values=values,
-        version=before.version + 1 if before else 1,
+        version=current.version + 1 if current else 1,
         modified_at=call.now,
-        description=params.get("Description") or (before.description if before else ""),
+        description=params.get("Description") or (current.description if current else ""),
         pattern=pattern,
         data_type=params.get("DataType") or "text",
-        tags={**(before.tags if before else {}), **tags},
+        tags={**(current.tags if current else {}), **tags},
     )
 
 
 def _check_pattern(pattern: str, value: str) -> None:
     try:
-        fits = not pattern or re2.fullmatch(pattern, value) is not None
+        is_valid = not pattern or re2.fullmatch(pattern, value) is not None
     except re2.error:
         raise error("InvalidAllowedPatternException", "The pattern is not a regular expression.") from None
-    if not fits:
+    if not is_valid:
         raise error(
             "ParameterPatternMismatchException",
             f"Parameter value, cannot be validated against allowedPattern: {pattern}",
@@ -193,7 +197,7 @@ def _arn(parameter: Parameter) -> str:
 def _as_structure(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
     value = parameter.value_of(version) or ""
     if parameter.type == "SecureString" and not decrypts:
-        # In place of ciphertext: the same at each call, and another for each version.
+        # Callers expect ciphertext, which is the same for each call and differs between versions; a hash is, too.
         value = b64encode(sha256(f"{parameter.name}\n{version}".encode()).digest()).decode()
     return {
         "Name": parameter.name,
@@ -206,7 +210,7 @@ def _as_structure(parameter: Parameter, version: int, *, decrypts: bool) -> Stru
     }
 
 
-def _described(parameter: Parameter) -> Structure:
+def _description(parameter: Parameter) -> Structure:
     description: dict[str, Any] = {
         "Name": parameter.name,
         "ARN": _arn(parameter),
@@ -237,7 +241,7 @@ def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
 
 
 class ParameterTags:
-    """Parameters, as `Tagging` labels them."""
+    """The tags of parameters (`redrive.aws.kit.tagging.Tagged`)."""
 
     def __init__(self, engine: Engine) -> None:
         self._documents = engine.resources.documents
@@ -246,7 +250,7 @@ class ParameterTags:
         """See `Tagged.tags`."""
         parameter = await self._documents.get(PARAMETER, _key(request.call, request.params))
         if parameter is None:
-            raise _absent(request.params)
+            raise _invalid_resource_id(request.params)
         return parameter.tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
@@ -258,7 +262,7 @@ class ParameterTags:
                 lambda current: replace(current, tags=change(current.tags)),
             )
         except NotFound:
-            raise _absent(request.params) from None
+            raise _invalid_resource_id(request.params) from None
 
 
 def _key(call: Call, params: Structure) -> str:
@@ -267,5 +271,5 @@ def _key(call: Call, params: Structure) -> str:
     return parameter_key(call.account, call.region, plain_name(params["ResourceId"]))
 
 
-def _absent(params: Structure) -> Exception:
+def _invalid_resource_id(params: Structure) -> Exception:
     return error("InvalidResourceId", f'The resource ID "{params["ResourceId"]}" is not valid.')

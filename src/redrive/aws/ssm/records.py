@@ -17,15 +17,15 @@ class Parameter(Document):
     restored: ClassVar = {"values": tuple}
 
     account: str  # Account that owns it
-    region: str  # Where
-    name: str  # As its caller wrote it; it may be a path
+    region: str  # Region that it is in
+    name: str  # As the caller spelled it; it may be a path
     type: str  # `String`, `StringList`, `SecureString`
     values: tuple[str, ...]  # Values of its versions, the latest last
     version: int  # The number of the latest
-    modified_at: int  # When that was written (ms)
+    modified_at: int  # When the latest was written (ms)
     description: str = ""  # Free text
-    pattern: str = ""  # All of a value matches it; empty: any does
-    data_type: str = "text"  # As given
+    pattern: str = ""  # Regular expression that a value matches in full; empty: any value is valid
+    data_type: str = "text"  # `DataType` of the request
     tags: Mapping[str, str] = field(default_factory=dict)  # By key
 
     def value_of(self, version: int) -> str | None:
@@ -38,7 +38,7 @@ PARAMETER: Final = DocumentKind.of("ssm_parameter", Parameter, secret=True)
 
 
 def parameter_key(account: str, region: str, name: str) -> str:
-    """The key of a parameter: names may have slashes, with which those of a path are beside each other."""
+    """The key of a parameter: by the slashes of their names, parameters of a path are next to each other."""
     return f"{account}/{region}/{name if name.startswith('/') else f'//{name}'}"
 
 

@@ -1,4 +1,4 @@
-"""STS's errors, in the words that were recorded."""
+"""The errors of STS, with the texts that were recorded."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ error: Final = errors_of("sts")
 
 
 def invalid(message: str) -> AwsError:
-    """A parameter's value is not acceptable."""
+    """The error for an invalid value of a parameter."""
     return common("ValidationException", message)
 
 

@@ -11,8 +11,8 @@ from redrive.aws.wire.profiles import QUERY, Profile
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
-#: What every caller may ask, and what is asked of a role's trust.
-_OF_CALLERS: Final = frozenset(
+#: Operations that need no permission, or check it by themselves (`AssumeRole` by the trust of the role).
+_WITHOUT_SCOPE: Final = frozenset(
     {"AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}
 )
 
@@ -20,7 +20,7 @@ _OF_CALLERS: Final = frozenset(
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
     if operation == "GetFederationToken":
         return [ResourceScope(f"arn:aws:sts::{call.account}:federated-user/{params['Name']}")]
-    return () if operation in _OF_CALLERS else [ResourceScope("*", ("arn:aws:iam:*",))]
+    return () if operation in _WITHOUT_SCOPE else [ResourceScope("*", ("arn:aws:iam:*",))]
 
 
 def _operations(host: Host) -> Mapping[str, Verb]:

@@ -1,4 +1,4 @@
-"""Sessions: whoever a role trusts acts as the role for a while; and who the caller and others are."""
+"""Sessions of roles and of users, and the identity of callers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ _POLICY_CHARS_MAX: Final = 2048
 _CHAINED_SECONDS_MAX: Final = 3600
 _FEDERATED_SECONDS: Final = 12 * 60 * 60
 _ROOT_SECONDS_MAX: Final = 60 * 60
-_NO_ID: Final = "AROA" + "A" * 16  # of a role that is not there, where nobody asks for it
+_NO_ID: Final = "AROA" + "A" * 16  # of a role that does not exist, where roles need not exist
 _ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/(?:[!-~]*/)?[\w+=,.@-]{1,64}", re.ASCII)
-_SECONDS: Final = 12 * 60 * 60
+_SESSION_TOKEN_SECONDS: Final = 12 * 60 * 60
 _NOT_ENCODED: Final = "Redrive encodes no authorization messages: its refusals say their reason in clear."
 
 
@@ -35,8 +35,8 @@ class Assuming:
         arn: str = params["RoleArn"]
         if not _ROLE_ARN.fullmatch(arn):
             raise invalid(f"{arn} is invalid")
-        before = call.principal.session
-        tags = _tags(params, before)
+        parent = call.principal.session
+        tags = _tags(params, parent)
         role = await self._sessions.identities.role(arn)
         if self._sessions.identities.restricts:
             _check_trust(call, arn, role, params, tags)
@@ -45,13 +45,13 @@ class Assuming:
             role=arn,
             unique_id=_NO_ID if role is None else role.id,
             name=params["RoleSessionName"],
-            source_identity=_source_identity(params, before),
+            source_identity=_source_identity(params, parent),
             tags=tags,
-            transitive=_transitive(params, before),
+            transitive=_transitive(params, parent),
             policies=_policies(params),
-            policy_arns=await self._managed(params),
+            policy_arns=await self._managed_policy_arns(params),
         )
-        credentials = self._begun(session, _seconds(params, role, before))
+        credentials = self._begin(session, _duration_seconds(params, role, parent))
         answer: Structure = {
             "Credentials": credentials_structure(credentials),
             "AssumedRoleUser": {
@@ -59,14 +59,14 @@ class Assuming:
                 "Arn": f"arn:aws:sts::{session.account}:assumed-role/{arn.rpartition('/')[2]}/{session.name}",
             },
         }
-        if packed := _packed(session, credentials):
-            answer["PackedPolicySize"] = packed
+        if packed_percent := _packed_percent(session, credentials):
+            answer["PackedPolicySize"] = packed_percent
         if session.source_identity:
             answer["SourceIdentity"] = session.source_identity
         return answer
 
     async def get_federation_token(self, call: Call, params: Structure) -> Structure:
-        """Let somebody in under a name, with no more rights than its policies and the caller have in common."""
+        """Begin a session under a name; it has the rights that both its policies and the caller have."""
         if call.principal.session is not None:
             raise common("AccessDeniedException", "Cannot call GetFederationToken with session credentials")
         if not call.account:
@@ -79,19 +79,19 @@ class Assuming:
             federated=params["Name"],
             tags=_tags(params, None),
             policies=_policies(params),
-            policy_arns=await self._managed(params),
+            policy_arns=await self._managed_policy_arns(params),
         )
         seconds: int = params.get("DurationSeconds") or _FEDERATED_SECONDS
-        credentials = self._begun(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
+        credentials = self._begin(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
         user_id = f"{call.account}:{session.federated}"
         arn = f"arn:aws:sts::{call.account}:federated-user/{session.federated}"
         return {
             "Credentials": credentials_structure(credentials),
             "FederatedUser": {"FederatedUserId": user_id, "Arn": arn},
-            "PackedPolicySize": _packed(session, credentials),
+            "PackedPolicySize": _packed_percent(session, credentials),
         }
 
-    def _begun(self, session: Session, seconds: int) -> Credentials:
+    def _begin(self, session: Session, seconds: int) -> Credentials:
         credentials = self._sessions.begin(session, seconds)
         if len(credentials.token) > TOKEN_CHARS_MAX:
             raise error(
@@ -100,7 +100,7 @@ class Assuming:
             )
         return credentials
 
-    async def _managed(self, params: Structure) -> tuple[str, ...]:
+    async def _managed_policy_arns(self, params: Structure) -> tuple[str, ...]:
         arns = tuple(each.get("arn", "") for each in params.get("PolicyArns") or ())
         for arn in arns:
             if await self._sessions.identities.managed(arn) is None:
@@ -108,7 +108,7 @@ class Assuming:
         return arns
 
 
-def _packed(session: Session, credentials: Credentials) -> int:
+def _packed_percent(session: Session, credentials: Credentials) -> int:
     """The percentage of the space for policies and tags that a session uses; 0: it has neither."""
     if not (session.policies or session.policy_arns or session.tags):
         return 0
@@ -132,13 +132,13 @@ def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tag
         if params.get(name):
             keys[key] = params[name]
     for action in _actions(params, tags):
-        allowed = (
+        is_allowed = (
             role is not None
             and call.decide(
                 action, arn, role.account, role.trust, keys, form=Form.TRUST, policy_decides=True
             ).allowed
         )
-        if not allowed:
+        if not is_allowed:
             raise denied(call.principal.name, action, arn)
 
 
@@ -150,26 +150,26 @@ def _actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
         yield "sts:TagSession"
 
 
-def _source_identity(params: Structure, before: Session | None) -> str:
+def _source_identity(params: Structure, parent: Session | None) -> str:
     """The source identity of the session: once set, it cannot change."""
     identity: str = params.get("SourceIdentity") or ""
-    inherited = "" if before is None else before.source_identity
+    inherited = "" if parent is None else parent.source_identity
     if identity and inherited and identity != inherited:
         raise common("AccessDeniedException", "The source identity of a session cannot be changed.")  # chosen
     return identity or inherited
 
 
-def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
+def _tags(params: Structure, parent: Session | None) -> Mapping[str, str]:
     entries: list[Any] = params.get("Tags") or []
     if len({tag["Key"].lower() for tag in entries}) < len(entries):
         raise common(
             "InvalidParameterValue",
             "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
         )
-    inherited = {} if before is None else {name: before.tags[name] for name in before.transitive}
+    inherited = {} if parent is None else {name: parent.tags[name] for name in parent.transitive}
     tags = {tag["Key"]: tag["Value"] for tag in entries}
-    again = {name.lower() for name in inherited} & {name.lower() for name in tags}
-    if again:
+    conflicts = {name.lower() for name in inherited} & {name.lower() for name in tags}
+    if conflicts:
         raise common(
             "InvalidParameterValue",
             "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key"
@@ -178,7 +178,7 @@ def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
     return inherited | tags
 
 
-def _transitive(params: Structure, before: Session | None) -> tuple[str, ...]:
+def _transitive(params: Structure, parent: Session | None) -> tuple[str, ...]:
     tag_keys = {tag["Key"].lower(): tag["Key"] for tag in params.get("Tags") or ()}
     transitive_keys = [tag_keys.get(key.lower()) for key in params.get("TransitiveTagKeys") or ()]
     if None in transitive_keys:
@@ -186,7 +186,7 @@ def _transitive(params: Structure, before: Session | None) -> tuple[str, ...]:
             "InvalidParameterValue",
             "The specified transitive tag key must be included in the requested tags.",
         )
-    return (*(() if before is None else before.transitive), *filter(None, transitive_keys))
+    return (*(() if parent is None else parent.transitive), *filter(None, transitive_keys))
 
 
 def _policies(params: Structure) -> tuple[str, ...]:
@@ -204,9 +204,9 @@ def _policies(params: Structure) -> tuple[str, ...]:
     return (text,)
 
 
-def _seconds(params: Structure, role: Role | None, before: Session | None) -> int:
+def _duration_seconds(params: Structure, role: Role | None, parent: Session | None) -> int:
     seconds: int = params.get("DurationSeconds") or MAX_SESSION_SECONDS
-    if before is not None and before.role and seconds > _CHAINED_SECONDS_MAX:
+    if parent is not None and parent.role and seconds > _CHAINED_SECONDS_MAX:
         raise invalid(
             "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining"
         )
@@ -216,7 +216,7 @@ def _seconds(params: Structure, role: Role | None, before: Session | None) -> in
 
 
 class Identifying:
-    """Tells callers who they are, and who others are."""
+    """The operations that tell who a caller or another principal is."""
 
     def __init__(self, sessions: Sessions, documents: Documents) -> None:
         self._sessions = sessions
@@ -236,7 +236,7 @@ class Identifying:
         if params.get("TokenCode") or params.get("SerialNumber"):
             raise invalid("Redrive knows no MFA devices: leave SerialNumber and TokenCode out.")
         user = call.principal.keys.get("aws:username", "")
-        seconds: int = params.get("DurationSeconds") or _SECONDS
+        seconds: int = params.get("DurationSeconds") or _SESSION_TOKEN_SECONDS
         session = Session(account=call.account)
         if user:
             session = Session(account=call.account, user=user, unique_id=call.principal.keys["aws:userid"])

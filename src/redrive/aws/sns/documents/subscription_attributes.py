@@ -65,7 +65,7 @@ def changed(subscription: Subscription, topic: Topic, name: str, value: str) -> 
     """
     if name == replays.POLICY:
         return keep(subscription, name, replays.check(topic, value))
-    return _TABLE.changed(subscription, name, value)
+    return _TABLE.with_value(subscription, name, value)
 
 
 # ---- attributes that depend on others ------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def changed(topic: Topic, name: str, value: str, now: int) -> Topic:
     """
     if name == _ARCHIVE_POLICY:
         return _change_archive(topic, value, now)
-    return _TABLE.changed(topic, name, value)
+    return _TABLE.with_value(topic, name, value)
 
 
 # ---- attributes that are more than a value -------------------------------------------------------------------
