@@ -152,7 +152,7 @@ def text_messages(core: Core) -> Extension:
     price = Decimal(core.settings.sms_part_price)
     telephones = Telephones(outbox or centre, documents, core.runtime.clock.now, price)
     if centre is not None:
-        centre.reader = telephones.heard
+        centre.reader = telephones.receive
     attributes = partial(documents.known, SMS_ATTRIBUTES)
     log = TextMessageLog(telemetry.logs, core.runtime.rng, core.stream, attributes, telemetry.count)
     return Extension(

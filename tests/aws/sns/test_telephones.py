@@ -90,14 +90,14 @@ async def test_without_a_gateway_it_is_a_client_error(stage: Stage) -> None:
 @pytest.mark.parametrize("text", [*sorted(STOP_WORDS), "stop", " Stop!\n", '"arrêt"'])
 async def test_words_that_opt_out(stage: Stage, gateway: Telephoned, text: str) -> None:
     await publish(stage)
-    await telephones(stage).heard(QUEUE_RECORD, text)
+    await telephones(stage).receive(QUEUE_RECORD, text)
     assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [QUEUE_RECORD]}
 
 
 @pytest.mark.parametrize("text", ["", "stop it", "please stop", "START", "unstop", "ENDE"])
 async def test_other_words_do_not_opt_out(stage: Stage, gateway: Telephoned, text: str) -> None:
     await publish(stage)
-    await telephones(stage).heard(QUEUE_RECORD, text)
+    await telephones(stage).receive(QUEUE_RECORD, text)
     assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
 
 
@@ -106,20 +106,20 @@ async def test_an_account_that_never_wrote_is_not_told_of_an_opt_out(
 ) -> None:
     caplog.set_level(logging.INFO)
     await publish(stage)
-    await telephones(stage).heard(QUEUE_RECORD, "STOP")
+    await telephones(stage).receive(QUEUE_RECORD, "STOP")
     assert f"sms.opted_out number={QUEUE_RECORD} accounts=1" in caplog.text
     assert (await stage.call("ListPhoneNumbersOptedOut", account=OTHER))["phoneNumbers"] == []
     await stage.call("Publish", account=OTHER, PhoneNumber=QUEUE_RECORD, Message="m")
     await stage.advance(0)
     assert len(gateway.push_requests) == 2
     longer = QUEUE_RECORD + "1"
-    await telephones(stage).heard(longer, "STOP")  # another number, which begins alike
+    await telephones(stage).receive(longer, "STOP")  # another number, which begins alike
     assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=longer) == {"isOptedOut": False}
 
 
 async def test_a_number_is_the_same_without_its_plus(stage: Stage, gateway: Telephoned) -> None:
     await publish(stage)
-    await telephones(stage).heard(QUEUE_RECORD, "STOP")
+    await telephones(stage).receive(QUEUE_RECORD, "STOP")
     bare = QUEUE_RECORD.removeprefix("+")
     assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=bare) == {"isOptedOut": True}
     with invalid("PhoneNumber Reason: phone number is opted out"):
@@ -134,7 +134,7 @@ async def test_a_message_that_waits_when_its_number_opts_out_is_not_sent(
 ) -> None:
     gateway.says = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "", 1)
     await publish(stage)
-    await telephones(stage).heard(QUEUE_RECORD, "STOP")
+    await telephones(stage).receive(QUEUE_RECORD, "STOP")
     await stage.advance(DAY_MS)
     assert len(gateway.push_requests) == 1
 

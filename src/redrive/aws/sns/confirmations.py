@@ -59,7 +59,7 @@ async def latest_token(documents: Documents, subscription_arn: str) -> str | Non
 
 
 class Confirmations:
-    """Asks endpoints, and takes their answers."""
+    """Asks endpoints whether they agree, and carries out `ConfirmSubscription`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -97,7 +97,7 @@ class Confirmations:
         )
 
     async def _clear_in(self, draft: Draft, now: int) -> None:
-        """Forget the oldest questions as far as they are over, with the unconfirmed subscriptions."""
+        """Forget the oldest questions that are over, each with its subscription if that was not confirmed."""
         subscriptions = self._engine.resources.subscriptions
         for token, question in await draft.find(QUESTION, "", _CLEARED_MAX):
             if now < question.asked_at + subscription_state.PENDING_MS:
@@ -110,23 +110,23 @@ class Confirmations:
     async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
         region = _region(call, params["TopicArn"])
         subscription = await self._subscription(call, params["Token"], region)
-        locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
-        signed = not is_unsigned(call)
+        is_locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
+        is_signed = not is_unsigned(call)
 
         async def write(draft: Draft) -> None:
-            confirmed = await self._engine.resources.subscriptions.update_in(
+            current = await self._engine.resources.subscriptions.update_in(
                 draft,
                 subscription,
-                lambda current: subscription_state.confirmed(current, signed=signed, locked=locked),
+                lambda stored: subscription_state.confirm(stored, is_signed=is_signed, is_locked=is_locked),
             )
-            if replays.POLICY in confirmed.attributes and not subscription.confirmed:
-                await replays.follow_in(self._engine.operations, draft, confirmed)
+            if replays.POLICY in current.attributes and not subscription.confirmed:
+                await replays.follow_in(self._engine.operations, draft, current)
 
         await self._engine.resources.write(write)
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscription(self, call: Call, token: str, region: str) -> Subscription:
-        """The subscription that a token is about; the topic's name was recorded not to matter, its region does."""
+        """The subscription that a token confirms. Of the topic's ARN in the call only the region counts (recorded)."""
         if not _TOKEN.fullmatch(token):
             raise error("InvalidParameter", "Invalid token") if not is_unsigned(call) else invalid("Token")
         question = await self._engine.resources.documents.get(QUESTION, token)

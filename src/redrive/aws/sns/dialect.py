@@ -69,7 +69,6 @@ class SnsDeliveryProfile:
         Args:
             renderer: Renders deliveries.
             clock: Tells the time to policies that ask for it.
-            renderer: Renders deliveries.
             open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
                 does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
             client_errors_delivered: A webhook's 4xx counts as delivered for all subscriptions, not only for those that
@@ -104,9 +103,10 @@ class SnsDeliveryProfile:
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
         if subscription.protocol not in destinations.HTTP:
             return destinations.PROTOCOLS[subscription.protocol].plan
-        delivered = self._client_errors_delivered or subscription.client_errors_delivered
+        client_errors_delivered = self._client_errors_delivered or subscription.client_errors_delivered
+        answers = CLIENT_ERRORS_DELIVERED if client_errors_delivered else USUAL
         policy = effective_delivery_policy(topic, subscription)
-        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, breaks=subscription.rests)
+        return _http_plan(policy, answers, breaks=subscription.rests)
 
     # ---- what a queue refuses ----------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class SnsDeliveryProfile:
         text = queue.attributes.get("Policy")
         if text is None:
             return self._open_queues and queue.name.account == topic.name.account
-        return self._queue_policies.let_in(text, queue.name, topic.name)
+        return self._queue_policies.allows(text, queue.name, topic.name)
 
     # ---- what an endpoint gets ---------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class SnsDeliveryProfile:
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """See `DeliveryProfile.follow_ups`: an event of its application, where a device could not be pushed to."""
-        return events.failure(fact) if fact.subscription.protocol == "application" else ()
+        return events.failure_follow_ups(fact) if fact.subscription.protocol == "application" else ()
 
 
 def _content_type(topic: Topic, subscription: Subscription) -> str:
@@ -183,20 +183,20 @@ def _published_id(delivery: Delivery) -> str:
 
 
 def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
-    """Makes headers of envelopes; an application keeps its own platform's text, and nobody else any."""
+    """Makes a delivery's headers of an envelope; of the texts for platforms, a device's keep the one for its own."""
     arn = names.subscription_arn_in(subscription.topic, subscription.id)
     begin = opening(arn, raw=subscription.raw)
 
-    def addressed(envelope: bytes) -> bytes:
-        text = None
+    def to_headers(envelope: bytes) -> bytes:
+        platform_text = None
         if _MARK in envelope:
-            envelope, text = _without_platforms(subscription, envelope)
+            envelope, platform_text = _without_platforms(subscription, envelope)
         headers = begin + envelope[1:]
-        if text is None:
+        if platform_text is None:
             return headers
-        return b'%b,"%b":%b}' % (headers[:-1], OWN_TEXT.encode(), orjson.dumps(text))
+        return b'%b,"%b":%b}' % (headers[:-1], OWN_TEXT.encode(), orjson.dumps(platform_text))
 
-    return addressed
+    return to_headers
 
 
 # Few policies are shared by many subscriptions.
@@ -218,17 +218,17 @@ _MARK: Final = b',"platforms":'
 
 def with_platforms(envelope: bytes, texts: dict[str, str]) -> bytes:
     """An envelope with the texts that `MessageStructure=json` has for mobile platforms, where it has any."""
-    chosen = {name: text for name, text in texts.items() if name in platform.PLATFORMS}
-    return b"%b%b%b}" % (envelope[:-1], _MARK, orjson.dumps(chosen)) if chosen else envelope
+    platform_texts = {name: text for name, text in texts.items() if name in platform.PLATFORMS}
+    return b"%b%b%b}" % (envelope[:-1], _MARK, orjson.dumps(platform_texts)) if platform_texts else envelope
 
 
 def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[bytes, str | None]:
     fields: dict[str, Any] = orjson.loads(envelope)
     texts: dict[str, str] = fields.pop(_PLATFORMS, {})
-    own = None
+    platform_text = None
     if subscription.protocol == "application":
-        own = texts.get(subscription.endpoint.split("/")[1])
-    return orjson.dumps(fields), own
+        platform_text = texts.get(subscription.endpoint.split("/")[1])
+    return orjson.dumps(fields), platform_text
 
 
 # ---- why a queue does not take it ----------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ _TOO_LARGE: Final = _refusal(
 
 
 def raw_refusal(attributes: int) -> Attempt | None:
-    """The refusal of a message with more than ten attributes, which raw delivery would make the queue's own.
+    """The refusal of a message for raw delivery, whose attributes become SQS's; None unless it has more than ten.
 
     "SNS raw message delivery": with more, the delivery fails as a client-side error.
     """
@@ -265,7 +265,7 @@ def raw_refusal(attributes: int) -> Attempt | None:
 
 
 def _raw_refusal_of(headers: bytes) -> Attempt | None:
-    """The same of a delivery that stands already: one that is sent back, or that waited behind a replay."""
+    """The refusal of a stored delivery, by its headers: of one that is sent back, or that waited behind a replay."""
     if is_confirmation(headers):
         return None
     published = PublishedMessage.unpack(headers)
@@ -276,12 +276,12 @@ def _raw_refusal_of(headers: bytes) -> Attempt | None:
 
 
 class QueuePolicies:
-    """Asks queues' policies in the name of topics."""
+    """Decides by queues' policies whether topics may send to them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def let_in(self, policy: str, queue: ResourceName, topic: ResourceName) -> bool:
+    def allows(self, policy: str, queue: ResourceName, topic: ResourceName) -> bool:
         """True if a queue's policy lets a topic send to it."""
         answer = _lasting_answer(policy, queue, topic)
         if answer is not None:
@@ -291,9 +291,9 @@ class QueuePolicies:
 
 
 # A policy sees the topic and its owner alone, so its answer holds until its text changes.
-@remembered(4096, 2048, longer_max=128)
+@remembered(entries_max=4096, chars_max=2048, longer_max=128)
 def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bool | None:
-    """The answer; None if it changes with time."""
+    """The answer of a policy; None if it depends on the time."""
     if not OF_TIME.isdisjoint(stored_policy(policy).keys):
         return None
     return _allows(policy, queue, topic, _keys(queue, topic))

@@ -35,7 +35,7 @@ from redrive.aws.sns.devices.push import PUSHED_TO
 from redrive.aws.sns.documents.names import arn_of
 from redrive.aws.sns.notifications.notification import PublishedMessage
 from redrive.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
-from redrive.aws.sns.sms.text_messages import PROMOTIONAL, place_of
+from redrive.aws.sns.sms.text_messages import PROMOTIONAL, account_and_region_of
 from redrive.aws.sns.status_log import DeliveryLog, Feedback, dwell_ms, feedback, log_timestamp
 from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Attempted, Listener
@@ -177,7 +177,7 @@ class TextMessageLog(Listener):
     @override
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`; of a text message."""
-        account, region = place_of(fact.subscription)
+        account, region = account_and_region_of(fact.subscription)
         attributes = self._attributes(f"{account}/{region}") or {}
         if self._log.wants(_TEXT_FEEDBACK, attributes, fact.attempt):
             group = f"sns/{region}/{account}/{DIRECT if fact.topic.name.private else fact.topic.name.name}"

@@ -65,8 +65,8 @@ class Sns(OfferedService):
 
 # ---- roles in attributes ---------------------------------------------------------------------------------------------
 #
-# Of subscriptions of delivery streams, and those that delivery logs are written by. The published model knows attributes
-# as texts by name, so every operation that takes some is asked here.
+# A subscription to a delivery stream names a role, and so does a topic or an account for its delivery logs. In the
+# published model attributes are texts by name, so the roles of every operation with attributes are checked here.
 
 SESSION: Final = "redrive-sns"
 _ENDINGS: Final = ("RoleArn", "IAMRole")
@@ -79,29 +79,29 @@ def with_roles_checked(operations: Mapping[str, Verb], identities: Identities) -
         operations: Of SNS, by name.
         identities: Users and roles.
     """
-    logging = ServiceRoles(
+    logging_roles = ServiceRoles(
         identities,
         "sns",
         SESSION,
         lambda role: invalid(f"{role} is not a valid role to allow SNS to write to Cloudwatch Logs"),
     )
-    filling = ServiceRoles(
+    stream_roles = ServiceRoles(
         identities,
         "sns",
         SESSION,
         lambda role: invalid(f"{ROLE} Reason: SNS is unable to assume role {role}"),
     )
 
-    def checked(verb: Verb) -> Verb:
+    def with_check(verb: Verb) -> Verb:
         @functools.wraps(verb)
         async def check_and_carry_out(call: Call, params: Structure) -> Structure:
             for name, role in _roles(params):
-                await (filling if name == ROLE else logging).check(call, role)
+                await (stream_roles if name == ROLE else logging_roles).check(call, role)
             return await verb(call, params)
 
         return check_and_carry_out
 
-    return {name: checked(verb) if _takes_attributes(name) else verb for name, verb in operations.items()}
+    return {name: with_check(verb) if _takes_attributes(name) else verb for name, verb in operations.items()}
 
 
 def _takes_attributes(operation: str) -> bool:
@@ -109,7 +109,7 @@ def _takes_attributes(operation: str) -> bool:
 
 
 def _roles(params: Structure) -> Iterator[tuple[str, str]]:
-    """The attributes that name roles; what is not a role's ARN is left to the operation, which says so."""
+    """The attributes that name roles; the operation itself refuses what is not a role's ARN."""
     attributes = dict(params.get("Attributes") or params.get("attributes") or {})
     if "AttributeName" in params:
         attributes[params["AttributeName"]] = params.get("AttributeValue") or ""

@@ -21,8 +21,8 @@ from redrive.aws.sns import dialect
 from redrive.aws.sns.devices import payloads
 from redrive.aws.sns.devices.platform import endpoint_subscription
 from redrive.aws.sns.documents import destinations, message, names
-from redrive.aws.sns.documents.direct import topic_of, unmade
-from redrive.aws.sns.documents.errors import error, invalid, key_refused
+from redrive.aws.sns.documents.direct import new_topic_of, topic_of
+from redrive.aws.sns.documents.errors import error, invalid, key_error
 from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.aws.sns.documents.topic_policy import topic_at
 from redrive.aws.sns.notifications.notification import envelope
@@ -63,18 +63,18 @@ class PublishOperations:
 
     async def publish(self, call: Call, params: Structure) -> Structure:
         target = await self._target(call, params)
-        topic = unmade(target) if isinstance(target, Subscription) else target
-        _check_alone(params)
+        topic = new_topic_of(target) if isinstance(target, Subscription) else target
+        _check_text_and_subject(params)
         texts = _checked(topic, params, _platform_of(target))
         publication = await self._publication(call, topic, params, texts)
         if publication.bytes_published > message.bytes_max(topic):
             raise invalid("Message too long")
-        if isinstance(target, Subscription):  # not before: what is refused makes nothing
+        if isinstance(target, Subscription):  # only now: a refused message creates no topic
             topic = await topic_of(self._engine.resources, target)
         if KEY in topic.attributes:
             await self._admit(call, topic)
         (enqueued,) = await self._engine.messages.publish(topic, [publication])
-        return _published(topic, enqueued)
+        return _answer(topic, enqueued)
 
     async def _admit(self, call: Call, topic: Topic) -> None:
         """Refuse a publisher who may not use the topic's key."""
@@ -83,7 +83,7 @@ class PublishOperations:
         try:
             await self._encryption.admit_publisher(call, topic)
         except KeyUnusable as refused:
-            raise key_refused(refused, call.id) from refused
+            raise key_error(refused, call.id) from refused
 
     async def _target(self, call: Call, params: Structure) -> Topic | Subscription:
         """The target of a publication: a topic, or the one subscription that stands for an endpoint or a telephone."""
@@ -107,7 +107,7 @@ class PublishOperations:
         failures: list[Structure] = []
         for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
             try:
-                _check_alone(entry)
+                _check_text_and_subject(entry)
                 if KEY in topic.attributes:
                     await self._admit(call, topic)
                 publication = await self._publication(call, topic, entry, texts)
@@ -118,7 +118,7 @@ class PublishOperations:
         publications = [publication for _, publication in accepted]
         enqueued = await self._engine.messages.publish(topic, publications) if publications else []
         successful = [
-            {"Id": entry["Id"]} | _published(topic, seq)
+            {"Id": entry["Id"]} | _answer(topic, seq)
             for (entry, _), seq in zip(accepted, enqueued, strict=True)
         ]
         return {"Successful": successful, "Failed": failures}
@@ -128,15 +128,15 @@ class PublishOperations:
         if DATA_PROTECTION_POLICY not in topic.attributes:
             return _publication(call, topic, entry, texts, self._engine.runtime.message_id())
         if _bytes_of(entry) > message.bytes_max(topic):
-            raise invalid("Message too long")  # not looked at, nor written down
+            raise invalid("Message too long")  # neither screened nor audited
 
         def make(admitted_entry: Entry, message_id: bytes) -> Publication:
-            left = (
+            admitted_texts = (
                 texts
                 if admitted_entry is entry
                 else message.texts(admitted_entry["Message"], admitted_entry.get("MessageStructure"))
             )
-            return _publication(call, topic, admitted_entry, left, message_id)
+            return _publication(call, topic, admitted_entry, admitted_texts, message_id)
 
         return await self._screening.publication(call, topic, entry, make)
 
@@ -144,30 +144,30 @@ class PublishOperations:
 def _publication(
     call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes
 ) -> Publication:
-    text, others = texts
-    carried = message.carried(entry.get("MessageAttributes"))
-    shared = envelope(
+    text, other_texts = texts
+    attributes = message.carry(entry.get("MessageAttributes"))
+    headers = envelope(
         id_text(message_id),
         names.arn_of(topic.name),
         call.now,
         topic.attributes.get("SignatureVersion", "1"),
         entry.get("Subject"),
-        carried.packed,
+        attributes.packed,
         call.request.headers.get(_TRACE),
     )
-    if others:
-        shared = dialect.with_platforms(shared, others)
-        others = {name: other for name, other in others.items() if _has_own_text(name)}
+    if other_texts:
+        headers = dialect.with_platforms(headers, other_texts)
+        other_texts = {name: other for name, other in other_texts.items() if _has_own_text(name)}
     return Publication(
         id=message_id,
         body=text,
-        bodies=others,
-        attributes=carried.seen,
-        envelope=shared,
-        bytes_published=bytes_of(entry["Message"]) + carried.weight,
+        bodies=other_texts,
+        attributes=attributes.filterable,
+        envelope=headers,
+        bytes_published=bytes_of(entry["Message"]) + attributes.weight,
         group_id=entry.get("MessageGroupId"),
         deduplication_id=entry.get("MessageDeduplicationId"),
-        raw_refusal=dialect.raw_refusal(len(carried.packed)),
+        raw_refusal=dialect.raw_refusal(len(attributes.packed)),
     )
 
 
@@ -194,7 +194,7 @@ def _platform_of(target: Topic | Subscription) -> str | None:
     return target.endpoint.split("/")[1]
 
 
-def _published(topic: Topic, enqueued: Enqueued) -> Structure:
+def _answer(topic: Topic, enqueued: Enqueued) -> Structure:
     answer: Structure = {"MessageId": id_text(enqueued.message_id)}
     if topic.ordered:
         answer["SequenceNumber"] = sequence_number(enqueued.seq)
@@ -204,7 +204,7 @@ def _published(topic: Topic, enqueued: Enqueued) -> Structure:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def _check_alone(entry: Entry) -> None:
+def _check_text_and_subject(entry: Entry) -> None:
     """Check an entry for faults that do not keep the other entries of its batch from being published."""
     message.check_text(entry["Message"])
     message.check_subject(entry.get("Subject"))
@@ -221,7 +221,7 @@ def _checked(topic: Topic, entry: Entry, platform: str | None = None) -> message
 
 
 def _texts(entry: Entry, platform: str | None) -> message.Texts:
-    if not entry["Message"]:  # which is for `_check_alone` to say
+    if not entry["Message"]:  # `_check_text_and_subject` refuses it
         return "", {}
     texts = message.texts(entry["Message"], entry.get("MessageStructure"), platform)
     _, others = texts
@@ -255,10 +255,10 @@ _ID_REFUSALS: Final = IdRefusals(
 )
 
 
-def _check_entries(entries: Sequence[Entry], most: int) -> None:
-    """Check a batch as a whole, which has so many bytes at most."""
+def _check_entries(entries: Sequence[Entry], bytes_max: int) -> None:
+    """Check a batch as a whole: its ids, the number of its entries and its size."""
     check_batch(entries, _BATCH_REFUSALS)
-    if sum(map(_bytes_of, entries)) > most:
+    if sum(map(_bytes_of, entries)) > bytes_max:
         raise error(
             "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
         )

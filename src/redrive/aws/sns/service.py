@@ -13,46 +13,46 @@ from redrive.aws.wire.profiles import MIB, QUERY, Profile
 from redrive.aws.wire.shapes import Raw, Structure
 from redrive.engine.engine import Engine
 
-#: Parameters that lead to a topic, about which `topic_policy` asks, its policy and the caller's own.
-_OF_TOPIC: Final = frozenset({"TopicArn", "ResourceArn", "TargetArn"})
+#: Parameters that name an existing topic: `topic_policy.topic_at` checks access to it, also by its own policy.
+_TOPIC_PARAMETERS: Final = frozenset({"TopicArn", "ResourceArn", "TargetArn"})
 
 
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    own = f"arn:aws:sns:{call.region}:{call.account}"
+    prefix = f"arn:aws:sns:{call.region}:{call.account}"
     if operation == "CreateTopic":
-        return [ResourceScope(f"{own}:{params['Name']}")]
+        return [ResourceScope(f"{prefix}:{params['Name']}")]
     if operation == "CreatePlatformApplication":
-        return [ResourceScope(f"{own}:app/{params['Platform']}/{params['Name']}")]
+        return [ResourceScope(f"{prefix}:app/{params['Platform']}/{params['Name']}")]
     if operation == "Publish" and "PhoneNumber" in params:
         return [WHOLE_SERVICE]
     arns = values_of(params, "TargetArn", "PlatformApplicationArn", "EndpointArn")
-    scopes = [ResourceScope(_plain(arn)) for arn in arns if "/" in arn]
+    scopes = [ResourceScope(_in_partition_aws(arn)) for arn in arns if "/" in arn]
     for arn in values_of(params, "SubscriptionArn"):
         subscription = names.subscription_in(arn)
         related = (names.arn_of(subscription.topic),)
         scopes.append(ResourceScope(names.subscription_arn_in(*subscription), related))
-    return scopes or ([] if _OF_TOPIC & params.keys() else [ResourceScope(f"{own}:*")])
+    return scopes or ([] if _TOPIC_PARAMETERS & params.keys() else [ResourceScope(f"{prefix}:*")])
 
 
-def _plain(arn: str) -> str:
-    """An ARN in the one partition that there is."""
+def _in_partition_aws(arn: str) -> str:
+    """The ARN with the partition `aws`, the only one that there is."""
     parsed = parse_arn(arn)
     return f"arn:aws:sns:{parsed.region}:{parsed.account}:{parsed.resource}"
 
 
-def _amended(shapes: Raw) -> Raw:
-    """Links that unsubscribe have a token besides, which is not in the model.
+def _amend(shapes: Raw) -> Raw:
+    """The model with a token of Unsubscribe, which the links in messages have.
 
     And SNS words a missing subscription differently from any other required parameter (recorded).
     """
-    published = shapes["UnsubscribeInput"]
-    members = {**published["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}
+    unsubscribe = shapes["UnsubscribeInput"]
+    members = {**unsubscribe["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}
     # The ARN is looked at before the attributes (recorded).
-    changed = shapes["SetPlatformApplicationAttributesInput"]
+    set_attributes = shapes["SetPlatformApplicationAttributesInput"]
     return {
         **shapes,
-        "UnsubscribeInput": {**published, "required": [], "members": members},
-        "SetPlatformApplicationAttributesInput": {**changed, "required": ["PlatformApplicationArn"]},
+        "UnsubscribeInput": {**unsubscribe, "required": [], "members": members},
+        "SetPlatformApplicationAttributesInput": {**set_attributes, "required": ["PlatformApplicationArn"]},
     }
 
 
@@ -62,7 +62,7 @@ SERVICE: Final = AwsService(
         endpoint_prefix="sns",
         api_version="2010-03-31",
         protocols=QUERY,
-        amended=_amended,
+        amended=_amend,
         unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
         denied="AuthorizationError",
         # A mebibyte of messages, where a topic says so, of which escapes in forms make three, and what is around them.

@@ -116,9 +116,9 @@ def log_timestamp(at: int) -> str:
 _FEEDBACK: Final[Mapping[str, Feedback]] = {
     name: feedback(protocol.feedback) for name, protocol in PROTOCOLS.items() if protocol.feedback
 }
-_OF_QUEUES: Final = _FEEDBACK["sqs"]
+_QUEUE_FEEDBACK: Final = _FEEDBACK["sqs"]
 
-# A delivery's id is made of what it is known by here: its retries share it, its dead letter has another.
+# Namespaces of deliveries' ids, which are made from the message's id: retries share one, a dead letter has another.
 _DELIVERY: Final = UUID("6adf232e-fb12-5062-a564-27ff3741051f")
 _DEAD_LETTER: Final = UUID("a877c79f-a3ee-5105-9bbd-92596eae0232")
 
@@ -156,7 +156,11 @@ class StatusLog(Listener):
     """
 
     def __init__(
-        self, sink: LogSink, rng: random.Random, stream: str, own: Mapping[str, Listener] | None = None
+        self,
+        sink: LogSink,
+        rng: random.Random,
+        stream: str,
+        protocol_logs: Mapping[str, Listener] | None = None,
     ) -> None:
         """Write to this sink; see `DeliveryLog`.
 
@@ -164,23 +168,23 @@ class StatusLog(Listener):
             sink: Takes the lines.
             rng: Chooses the samples.
             stream: The stream of this node in every group.
-            own: By protocol, who else is told of its attempts, and of what is published to one destination alone.
+            protocol_logs: By protocol, listeners to its attempts, and to what is published to one destination alone.
         """
         self._log = DeliveryLog(sink, rng, stream)
-        self._own = own or {}
+        self._protocol_logs = protocol_logs or {}
 
     @override
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
-        """Not logged; see `own`."""
+        """Not logged; see `protocol_logs`."""
         if topic.name.private:
-            for log in self._own.values():
+            for log in self._protocol_logs.values():
                 log.published(topic, messages, matched, body_bytes, now)
 
     @override
     def attempted(self, fact: Attempted) -> None:
-        own = self._own.get(fact.subscription.protocol)
-        if own is not None:
-            own.attempted(fact)
+        protocol_log = self._protocol_logs.get(fact.subscription.protocol)
+        if protocol_log is not None:
+            protocol_log.attempted(fact)
         if not self._wants(fact.topic, fact.subscription, fact.attempt):
             return
         entry = _Entry(
@@ -197,9 +201,9 @@ class StatusLog(Listener):
 
     @override
     def accepted(self, fact: Accepted) -> None:
-        if fact.topic.attributes.get(_OF_QUEUES.success_role):
-            for attempted in fact.attempts():
-                self.attempted(attempted)
+        if fact.topic.attributes.get(_QUEUE_FEEDBACK.success_role):
+            for attempt in fact.attempts():
+                self.attempted(attempt)
 
     @override
     def dead_lettered(self, fact: DeadLettered) -> None:
@@ -268,20 +272,20 @@ def _provider_response(entry: _Entry) -> str:
     if entry.attempt.reason is Reason.WITHHELD:  # no other endpoint was asked
         return entry.attempt.response
     if PROTOCOLS[entry.protocol].of_service:
-        return _of_service(entry)
+        return _service_response(entry)
     return entry.attempt.response or PHRASES.get(entry.attempt.status, "")
 
 
-def _of_service(entry: _Entry) -> str:
+def _service_response(entry: _Entry) -> str:
     request_name = f"{entry.protocol}RequestId"
     if not entry.attempt.delivered:
         return _failure(entry, request_name)
     identifiers = dict(entry.attempt.identifiers)
     request_id = identifiers.get("request_id") or str(uuid5(entry.id, str(entry.attempts)))
-    names = {request_name: request_id}
+    members = {request_name: request_id}
     if entry.protocol == "sqs":
-        names["sqsMessageId"] = identifiers.get("message_id", "")
-    return orjson.dumps(names).decode()
+        members["sqsMessageId"] = identifiers.get("message_id", "")
+    return orjson.dumps(members).decode()
 
 
 def _failure(entry: _Entry, request_name: str) -> str:

@@ -20,12 +20,12 @@ from redrive.aws.sns.documents import (
 from redrive.aws.sns.documents.errors import (
     PAGES,
     AttributeRefused,
+    attribute_error,
+    attributes_error,
     denied,
     invalid,
     missing,
     no_such,
-    refused_alone,
-    refused_at_creation,
 )
 from redrive.aws.sns.documents.topic_policy import check_owner, is_unsigned, topic_at
 from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE, UnsubscribeTokens
@@ -75,7 +75,7 @@ class SubscriptionOperations:
         subscription = await self._engine.resources.write(
             lambda draft: self._subscribe_in(draft, call, topic, new_subscription, attributes)
         )
-        _tell_unless_set_up(self._engine.operations, subscription)
+        _warn_unless_set_up(self._engine.operations, subscription)
         if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
             return {"SubscriptionArn": "pending confirmation"}
         return {"SubscriptionArn": names.subscription_arn(subscription)}
@@ -88,7 +88,7 @@ class SubscriptionOperations:
         new_subscription: Subscription,
         attributes: Mapping[str, str],
     ) -> Subscription:
-        """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
+        """The subscriber's existing subscription, or else the new one; an endpoint that has not agreed is asked."""
         subscriptions = self._engine.resources.subscriptions
         subscription = await subscriptions.of_subscriber_in(
             draft, new_subscription.topic, new_subscription.subscriber or ""
@@ -97,7 +97,7 @@ class SubscriptionOperations:
             subscription = await subscriptions.get_in(
                 draft, new_subscription.topic, _derived_id(topic, new_subscription)
             )
-        if subscription is not None and not subscription_state.is_there(subscription, call.now):
+        if subscription is not None and not subscription_state.is_visible(subscription, call.now):
             await subscriptions.delete_in(draft, subscription)
             subscription = None
         if subscription is None:
@@ -126,7 +126,7 @@ class SubscriptionOperations:
         if is_unsigned(call) and not self._tokens.proves(arn, params.get("Token") or ""):
             raise denied(call.principal.name, "Unsubscribe", arn)
         subscription = await self._engine.resources.subscriptions.get_stored(name.topic, name.id)
-        if subscription is None or not subscription_state.is_there(subscription, call.now):
+        if subscription is None or not subscription_state.is_visible(subscription, call.now):
             if not is_unsigned(call) and name.topic.account != call.account:
                 raise denied(call.principal.name, "Unsubscribe", arn)
             return {}
@@ -151,33 +151,33 @@ class SubscriptionOperations:
         if topic is None:
             return  # it went with all its subscriptions
         if is_unsigned(call):
-            leaving = await subscriptions.update_in(
-                draft, subscription, lambda current: subscription_state.leaving(current, call.now)
+            leaving_subscription = await subscriptions.update_in(
+                draft, subscription, lambda current: subscription_state.begin_leaving(current, call.now)
             )
-            await self._confirmations.ask_in(draft, topic, leaving, UNSUBSCRIBE, call.now)
+            await self._confirmations.ask_in(draft, topic, leaving_subscription, UNSUBSCRIBE, call.now)
         else:
             await subscriptions.delete_in(draft, subscription)
-        await topics.update_in(draft, topic.name, _one_more_deleted)
+        await topics.update_in(draft, topic.name, _count_deletion)
 
     # ---- look and change ---------------------------------------------------------------------------------------
 
     async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; those to topics of others last."""
-        operation, more = "ListSubscriptions", PAGES.size + 1
-        subscriptions, after = self._engine.resources.subscriptions, PAGES.after(operation, params)
-        subscriptions_elsewhere: list[Subscription] = []
+        operation, limit = "ListSubscriptions", PAGES.size + 1
+        directory, after = self._engine.resources.subscriptions, PAGES.after(operation, params)
+        subscriptions: list[Subscription] = []
         if not after.startswith(_ELSEWHERE):
-            subscriptions_elsewhere = await subscriptions.of_account(call.account, call.region, after, more)
+            subscriptions = await directory.of_account(call.account, call.region, after, limit)
             after = _ELSEWHERE
-        if len(subscriptions_elsewhere) < more:
-            last = after.removeprefix(_ELSEWHERE)
-            subscriptions_elsewhere += await subscriptions.elsewhere(
-                call.account, call.region, last, more - len(subscriptions_elsewhere)
+        if len(subscriptions) < limit:
+            after_key = after.removeprefix(_ELSEWHERE)
+            subscriptions += await directory.elsewhere(
+                call.account, call.region, after_key, limit - len(subscriptions)
             )
         page, token = PAGES.cut(
-            operation, params, subscriptions_elsewhere, lambda subscription: _place_of(call, subscription)
+            operation, params, subscriptions, lambda subscription: _page_key(call, subscription)
         )
-        return {"Subscriptions": _listed(call, page, call.account), **token}
+        return {"Subscriptions": _as_structures(call, page, call.account), **token}
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(
@@ -187,7 +187,7 @@ class SubscriptionOperations:
         after = PAGES.after(operation, params)
         subscriptions = await self._engine.resources.subscriptions.of(topic.name, after, PAGES.size + 1)
         page, token = PAGES.cut(operation, params, subscriptions, lambda subscription: subscription.key)
-        return {"Subscriptions": _listed(call, page), **token}
+        return {"Subscriptions": _as_structures(call, page), **token}
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         topic, subscription = await self._read(call, params, "GetSubscriptionAttributes")
@@ -198,22 +198,22 @@ class SubscriptionOperations:
         topic, subscription = await self._read(call, params, "SetSubscriptionAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
-        def changed(current: Subscription) -> Subscription:
-            return subscription_attributes.changed(current, topic, name, value)
+        def with_attribute(current: Subscription) -> Subscription:
+            return subscription_attributes.with_attribute(current, topic, name, value)
 
         if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
             await limits.check_filters(self._engine.resources.subscriptions, topic, self._filters_max)
 
         async def write(draft: Draft) -> None:
             subscriptions = self._engine.resources.subscriptions
-            current = await subscriptions.update_in(draft, subscription, changed)
+            current = await subscriptions.update_in(draft, subscription, with_attribute)
             if name == replays.POLICY:
                 await replays.follow_in(self._engine.operations, draft, current)
 
         try:
             await self._engine.resources.write(write)
         except AttributeRefused as refusal:
-            raise refused_alone(refusal) from None
+            raise attribute_error(refusal) from None
         except NotFound:
             raise no_such("Subscription") from None
         return {}
@@ -224,13 +224,13 @@ class SubscriptionOperations:
             raise invalid("SubscriptionArn")
         topic = await self._engine.resources.topics.get(name.topic)
         subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
-        if topic is None or subscription is None or not subscription_state.is_there(subscription, call.now):
+        if topic is None or subscription is None or not subscription_state.is_visible(subscription, call.now):
             raise no_such("Subscription")
         check_owner(call, subscription, action)
         return topic, subscription
 
 
-def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> None:
+def _warn_unless_set_up(operations: Operations, subscription: Subscription) -> None:
     """Warn of a subscription that this server is not set up to push to; SNS's answer has no field for it."""
     protocol = subscription.protocol
     if protocol == "sqs" or operations.conditions.is_set_up(protocol):
@@ -258,19 +258,16 @@ def _new_subscription(
         owner=call.account,
         protocol=protocol,
         endpoint=endpoint,
-        attributes=subscription_state.subscribed_by(call),
+        confirmed=False,
+        attributes=subscription_state.subscriber_attributes(call),
         subscriber=_subscriber(protocol, endpoint),
     )
     if destinations.agrees(protocol, endpoint, call.account):
-        subscription = subscription_state.confirmed(
-            replace(subscription, confirmed=False), signed=True, locked=False
-        )
-    else:
-        subscription = replace(subscription, confirmed=False)
+        subscription = subscription_state.confirm(subscription, is_signed=True, is_locked=False)
     try:
-        return subscription_attributes.with_all(subscription, topic, attributes)
+        return subscription_attributes.with_attributes(subscription, topic, attributes)
     except AttributeRefused as refusal:
-        raise refused_at_creation(refusal) from None
+        raise attributes_error(refusal) from None
 
 
 def _subscriber(protocol: str, endpoint: str) -> str:
@@ -279,22 +276,22 @@ def _subscriber(protocol: str, endpoint: str) -> str:
 
 
 def _derived_id(topic: Topic, subscription: Subscription) -> str:
-    """The id that a subscriber had where ids were still worked out of what they are for."""
-    told_apart = f"{topic.id}\n{subscription.protocol}\n{subscription.endpoint}"
-    return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
+    """The id that its subscription has if it is of the time when ids were derived from these."""
+    identity = f"{topic.id}\n{subscription.protocol}\n{subscription.endpoint}"
+    return id_text(hashlib.sha256(identity.encode()).digest()[:16])
 
 
-def _place_of(call: Call, subscription: Subscription) -> str:
-    """The place of a subscription in the list of an account's: those to its own topics come first."""
+def _page_key(call: Call, subscription: Subscription) -> str:
+    """The key that pages of an account's subscriptions are ordered by: those to its own topics come first."""
     return (
         subscription.key if subscription.topic.account == call.account else f"{_ELSEWHERE}{subscription.key}"
     )
 
 
-def _listed(call: Call, page: Sequence[Subscription], owner: str | None = None) -> Sequence[Structure]:
+def _as_structures(call: Call, page: Sequence[Subscription], owner: str | None = None) -> Sequence[Structure]:
     return [
         {
-            "SubscriptionArn": _arn_listed(subscription, call.now),
+            "SubscriptionArn": _listed_arn(subscription, call.now),
             "Owner": subscription.owner,
             "Protocol": subscription.protocol,
             "Endpoint": subscription.endpoint_shown,
@@ -302,20 +299,20 @@ def _listed(call: Call, page: Sequence[Subscription], owner: str | None = None) 
         }
         for subscription in page
         if (
-            subscription_state.is_there(subscription, call.now)
+            subscription_state.is_visible(subscription, call.now)
             or subscription_state.is_leaving(subscription, call.now)
         )
         and owner in (None, subscription.owner)
     ]
 
 
-def _arn_listed(subscription: Subscription, now: int) -> str:
-    """The ARN, or what lists have in its place; clients such as Ansible's look for both words."""
+def _listed_arn(subscription: Subscription, now: int) -> str:
+    """The ARN, or the word that lists have in its place; clients such as Ansible's look for both words."""
     if subscription.confirmed:
         return names.subscription_arn(subscription)
     return "Deleted" if subscription_state.is_leaving(subscription, now) else "PendingConfirmation"
 
 
-def _one_more_deleted(topic: Topic) -> Topic:
+def _count_deletion(topic: Topic) -> Topic:
     before = int(topic.attributes.get(topic_attributes.DELETED, "0"))
     return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})

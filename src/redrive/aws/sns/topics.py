@@ -10,10 +10,10 @@ from redrive.aws.sns.documents import limits, names, subscription_state, topic_a
 from redrive.aws.sns.documents.errors import (
     PAGES,
     AttributeRefused,
+    attribute_error,
+    attributes_error,
     error,
     invalid,
-    refused_alone,
-    refused_at_creation,
 )
 from redrive.aws.sns.documents.message import BYTES_MAX, MAXIMUM_SIZE, bytes_max
 from redrive.aws.sns.documents.topic_policy import check_access, topic_at
@@ -35,7 +35,7 @@ TAGS: Final = Tagging(
 
 
 class TopicTags:
-    """Topics, as `Tagging` labels them."""
+    """The tags of topics (`redrive.aws.kit.tagging.Tagged`)."""
 
     def __init__(self, engine: Engine) -> None:
         self._topics = engine.resources.topics
@@ -71,8 +71,8 @@ class TopicOperations:
         try:
             new_topic = topic_attributes.new_topic(name, attributes, labels, call.now)
         except AttributeRefused as refusal:
-            raise refused_at_creation(refusal) from None
-        new_topic = data_protection.changed(new_topic, params.get("DataProtectionPolicy") or "")
+            raise attributes_error(refusal) from None
+        new_topic = data_protection.with_policy(new_topic, params.get("DataProtectionPolicy") or "")
         existing = await self._engine.resources.topics.get_stored(name)
         if existing is None:
             await limits.check_topics(self._engine.resources.topics, new_topic)
@@ -116,24 +116,24 @@ class TopicOperations:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
-        def changed(current: Topic) -> Topic:
+        def set_attribute(current: Topic) -> Topic:
             nonlocal topic
             topic = current  # another node may have given it an archive
-            return topic_attributes.changed(current, name, value, call.now)
+            return topic_attributes.with_attribute(current, name, value, call.now)
 
         try:
             if name == MAXIMUM_SIZE:
                 await self._check_size(topic, value, call.now)
-            after = await self._engine.resources.topics.update(topic.name, changed)
+            after = await self._engine.resources.topics.update(topic.name, set_attribute)
         except AttributeRefused as refusal:
-            raise refused_alone(refusal) from None
+            raise attribute_error(refusal) from None
         if topic.archive_ms and not after.archive_ms:
             await self._engine.operations.drop_archive(topic)
         return {}
 
     async def _check_size(self, topic: Topic, value: str, now: int) -> None:
-        """Refuse a size that what the topic's subscriptions are does not allow."""
-        changed_topic = topic_attributes.changed(topic, MAXIMUM_SIZE, value, now)
+        """Refuse a size that the topic's subscriptions do not allow."""
+        changed_topic = topic_attributes.with_attribute(topic, MAXIMUM_SIZE, value, now)
         if bytes_max(changed_topic) > BYTES_MAX:
             subscriptions = self._engine.resources.subscriptions
             page = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
@@ -162,18 +162,18 @@ class TopicOperations:
         return {}
 
     async def _change_policy(
-        self, call: Call, params: Structure, action: str, policy: Callable[[Topic], str | None]
+        self, call: Call, params: Structure, action: str, policy_of: Callable[[Topic], str | None]
     ) -> None:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], action)
 
-        def changed(current: Topic) -> Topic:
+        def with_policy(current: Topic) -> Topic:
             others = {
                 name: value for name, value in current.attributes.items() if name != topic_policy.POLICY
             }
-            text = policy(current)
+            text = policy_of(current)
             return replace(current, attributes=others | ({topic_policy.POLICY: text} if text else {}))
 
-        await self._engine.resources.topics.update(topic.name, changed)
+        await self._engine.resources.topics.update(topic.name, with_policy)
 
 
 def _check_same(existing: Topic, topic: Topic, attributes: Mapping[str, str]) -> None:

@@ -110,11 +110,11 @@ def _statement(queue: Queue, params: Structure) -> Document:
     return {
         "Sid": params["Label"],
         "Effect": "Allow",
-        "Principal": {"AWS": _value_or_list([f"arn:aws:iam::{account}:root" for account in accounts])},
-        "Action": _value_or_list([f"SQS:{action}" for action in actions]),
+        "Principal": {"AWS": _one_or_list([f"arn:aws:iam::{account}:root" for account in accounts])},
+        "Action": _one_or_list([f"SQS:{action}" for action in actions]),
         "Resource": names.arn_of(queue.name),
     }
 
 
-def _value_or_list(values: list[str]) -> str | list[str]:
+def _one_or_list(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values

@@ -10,7 +10,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
 from redrive.aws.sns.documents import values
-from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, attributes_error, invalid, no_such
 from redrive.aws.wire.shapes import Structure
 from redrive.aws.wire.violations import Violation, ViolationKind, coral_error
 from redrive.engine.engine import Engine
@@ -29,13 +29,12 @@ _SECRETS: Final = frozenset(
 )
 _ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
 _RATE: Final = "SuccessFeedbackSampleRate"
-# Of an application that goes; there may be a million, and these share a commit.
 
 
 class PlatformApplicationOperations:
     """Operations on platform applications.
 
-    Credentials are kept and not tried: none is told to be wrong before a message is pushed.
+    Credentials are kept without a check: wrong ones show when a message is pushed.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -47,7 +46,7 @@ class PlatformApplicationOperations:
         attributes: Mapping[str, str] = params["Attributes"]
         _check_name(name)
         _check_credentials(name.platform, attributes)
-        new_application = _changed(Application(name, {platform.ENABLED: "true"}), attributes)
+        new_application = _with_attributes(Application(name, {platform.ENABLED: "true"}), attributes)
         try:
             await self._documents.create(APPLICATION, name.key, new_application)
         except Conflict:
@@ -75,7 +74,9 @@ class PlatformApplicationOperations:
         if attributes is None:
             raise coral_error([Violation("attributes", ViolationKind.REQUIRED, None, None)])
         try:
-            await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, attributes))
+            await self._documents.update(
+                APPLICATION, name.key, lambda current: _with_attributes(current, attributes)
+            )
         except NotFound:
             raise no_such("PlatformApplication") from None
         return {}
@@ -96,7 +97,7 @@ class PlatformApplicationOperations:
         )
 
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; its endpoints, too."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
         resources = self._engine.resources
         while not await resources.write(lambda draft: platform.remove_application_in(resources, draft, name)):
@@ -117,24 +118,27 @@ def _check_name(name: ApplicationName) -> None:
         )
 
 
-def _check_credentials(name: str, attributes: Mapping[str, str]) -> None:
+def _check_credentials(platform_name: str, attributes: Mapping[str, str]) -> None:
+    has_principal = platform.PLATFORMS[platform_name]
     for one, other in (_PAIR, _PAIR[::-1]):
-        if platform.PLATFORMS[name] and one in attributes and other not in attributes:
-            raise refused_at_creation(AttributeRefused(f"{one} attribute provided without {other}"))
-    needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
-    if not all(attributes.get(each) for each in needed):
-        raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
+        if has_principal and one in attributes and other not in attributes:
+            raise attributes_error(AttributeRefused(f"{one} attribute provided without {other}"))
+    required_names = ["PlatformCredential", *(["PlatformPrincipal"] if has_principal else [])]
+    if not all(map(attributes.get, required_names)):
+        raise attributes_error(AttributeRefused("Platform credentials are invalid"))
 
 
-def _changed(application: Application, attributes: Mapping[str, str]) -> Application:
+def _with_attributes(application: Application, attributes: Mapping[str, str]) -> Application:
     try:
-        changed = {name: _checked(application.name, name, value) for name, value in attributes.items()}
+        new_values = {
+            name: _checked_value(application.name, name, value) for name, value in attributes.items()
+        }
     except AttributeRefused as refusal:
-        raise refused_at_creation(refusal) from None
-    return replace(application, attributes={**application.attributes, **changed})
+        raise attributes_error(refusal) from None
+    return replace(application, attributes={**application.attributes, **new_values})
 
 
-def _checked(application: ApplicationName, name: str, value: str) -> str:
+def _checked_value(application: ApplicationName, name: str, value: str) -> str:
     opening = "Invalid value for attribute: "
     if name in _SECRETS:
         return value

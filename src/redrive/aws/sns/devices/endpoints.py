@@ -10,7 +10,7 @@ from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.events import Events
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, Device
 from redrive.aws.sns.documents import values
-from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, attributes_error, invalid, no_such
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -36,7 +36,7 @@ class PlatformEndpointOperations:
         if params.get(platform.USER_DATA):
             attributes[platform.USER_DATA] = params[platform.USER_DATA]
         attributes |= params.get("Attributes") or {}
-        new_device = _changed(Device(name, id_text(self._engine.runtime.message_id())), attributes)
+        new_device = _with_attributes(Device(name, id_text(self._engine.runtime.message_id())), attributes)
         device = await self._resources.write(lambda draft: _put_in(draft, new_device))
         if device is new_device:
             await self._events.tell(device, events.CREATED)
@@ -52,7 +52,7 @@ class PlatformEndpointOperations:
     async def set_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
         device_name = platform.device_in(call, params["EndpointArn"], "SetEndpointAttributes")
         attributes: Mapping[str, str] = params["Attributes"]
-        before, after = await self._resources.write(lambda draft: _set(draft, device_name, attributes))
+        before, after = await self._resources.write(lambda draft: _set_in(draft, device_name, attributes))
         if after != before:
             await self._events.tell(after, events.UPDATED)
         return {}
@@ -83,38 +83,38 @@ class PlatformEndpointOperations:
 
 
 async def _put_in(draft: Draft, device: Device) -> Device:
-    """The device with the token: one that stands already, or this; its application stands as long."""
+    """Write a new device of an existing application; returns it, or the like device that has the token already."""
     if await draft.get(APPLICATION, device.application.key) is None:
         raise no_such("PlatformApplication")
     holder = await platform.put_in(draft, None, device)
     if holder is not None and holder.attributes != device.attributes:
-        raise _taken(holder)
+        raise _token_in_use(holder)
     return holder or device
 
 
-async def _set(draft: Draft, device: Device, attributes: Mapping[str, str]) -> tuple[Device, Device]:
-    """A device before and after its attributes were set."""
+async def _set_in(draft: Draft, device: Device, attributes: Mapping[str, str]) -> tuple[Device, Device]:
+    """Set attributes of a device; returns the device before and after that."""
     before: Device | None = await draft.get(DEVICE, device.key)
     if before is None:
         raise no_such("Endpoint")
-    after = _changed(before, attributes)
+    after = _with_attributes(before, attributes)
     if after == before:
         return before, after
     holder = await platform.put_in(draft, before, after)
     if holder is not None:
-        raise _taken(holder)
+        raise _token_in_use(holder)
     return before, after
 
 
-def _changed(device: Device, attributes: Mapping[str, str]) -> Device:
+def _with_attributes(device: Device, attributes: Mapping[str, str]) -> Device:
     try:
-        changed = {name: _checked(name, value) for name, value in attributes.items()}
+        new_values = {name: _checked_value(name, value) for name, value in attributes.items()}
     except AttributeRefused as refusal:
-        raise refused_at_creation(refusal) from None
-    return replace(device, attributes={**device.attributes, **changed})
+        raise attributes_error(refusal) from None
+    return replace(device, attributes={**device.attributes, **new_values})
 
 
-def _checked(name: str, value: str) -> str:
+def _checked_value(name: str, value: str) -> str:
     opening = f"Invalid value for attribute: {name}"
     if name == platform.ENABLED:
         return str(values.read(BOOLEAN, opening, value)).lower()
@@ -129,7 +129,7 @@ def _checked(name: str, value: str) -> str:
     return value
 
 
-def _taken(device: Device) -> Exception:
+def _token_in_use(device: Device) -> Exception:
     return invalid(
         f"Token Reason: Endpoint {device.arn} already exists with the same Token, but different attributes."
     )

@@ -36,11 +36,11 @@ NAMES: Final = frozenset(f"Event{kind}" for kind in (CREATED, DELETED, UPDATED, 
 #: The identifier of an attempt that says which topic hears of the delivery's failure: an ARN.
 FAILURES_TO: Final = "failures_to"
 
-# What the envelope of an event has besides. An event that fails itself leads to no other: where devices hear of events,
-# that would go round for ever.
+# Marks the envelope of an event. An event that cannot be delivered causes no other: where devices receive events, they
+# would go on for ever.
 _MARK: Final = b',"application_event":true}'
 
-# Made of what the failed delivery is known by, so that its event has one id however often it is made.
+# Namespace of events' ids: an event's id is made from that of the failed delivery, so it is the same however often.
 _EVENT: Final = UUID("0f0b7a0e-8f0c-5a51-9d1a-5d6f2f8f4c11")
 _ENDED: Final = (Outcome.DEAD_LETTERED, Outcome.DROPPED, Outcome.EXPIRED)
 
@@ -79,13 +79,13 @@ def topic_at(arn: str) -> ResourceName | None:
 
 
 class Events:
-    """Tells of devices that came, went and changed."""
+    """Publishes events of devices: created, updated, deleted."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def tell(self, device: Device, kind: str) -> None:
-        """Publish an event of a device, if its application names a topic for it; one that is gone hears nothing."""
+        """Publish an event of a device to the topic that its application names for such events, if there is one."""
         application = await self._engine.resources.documents.get(APPLICATION, device.application.key)
         arn = "" if application is None else application.attributes.get(f"Event{kind}", "")
         name = topic_at(arn)
@@ -102,21 +102,21 @@ class Events:
         await self._engine.messages.publish(topic, [publication])
 
 
-def failure(fact: Attempted) -> tuple[FollowUp, ...]:
+def failure_follow_ups(fact: Attempted) -> tuple[FollowUp, ...]:
     """The event of a delivery to a device that failed for good, where a topic subscribes to such events."""
     headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
     name = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))
     if device is None or name is None or fact.transition.outcome not in _ENDED or headers.endswith(_MARK):
         return ()
-    kind, words = failure_of(fact.attempt)
+    kind, text = failure_of(fact.attempt)
     message = _message(
         device.application,
         device.arn,
         FAILED,
         fact.at,
         DeliveryAttempts=fact.delivery.attempts,
-        FailureMessage=words.format(device.application.platform.lower()),
+        FailureMessage=text.format(device.application.platform.lower()),
         FailureType=kind,
         MessageId=PublishedMessage.unpack(headers).id,
     )
@@ -131,9 +131,9 @@ def failure_of(attempt: Attempt) -> tuple[str, str]:
     return _FAILURES.get(attempt.reason, _UNEXPECTED)
 
 
-def _message(name: ApplicationName, endpoint: str, kind: str, now: int, **more: Any) -> str:
+def _message(name: ApplicationName, endpoint: str, kind: str, now: int, **other_members: Any) -> str:
     members = {
-        **more,
+        **other_members,
         "EndpointArn": endpoint,
         "EventType": kind,
         "Resource": name.arn,

@@ -64,8 +64,8 @@ _WEB: Final[Mapping[str, str]] = {name: name for name in ("title", "body", "icon
 class Unsendable(Exception):  # noqa: N818 - an answer, named as a caller says it
     """A refusal to hand a message over, with reason and text."""
 
-    def __init__(self, reason: Reason, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
         self.reason = reason
 
 
@@ -75,7 +75,7 @@ class DeviceMessage:
 
     platform: str  # The device's
     text: str  # The message
-    own: bool  # Whether the text is for this platform alone
+    is_own: bool  # Whether the text is the platform's own, in its format
     attributes: Mapping[str, str]  # Those of the message that are for push services
     sent_at: int  # When it was published (ms)
     now: int  # ms
@@ -99,17 +99,17 @@ def for_apple(device_message: DeviceMessage, bundle: str) -> Notification:
     Raises:
         Unsendable: It is malformed, or its time is over.
     """
-    document = _document(device_message) if device_message.own else {"aps": {"alert": device_message.text}}
+    document = _document(device_message) if device_message.is_own else {"aps": {"alert": device_message.text}}
     kind = device_message.attributes.get(f"{_APNS}PUSH_TYPE") or _push_type(device_message.platform, document)
     bundle = f"{bundle}.voip" if bundle and "VOIP" in device_message.platform else bundle
-    left = _seconds_left(device_message)
+    ttl = _seconds_left(device_message)
     expires_at = (
-        device_message.sent_at // 1000 + _TTL_SECONDS if left is None else device_message.now // 1000 + left
+        device_message.sent_at // 1000 + _TTL_SECONDS if ttl is None else device_message.now // 1000 + ttl
     )
     headers = {
         "apns-topic": device_message.attributes.get(f"{_APNS}TOPIC") or bundle,
         "apns-push-type": kind,
-        "apns-expiration": "0" if left == 0 else str(expires_at),
+        "apns-expiration": "0" if ttl == 0 else str(expires_at),
         # Apple refuses the other priority for silent notifications.
         "apns-priority": device_message.attributes.get(f"{_APNS}PRIORITY")
         or ("5" if kind == "background" else "10"),
@@ -117,7 +117,7 @@ def for_apple(device_message: DeviceMessage, bundle: str) -> Notification:
     }
     if not all(value.isascii() and value.isprintable() for value in headers.values()):
         raise Unsendable(Reason.CLIENT_ERROR, "An attribute cannot be said in a header")
-    body = device_message.text.encode() if device_message.own else _encode(document)
+    body = device_message.text.encode() if device_message.is_own else _encode(document)
     return Notification(body, {name: value for name, value in headers.items() if value})
 
 
@@ -128,18 +128,18 @@ def for_google(device_message: DeviceMessage, token: str) -> Notification:
         Unsendable: It is malformed, or its time is over.
     """
     document: dict[str, Any] = (
-        _document(device_message) if device_message.own else {"data": {"default": device_message.text}}
+        _document(device_message) if device_message.is_own else {"data": {"default": device_message.text}}
     )
     request = document.get("fcmV1Message") if "fcmV1Message" in document else _from_legacy(document)
     message = request.get("message") if isinstance(request, dict) else None
     if not isinstance(request, dict) or not isinstance(message, dict):
         raise _malformed()
-    left = _seconds_left(device_message)
-    if left is not None:
+    ttl = _seconds_left(device_message)
+    if ttl is not None:
         android = message.setdefault("android", {})
         if not isinstance(android, dict):
             raise _malformed()
-        android["ttl"] = f"{left}s"
+        android["ttl"] = f"{ttl}s"
     message["token"] = token
     return Notification(_encode(request))
 
@@ -151,13 +151,13 @@ def for_amazon(device_message: DeviceMessage) -> Notification:
         Unsendable: It is malformed, or its time is over; a TTL of 0 means nothing there.
     """
     document: dict[str, Any] = (
-        _document(device_message) if device_message.own else {"data": {"default": device_message.text}}
+        _document(device_message) if device_message.is_own else {"data": {"default": device_message.text}}
     )
-    left = _seconds_left(device_message)
-    if left == 0:
+    ttl = _seconds_left(device_message)
+    if ttl == 0:
         raise _expired()
-    if left is not None:
-        document["expiresAfter"] = left
+    if ttl is not None:
+        document["expiresAfter"] = ttl
     return Notification(_encode(document))
 
 
@@ -196,7 +196,7 @@ def _document(device_message: DeviceMessage) -> dict[str, Any]:
 
 
 def _encode(document: Any) -> bytes:
-    """The document as JSON; orjson reads some 1,000 levels of nesting, and writes 254."""
+    """The document as JSON. One that is nested too deep is malformed: orjson reads 1,000 levels and writes 254."""
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError:
@@ -212,17 +212,17 @@ def _expired() -> Unsendable:
 
 
 def _seconds_left(device_message: DeviceMessage) -> int | None:
-    """The seconds that the service may try: the rest of the publisher's TTL, if there was one."""
+    """The seconds for which the service may try, the rest of the publisher's TTL; None: the publisher gave none."""
     names = _TTL_NAMES.get(device_message.platform, (device_message.platform,))
     values = [value for name in names if (value := device_message.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
     if not values:
         return None
     if not _SECONDS.fullmatch(values[0]):
         raise Unsendable(Reason.CLIENT_ERROR, "The TTL is not a number of seconds")
-    left = int(values[0]) - (device_message.now - device_message.sent_at) // 1000
-    if left < 0:
+    ttl = int(values[0]) - (device_message.now - device_message.sent_at) // 1000
+    if ttl < 0:
         raise _expired()
-    return left
+    return ttl
 
 
 def _push_type(platform: str, document: Mapping[str, Any]) -> str:
@@ -230,35 +230,35 @@ def _push_type(platform: str, document: Mapping[str, Any]) -> str:
     if "VOIP" in platform:
         return "voip"
     aps = document.get("aps")
-    silent = (
+    is_silent = (
         isinstance(aps, dict) and aps.get("content-available") in (1, True) and not _ALERTING & aps.keys()
     )
-    return "background" if silent else "alert"
+    return "background" if is_silent else "alert"
 
 
-# ---- Google's words of old ------------------------------------------------------------------------------------------
+# ---- Google's legacy format ------------------------------------------------------------------------------------------
 
 
 def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A request of HTTP v1 that says the same as one of GCM's time, for every kind of device."""
+    """The request of FCM's HTTP v1 that stands for one in the legacy format of GCM, for every kind of device."""
     notification = document.get("notification") or {}
     values = document.get("data")
     if not isinstance(notification, dict):
         raise _malformed()
     message = {
-        "notification": _renamed(notification, {"title": "title", "body": "body"}),
+        "notification": _rename(notification, {"title": "title", "body": "body"}),
         "android": _without_none(
             {
                 "priority": document.get("priority") or ("high" if notification else None),
                 "collapse_key": document.get("collapse_key"),
                 "restricted_package_name": document.get("restricted_package_name"),
                 "ttl": f"{document['time_to_live']}s" if "time_to_live" in document else None,
-                "notification": _renamed(notification, _ANDROID),
+                "notification": _rename(notification, _ANDROID),
                 "data": values,
             }
         ),
         "apns": {"payload": {"aps": aps}} if (aps := _aps(document, notification)) else None,
-        "webpush": _without_none({"notification": _of_web(notification), "data": values}),
+        "webpush": _without_none({"notification": _web_notification(notification), "data": values}),
         "data": values,
     }
     return {"message": _without_none(message)} | ({"validate_only": True} if document.get("dry_run") else {})
@@ -268,8 +268,8 @@ def _aps(document: Mapping[str, Any], notification: Mapping[str, Any]) -> dict[s
     badge = notification.get("badge")
     return _without_none(
         {
-            "alert": _renamed(notification, _ALERT),
-            **_renamed(notification, _APS),
+            "alert": _rename(notification, _ALERT),
+            **_rename(notification, _APS),
             "badge": badge if isinstance(badge, int) else None,
             "content-available": 1 if document.get("content_available") else None,
             "mutable-content": 1 if document.get("mutable_content") else None,
@@ -277,15 +277,15 @@ def _aps(document: Mapping[str, Any], notification: Mapping[str, Any]) -> dict[s
     )
 
 
-def _of_web(notification: Mapping[str, Any]) -> dict[str, Any]:
+def _web_notification(notification: Mapping[str, Any]) -> dict[str, Any]:
     badge = notification.get("badge")
-    return _renamed(notification, _WEB) | ({"badge": badge} if isinstance(badge, str) else {})
+    return _rename(notification, _WEB) | ({"badge": badge} if isinstance(badge, str) else {})
 
 
-def _renamed(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {new: members[old] for old, new in names.items() if old in members}
 
 
 def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those that say nothing."""
+    """The members that have a value."""
     return {name: value for name, value in members.items() if value not in (None, {})}

@@ -136,7 +136,7 @@ def device_in(call: Call, arn: str, action: str, parameter: str = "EndpointArn")
 
 
 async def endpoint_subscription(documents: Documents, call: Call, arn: str) -> Subscription:
-    """The one subscription that stands for a platform endpoint which is published to; nothing is made yet.
+    """The subscription that stands for a platform endpoint, which need not be stored yet.
 
     Raises:
         AwsError: `InvalidParameter`: there is no such endpoint; `EndpointDisabled`; `PlatformApplicationDisabled`.
@@ -165,7 +165,7 @@ def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> l
 
 
 def device_at(arn: str) -> Device | None:
-    """The device of an endpoint ARN, without its attributes and the caller; None for any other text."""
+    """The device of an endpoint ARN, without its attributes, for any caller; None for any other text."""
     try:
         parsed = parse_arn(arn)
     except ValueError:
@@ -183,7 +183,7 @@ def application_behind(topic: ResourceName) -> ApplicationName | None:
 
 
 async def put_in(draft: Draft, before: Device | None, after: Device) -> Device | None:
-    """Write a device of an application that the draft has read, to be found under the token it has and no other.
+    """Write a device of an application that the draft has read, and register it under its token.
 
     Args:
         draft: What is written; it has read the device.
@@ -191,16 +191,16 @@ async def put_in(draft: Draft, before: Device | None, after: Device) -> Device |
         after: As it is to be.
 
     Returns:
-        The other device of the application that has the token, and keeps it: then nothing is written.
+        Another device of the application that has the token: then nothing is written. Else None.
     """
-    key = _found_under(after)
+    key = _token_key(after)
     holder_id = await draft.get(OF_TOKEN, key)
     if holder_id is not None and holder_id != after.id:
         holder: Device | None = await draft.get(DEVICE, f"{after.application.key}/{holder_id}")
         if holder is not None:
             return holder
-    if before is not None and _found_under(before) != key:
-        await _leave_token_in(draft, before)
+    if before is not None and _token_key(before) != key:
+        await _release_token_in(draft, before)
     if holder_id != after.id:
         draft.put(OF_TOKEN, key, after.id)
     draft.put(DEVICE, after.key, after)
@@ -208,7 +208,7 @@ async def put_in(draft: Draft, before: Device | None, after: Device) -> Device |
 
 
 async def remove_application_in(resources: Resources, draft: Draft, name: ApplicationName) -> bool:
-    """Forget an application with its devices; False: so many went that it stays for another time."""
+    """Forget an application with its devices; False: it may have more of them, so this has to be called again."""
     prefix = f"{name.key}/"
     devices = await draft.find(DEVICE, prefix, _REMOVED_AT_ONCE)
     for _, device in devices:
@@ -227,16 +227,17 @@ async def remove_device_in(resources: Resources, draft: Draft, device: Device) -
     if current is None:
         return
     draft.remove(DEVICE, current.key)
-    await _leave_token_in(draft, current)
+    await _release_token_in(draft, current)
     topic = await resources.topics.get_in(draft, current.topic)
     if topic is not None:
         await resources.topics.delete_in(draft, topic)
 
 
-async def _leave_token_in(draft: Draft, device: Device) -> None:
-    if await draft.get(OF_TOKEN, _found_under(device)) == device.id:
-        draft.remove(OF_TOKEN, _found_under(device))
+async def _release_token_in(draft: Draft, device: Device) -> None:
+    """Forget the device's token, unless another device has it."""
+    if await draft.get(OF_TOKEN, _token_key(device)) == device.id:
+        draft.remove(OF_TOKEN, _token_key(device))
 
 
-def _found_under(device: Device) -> str:
+def _token_key(device: Device) -> str:
     return token_key(device.application, device.attributes[TOKEN])

@@ -50,33 +50,33 @@ _JSON: Final = "application/json"
 
 async def render(subscription: Subscription, delivery: Delivery) -> PushRequest:
     """The push request for a platform endpoint: JSON where the message has a text for its platform."""
-    return parcel_of(subscription, delivery, orjson.loads(delivery.headers or b"{}").get(OWN_TEXT))
+    return push_request_of(subscription, delivery, orjson.loads(delivery.headers or b"{}").get(OWN_TEXT))
 
 
-def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> PushRequest:
+def push_request_of(subscription: Subscription, delivery: Delivery, platform_text: str | None) -> PushRequest:
     """The push for a platform endpoint, before its platform's payload is made.
 
     Args:
         subscription: Whose delivery.
         delivery: As for `NotificationRenderer.push_request`.
-        own: The message for its platform, where it has one of its own: then the request's content type is JSON.
+        platform_text: The message's own text for the platform, if it has one: then the request's content type is JSON.
     """
     published = PublishedMessage.unpack(delivery.headers or b"{}")
-    beside = {
+    headers = {
         name: value
-        for name, (declared, value) in published.attributes.items()
-        if name.startswith(payloads.ATTRIBUTES) and not declared.startswith("Binary")
+        for name, (data_type, value) in published.attributes.items()
+        if name.startswith(payloads.ATTRIBUTES) and not data_type.startswith("Binary")
     }
-    beside[payloads.SENT_AT] = str(published.sent_at)
-    text = delivery.body if own is None else own
-    kind = CONTENT_TYPE if own is None else _JSON
-    return PushRequest(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
+    headers[payloads.SENT_AT] = str(published.sent_at)
+    text = delivery.body if platform_text is None else platform_text
+    kind = CONTENT_TYPE if platform_text is None else _JSON
+    return PushRequest(subscription.endpoint, text.encode(), kind, headers, TIMEOUT_MS)
 
 
 class DeviceEndpoint:
     """Pushes to platform endpoints by their ARNs (`redrive.engine.ports.Endpoint`).
 
-    A request is as `parcel_of` makes it.
+    A request is as `push_request_of` makes it.
     """
 
     def __init__(self, engine: Engine, push: Endpoint) -> None:
@@ -91,10 +91,10 @@ class DeviceEndpoint:
         self._clock = engine.clock
         self._events = Events(engine)
         self._push = push
-        self._seen: dict[str, Application] = {}
+        self._applications: dict[str, Application] = {}
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Push it, and mind what the service says of the device.
+        """Push it, and change the device if the push service says that its token is invalid or has a successor.
 
         Raises:
             StoreUnavailable: The state of the device is unknown: it is pushed to again.
@@ -107,17 +107,17 @@ class DeviceEndpoint:
             return _NO_DEVICE
         application = await self._documents.get(APPLICATION, device_name.application.key)
         if application is None:
-            self._seen.pop(device_name.application.key, None)
-            return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
-        self._seen[device_name.application.key] = application
-        attempt = await self._pushed(application, device, push_request)
-        known = [(PUSHED_TO, device.attributes[TOKEN])]
+            self._applications.pop(device_name.application.key, None)
+            return _refusal(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
+        self._applications[device_name.application.key] = application
+        attempt = await self._push_to(application, device, push_request)
+        identifiers = [(PUSHED_TO, device.attributes[TOKEN])]
         if topic := application.attributes.get(f"Event{FAILED}"):
-            known.append((FAILURES_TO, topic))
-        return replace(attempt, identifiers=tuple(known))
+            identifiers.append((FAILURES_TO, topic))
+        return replace(attempt, identifiers=tuple(identifiers))
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing has to be closed."""
 
     def application_of(self, endpoint: str) -> Application | None:
         """The application of a platform endpoint that was pushed to, as this node remembers it."""
@@ -125,20 +125,20 @@ class DeviceEndpoint:
         if device_name is None:
             return None
         key = device_name.application.key
-        return self._documents.known(APPLICATION, key) or self._seen.get(key)
+        return self._documents.known(APPLICATION, key) or self._applications.get(key)
 
-    async def _pushed(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
+    async def _push_to(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
         if application.attributes[ENABLED] != "true":
-            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
+            return _refusal(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
         if not device.enabled:
-            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Endpoint is disabled")
+            return _refusal(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Endpoint is disabled")
         service = _SERVICES.get(application.name.platform)
         if service is None:
-            return _refused(Reason.UNMADE, 0, f"this server does not push to {application.name.platform}")
+            return _refusal(Reason.UNMADE, 0, f"this server does not push to {application.name.platform}")
         try:
             notification = self._notification(application, device, push_request)
         except Unsendable as refusal:
-            return _refused(refusal.reason, HTTPStatus.BAD_REQUEST, str(refusal))
+            return _refusal(refusal.reason, HTTPStatus.BAD_REQUEST, str(refusal))
         attempt = await self._push.push(
             PushRequest(
                 device.attributes[TOKEN],
@@ -148,7 +148,7 @@ class DeviceEndpoint:
                 push_request.timeout_ms,
             )
         )
-        await self._mind(device, attempt)
+        await self._apply_answer(device, attempt)
         return attempt
 
     def _notification(
@@ -157,7 +157,7 @@ class DeviceEndpoint:
         device_message = DeviceMessage(
             platform=application.name.platform,
             text=push_request.body.decode(),
-            own=push_request.content_type == _JSON,
+            is_own=push_request.content_type == _JSON,
             attributes=push_request.headers,
             sent_at=int(push_request.headers[payloads.SENT_AT]),
             now=self._clock.now(),
@@ -173,7 +173,7 @@ class DeviceEndpoint:
 
     # ---- what services say of devices ------------------------------------------------------------------------
 
-    async def _mind(self, device: Device, attempt: Attempt) -> None:
+    async def _apply_answer(self, device: Device, attempt: Attempt) -> None:
         token = dict(attempt.identifiers).get(PUSHED_TO, device.attributes[TOKEN])
         if attempt.reason is Reason.MISSING:
             await self._change(device, {ENABLED: "false"})
@@ -191,9 +191,9 @@ class DeviceEndpoint:
             current: Device | None = await draft.get(DEVICE, device.key)
             if current is None or current.attributes[TOKEN] != device.attributes[TOKEN]:
                 return None
-            after = _with(current, attributes)
+            after = _with_attributes(current, attributes)
             if after != current and await platform.put_in(draft, current, after) is not None:
-                after = _with(current, {ENABLED: "false"})
+                after = _with_attributes(current, {ENABLED: "false"})
                 draft.change(DEVICE, current.key, current, lambda _: after)
             return None if after == current else after
 
@@ -202,7 +202,7 @@ class DeviceEndpoint:
             await self._events.tell(after, UPDATED)
 
 
-def _with(device: Device, attributes: Mapping[str, str]) -> Device:
+def _with_attributes(device: Device, attributes: Mapping[str, str]) -> Device:
     return replace(device, attributes={**device.attributes, **attributes})
 
 
@@ -216,8 +216,8 @@ def _sender(application: Application) -> dict[str, str]:
     }
 
 
-def _refused(reason: Reason, status: int, words: str) -> Attempt:
-    return Attempt(AttemptResult.REFUSED, reason, status, words, 0)
+def _refusal(reason: Reason, status: int, text: str) -> Attempt:
+    return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
 
 
-_NO_DEVICE: Final = _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")
+_NO_DEVICE: Final = _refusal(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")

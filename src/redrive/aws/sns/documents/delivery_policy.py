@@ -65,7 +65,7 @@ class RetryPolicy:
         """All seven attributes by their names on the wire."""
         return {name: getattr(self, field) for name, field in RETRY_ATTRIBUTES.items()}
 
-    def given_document(self) -> dict[str, Any]:
+    def explicit_document(self) -> dict[str, Any]:
         """Only the attributes that the policy named itself."""
         return {name: value for name, value in self.to_document().items() if name in self.members}
 
@@ -82,7 +82,7 @@ class TopicDeliveryPolicy:
 
     def to_json(self) -> str:
         """The topic's `DeliveryPolicy` attribute: what was given, and always disableSubscriptionOverrides."""
-        return _topic_json(self, self.retry.given_document() if self.retry else None)
+        return _topic_json(self, self.retry.explicit_document() if self.retry else None)
 
     def effective_json(self) -> str:
         """The topic's `EffectiveDeliveryPolicy`: completed; a throttle appears only where one was set."""

@@ -44,7 +44,7 @@ RAW_CONTENT_TYPES: Final = CONTENT_TYPES | {
     "application/xml",
 }
 _OPENING: Final = "DeliveryPolicy: "
-_WORDS: Final = FaultTexts()
+_FAULT_TEXTS: Final = FaultTexts()
 _COUNTS: Final = ("numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
 
 
@@ -133,28 +133,28 @@ _SUBSCRIPTION_MEMBERS: Final = frozenset(
 )
 
 
-def _root(text: str, known: AbstractSet[str]) -> JsonCursor:
+def _root(text: str, allowed_names: AbstractSet[str]) -> JsonCursor:
     try:
         values = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _refused(f"failed to parse JSON. {error}") from error
+        raise _invalid(f"failed to parse JSON. {error}") from error
     if not isinstance(values, dict):
-        raise _refused(f"policy {_WORDS.not_object}")  # chosen
-    return _members(JsonCursor(values, _refused, _WORDS), known)
+        raise _invalid(f"policy {_FAULT_TEXTS.not_object}")  # chosen
+    return _members(JsonCursor(values, _invalid, _FAULT_TEXTS), allowed_names)
 
 
-def _members(members: JsonCursor, known: AbstractSet[str]) -> JsonCursor:
-    members.only(known)
+def _members(members: JsonCursor, allowed_names: AbstractSet[str]) -> JsonCursor:
+    members.only(allowed_names)
     return replace(
         members, members={name: value for name, value in members.members.items() if value is not None}
     )
 
 
-def _member(parent: JsonCursor, name: str, known: AbstractSet[str]) -> JsonCursor | None:
-    return _members(parent.object(name), known) if name in parent.members else None
+def _member(parent: JsonCursor, name: str, allowed_names: AbstractSet[str]) -> JsonCursor | None:
+    return _members(parent.object(name), allowed_names) if name in parent.members else None
 
 
-def _refused(text: str) -> DeliveryPolicyInvalid:
+def _invalid(text: str) -> DeliveryPolicyInvalid:
     return DeliveryPolicyInvalid(f"{_OPENING}{text}")
 
 
@@ -170,16 +170,15 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
     }
     values = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
     policy = RetryPolicy(**values, curve=_curve(members), members=frozenset(members.members))
-    _check_together(members, policy)
+    _check_combination(members, policy)
     return policy
 
 
 def _curve(members: JsonCursor) -> RetryCurve:
     if "backoffFunction" not in members.members:
         return RetryCurve.LINEAR
-    function = (
-        members.text("backoffFunction").lower() or RetryCurve.LINEAR
-    )  # the guide's table writes capitals
+    # The guide's table writes capitals.
+    function = members.text("backoffFunction").lower() or RetryCurve.LINEAR
     if function not in frozenset(RetryCurve):
         _refuse_choice(members, "backoffFunction", RetryCurve)
     return RetryCurve(function)
@@ -189,7 +188,7 @@ def _refuse_choice(members: JsonCursor, name: str, choices: Iterable[str]) -> No
     members.refuse(name, f"must be one of {', '.join(sorted(choices))}")  # chosen
 
 
-def _check_together(members: JsonCursor, policy: RetryPolicy) -> None:
+def _check_combination(members: JsonCursor, policy: RetryPolicy) -> None:
     if policy.delay_seconds_max < policy.delay_seconds_min:
         members.refuse("maxDelayTarget", "must be greater than or equal to minDelayTarget")
     if policy.backoff_retries < 0:
@@ -212,16 +211,16 @@ def _content_type(parent: JsonCursor, name: str, allowed: AbstractSet[str]) -> s
     if members is None or "headerContentType" not in members.members:
         return None
     content_type = members.text("headerContentType")
-    if not _is_among(content_type, allowed):
+    if not _is_allowed(content_type, allowed):
         _refuse_choice(members, "headerContentType", allowed)
     return content_type
 
 
 def is_for_raw_delivery_alone(content_type: str) -> bool:
     """Returns whether notifications cannot have a content type that raw messages can."""
-    return not _is_among(content_type, CONTENT_TYPES)
+    return not _is_allowed(content_type, CONTENT_TYPES)
 
 
-def _is_among(content_type: str, allowed: AbstractSet[str]) -> bool:
+def _is_allowed(content_type: str, allowed: AbstractSet[str]) -> bool:
     # The default itself carries a parameter (charset=UTF-8): the rule is about the type alone.
     return content_type.partition(";")[0].strip() in allowed

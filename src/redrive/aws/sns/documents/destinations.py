@@ -29,7 +29,7 @@ _BETWEEN: Final = re.compile(r"[./-]")
 _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 
-class Form(enum.Enum):
+class MessageForm(enum.Enum):
     """The form in which an endpoint is sent a message."""
 
     TEXT = enum.auto()  # Its text, unless a part of SNS renders the protocol
@@ -47,7 +47,7 @@ class SnsProtocol:
     # Refuses an endpoint that it cannot reach, by the protocol and the endpoint.
     check: Callable[[str, str], None]
     plan: Plan  # How often it is tried and how fast; a delivery policy replaces that of HTTP
-    form: Form = Form.TEXT  # What its endpoints are sent
+    form: MessageForm = MessageForm.TEXT  # What its endpoints are sent
     # An endpoint has to agree first, and may leave by a link: what it gets is seen by people, as what a
     # queue, a function or a telephone gets never is.
     asks: bool = False
@@ -97,8 +97,8 @@ def is_phone(text: str) -> bool:
     return _PHONE.fullmatch(text) is not None
 
 
-def dialled(text: str) -> str:
-    """A telephone number without what a person wrote between its digits."""
+def without_separators(text: str) -> str:
+    """A telephone number without the separators between its digits."""
     return _BETWEEN.sub("", text)
 
 
@@ -106,7 +106,7 @@ def _check_url(protocol: str, endpoint: str) -> None:
     try:
         url = urlsplit(endpoint)
         host = url.hostname or ""
-        url.port  # noqa: B018 - read for its complaint
+        url.port  # noqa: B018 - raises ValueError for an invalid one
     except ValueError:
         raise invalid("Endpoint must match the specified protocol") from None
     if url.scheme != protocol or not host or "_" in host or not endpoint.isprintable() or " " in endpoint:
@@ -119,7 +119,7 @@ def _check_email(_: str, endpoint: str) -> None:
 
 
 def _check_phone(_: str, endpoint: str) -> None:
-    if not (_SEPARATED.fullmatch(endpoint) and is_phone(dialled(endpoint))):
+    if not (_SEPARATED.fullmatch(endpoint) and is_phone(without_separators(endpoint))):
         raise error("InvalidParameter", f"Invalid SMS endpoint: {endpoint}")
 
 
@@ -167,12 +167,17 @@ _STREAM: Final = Plan(
     batch=Batch(deliveries_max=500, bytes_target=2_500_000),
 )
 _HTTP: Final = SnsProtocol(
-    check=_check_url, plan=Plan(HTTP_DEFAULT), form=Form.NOTIFICATION, asks=True, raw=True, feedback="HTTP"
+    check=_check_url,
+    plan=Plan(HTTP_DEFAULT),
+    form=MessageForm.NOTIFICATION,
+    asks=True,
+    raw=True,
+    feedback="HTTP",
 )
 _MAIL: Final = SnsProtocol(
     check=_check_email,
     plan=replace(_CUSTOMER, rate_max=MAILS_PER_SECOND),
-    form=Form.MAIL,
+    form=MessageForm.MAIL,
     asks=True,
     set_up_by="--smtp-host",
 )
@@ -183,7 +188,7 @@ PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
     "firehose": SnsProtocol(
         check=_check_stream,
         plan=_STREAM,
-        form=Form.RECORD,
+        form=MessageForm.RECORD,
         raw=True,
         of_service=True,
         needs_role=True,
@@ -193,7 +198,7 @@ PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
     "lambda": SnsProtocol(
         check=_check_function,
         plan=_MANAGED,
-        form=Form.EVENT,
+        form=MessageForm.EVENT,
         of_service=True,
         feedback="Lambda",
         set_up_by="--functions on, or lambda=URL in --aws-endpoints",
@@ -203,6 +208,6 @@ PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
     ),
     "sqs": SnsProtocol(check=_check_queue, plan=_MANAGED, raw=True, of_service=True, feedback="SQS"),
     "email": _MAIL,
-    "email-json": replace(_MAIL, form=Form.MAIL_DOCUMENT),
+    "email-json": replace(_MAIL, form=MessageForm.MAIL_DOCUMENT),
     "sms": SnsProtocol(check=_check_phone, plan=_CUSTOMER, set_up_by="--sms-gateway"),
 }

@@ -14,30 +14,30 @@ from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 
-_ONE: Final = "direct"  # the id of the only subscription
+_ONLY_ID: Final = "direct"  # the id of the only subscription
 
 
 def only_subscription(topic: ResourceName, protocol: str, endpoint: str) -> Subscription:
-    """The one subscription that stands for a destination."""
-    return Subscription(_ONE, topic, 0, topic.account, protocol, endpoint)
+    """The subscription that stands for a destination, the only one of its topic; it need not be stored yet."""
+    return Subscription(_ONLY_ID, topic, 0, topic.account, protocol, endpoint)
 
 
-def unmade(only: Subscription) -> Topic:
+def new_topic_of(subscription: Subscription) -> Topic:
     """The topic of a destination before its first message."""
-    return Topic(0, only.topic, DIALECT)
+    return Topic(0, subscription.topic, DIALECT)
 
 
-async def topic_of(resources: Resources, only: Subscription) -> Topic:
+async def topic_of(resources: Resources, subscription: Subscription) -> Topic:
     """The topic of a destination, made if this is its first message."""
-    topic = resources.topics.known(only.topic) or await resources.topics.get(only.topic)
+    topic = resources.topics.known(subscription.topic) or await resources.topics.get(subscription.topic)
     if topic is not None:
         return topic
 
     async def create(draft: Draft) -> Topic:
-        topic = await resources.topics.create_in(draft, unmade(only))
-        await resources.subscriptions.create_in(draft, only)
+        topic = await resources.topics.create_in(draft, new_topic_of(subscription))
+        await resources.subscriptions.create_in(draft, subscription)
         return topic
 
     with contextlib.suppress(AlreadyExists):
         return await resources.write(create)
-    return await topic_of(resources, only)
+    return await topic_of(resources, subscription)  # another call has created it

@@ -42,24 +42,24 @@ def denied(principal: str, action: str, resource: str, decision: Decision = NOT_
     return error("AuthorizationError", text)
 
 
-def refused_at_creation(refusal: AttributeRefused) -> AwsError:
+def attributes_error(refusal: AttributeRefused) -> AwsError:
     """The error of an operation that takes all attributes at once, for one that is not acceptable."""
     return invalid(f"Attributes Reason: {refusal}")
 
 
-def refused_alone(refusal: AttributeRefused) -> AwsError:
+def attribute_error(refusal: AttributeRefused) -> AwsError:
     """The error of an operation that takes one attribute, where that is not acceptable."""
     return invalid(str(refusal))
 
 
-def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
+def key_error(refused: KeyUnusable, request_id: str = "") -> AwsError:
     """The error for a message whose topic's key cannot be used, or not by the caller."""
     return error(refusals.words(refused).sns, refusals.text(refused, request_id))
 
 
 translated: Final = translator(
     (NotFound, lambda _: no_such("Topic")),
-    (KeyUnusable, key_refused),
+    (KeyUnusable, key_error),
     (
         StoreUnavailable,
         lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),

@@ -16,8 +16,8 @@ _WORD: Final = re.compile(r"\w+")
 _VALUES: Final = "JSON String, Number, Array, Object or token 'null', 'true' or 'false'"
 
 
-def read_object(attribute: str, text: str, known: Collection[str] | None = None) -> dict[str, Any]:
-    """The JSON object that an attribute holds, with members of known names alone where any are named.
+def read_object(attribute: str, text: str, known_names: Collection[str] | None = None) -> dict[str, Any]:
+    """The JSON object that an attribute holds, with no other members than `known_names`, if these are passed.
 
     Raises:
         AttributeRefused: The text is no such object.
@@ -26,7 +26,7 @@ def read_object(attribute: str, text: str, known: Collection[str] | None = None)
     if not isinstance(document, dict):
         raise AttributeRefused(f"{attribute}: must be a JSON object")  # chosen
     for name in sorted(document):
-        if known is not None and name not in known:
+        if known_names is not None and name not in known_names:
             raise AttributeRefused(f"{attribute}: invalid JSON. Attribute {name} is unknown.")
     return document
 
@@ -58,14 +58,14 @@ def _complaint(text: str, error: json.JSONDecodeError) -> tuple[str, int, int]:
         expected = "double-quote to start field name"
         return (
             f"Unexpected character ('{character}' (code {ord(character)})): was expecting {expected}",
-            *_at(error),
+            *_position(error),
         )
     word = _WORD.match(text, error.pos)
     if error.msg == "Expecting value" and word:
         reached = error.colno + len(word[0])
         return f"Unrecognized token '{word[0]}': was expecting ({_VALUES})", error.lineno, reached
-    return error.msg, *_at(error)
+    return error.msg, *_position(error)
 
 
-def _at(error: json.JSONDecodeError) -> tuple[int, int]:
+def _position(error: json.JSONDecodeError) -> tuple[int, int]:
     return error.lineno, error.colno

@@ -30,9 +30,9 @@ async def check_topics(topics: Topics, topic: Topic) -> None:
         AwsError: `TopicLimitExceeded`.
     """
     counts = await topics.count(topic.name.account, topic.name.region)
-    most = FIFO_TOPICS_MAX if topic.ordered else STANDARD_TOPICS_MAX
-    if (counts.ordered if topic.ordered else counts.unordered) >= most:
-        raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
+    topics_max = FIFO_TOPICS_MAX if topic.ordered else STANDARD_TOPICS_MAX
+    if (counts.ordered if topic.ordered else counts.unordered) >= topics_max:
+        raise error("TopicLimitExceeded", f"There are {topics_max} topics of this kind already")  # chosen
 
 
 async def check_subscriptions(
@@ -80,9 +80,9 @@ async def check_filters(subscriptions: Subscriptions, topic: Topic, filters_max:
     Raises:
         AwsError: `FilterPolicyLimitExceeded`.
     """
-    of_topic = (await subscriptions.count(topic.name)).filtered
-    of_account = await subscriptions.count_filtered(topic.name.account, topic.name.region)
-    if of_topic >= filters_max or of_account >= filters_max * TOPICS_FILTERED:
+    topic_filters = (await subscriptions.count(topic.name)).filtered
+    account_filters = await subscriptions.count_filtered(topic.name.account, topic.name.region)
+    if topic_filters >= filters_max or account_filters >= filters_max * TOPICS_FILTERED:
         raise error(
             "FilterPolicyLimitExceeded",
             f"There are {filters_max} filter policies at most for each topic,"  # chosen

@@ -61,11 +61,11 @@ def check_attributes(attributes: Attributes) -> None:
     """
     for name, attribute in attributes.items():
         if fault := messages.name_fault(name, _NOT_IN_NAME):
-            raise _refused(fault)
+            raise _invalid(fault)
         _check_value(name, attribute)
 
 
-def _refused(message: str) -> AwsError:
+def _invalid(message: str) -> AwsError:
     return error("ParameterValueInvalid", message)
 
 
@@ -73,45 +73,45 @@ def _check_value(name: str, attribute: Mapping[str, Any]) -> None:
     data_type: str = attribute["DataType"]
     kind = messages.kind_of(data_type)
     if kind is None or data_type == f"{kind}.":
-        raise _refused(messages.type_fault(name))
+        raise _invalid(messages.type_fault(name))
     field, other = ("Binary", "String") if kind == "Binary" else ("String", "Binary")
     if value := attribute.get(f"{field}Value"):
         if kind == "Number" and not messages.is_number(value):
-            raise _refused(f"Could not cast message attribute '{name}' value to number.")
+            raise _invalid(f"Could not cast message attribute '{name}' value to number.")
         return
     if attribute.get(f"{other}Value"):
-        raise _refused(f"The message attribute '{name}' with type '{data_type}' must use field '{field}'.")
-    raise _refused(
+        raise _invalid(f"The message attribute '{name}' with type '{data_type}' must use field '{field}'.")
+    raise _invalid(
         f"The message attribute '{name}' must contain non-empty message attribute value for message attribute"
         f" type '{data_type}'."
     )
 
 
-class Carried(NamedTuple):
+class CarriedAttributes(NamedTuple):
     """Attributes as a message carries them."""
 
-    # Names to types and values; a binary value, told by its type, in base 64.
+    # Types and values by name; a binary value in base 64.
     packed: Mapping[str, tuple[str, str]]
-    seen: Mapping[str, Attribute]  # As filters see them; binary ones do not show
+    filterable: Mapping[str, Attribute]  # As filters see them: without binary ones
     weight: int  # Bytes that they add to a message
 
 
-_NOTHING: Final = Carried({}, {}, 0)
+_NOTHING: Final = CarriedAttributes({}, {}, 0)
 
 
-def carried(attributes: Attributes | None) -> Carried:
-    """The attributes of a message that were checked; most messages have none."""
+def carry(attributes: Attributes | None) -> CarriedAttributes:
+    """The checked attributes of a message as it carries them; most messages have none."""
     if not attributes:
         return _NOTHING
     packed: dict[str, tuple[str, str]] = {}
-    seen: dict[str, Attribute] = {}
+    filterable: dict[str, Attribute] = {}
     weight = 0
     for name, attribute in attributes.items():
         packed[name] = data_type, value = messages.packed(attribute)
         if not data_type.startswith("Binary"):
-            seen[name] = Attribute(data_type, value)
+            filterable[name] = Attribute(data_type, value)
         weight += messages.attribute_bytes(name, attribute)
-    return Carried(packed, seen, weight)
+    return CarriedAttributes(packed, filterable, weight)
 
 
 # ---- MessageStructure --------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def texts(message: str, structure: str | None, platform: str | None = None) -> T
 
     Args:
         message: As given.
-        structure: `json`, where it is a JSON object of texts; any other word means nothing.
-        platform: Whom alone it is for, if it is: then its own text is enough.
+        structure: `json`: the message is a JSON object of texts; anything else has no effect.
+        platform: The one platform that it is for, if it is for a device: then a text for that is enough.
 
     Raises:
         AwsError: `InvalidParameter`: it is no such object, or has no text under `default`.

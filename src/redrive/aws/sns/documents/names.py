@@ -96,23 +96,20 @@ def any_arn(arn: str, parameter: str) -> Arn:
     """
     try:
         return parse_arn(arn)
-    except ValueError as wrong:
-        raise invalid(f"{parameter} Reason: {wrong}") from None
+    except ValueError as fault:
+        raise invalid(f"{parameter} Reason: {fault}") from None
 
 
-# Asked for at every delivery, of endpoints that Subscribe has taken: `destinations` bounds their length.
+# Called at every delivery, for endpoints that Subscribe has accepted: `destinations` bounds their length.
 @lru_cache(maxsize=4096)
 def queue_in(arn: str) -> ResourceName | None:
     """The queue that an ARN means, or None if it is not a queue's."""
-    parsed = _parsed(arn, "sqs")
-    if parsed is None or not parsed.region or not parsed.account or "/" in arn or ":" in parsed.resource:
-        return None
-    return ResourceName(parsed.account, parsed.region, parsed.resource)
-
-
-def _parsed(arn: str, service: str) -> Arn | None:
     try:
         parsed = parse_arn(arn)
     except ValueError:
         return None
-    return parsed if parsed.service == service else None
+    if parsed.service != "sqs" or not (parsed.region and parsed.account):
+        return None
+    if "/" in arn or ":" in parsed.resource:
+        return None
+    return ResourceName(parsed.account, parsed.region, parsed.resource)

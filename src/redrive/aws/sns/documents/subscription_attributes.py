@@ -42,23 +42,23 @@ ROLE: Final = "SubscriptionRoleArn"
 _ORDER: Final = (RAW, FILTER_SCOPE)
 
 
-def with_all(subscription: Subscription, topic: Topic, attributes: Mapping[str, str]) -> Subscription:
-    """The subscription with all the attributes that Subscribe gives.
+def with_attributes(subscription: Subscription, topic: Topic, attributes: Mapping[str, str]) -> Subscription:
+    """The subscription with all the attributes of a call of Subscribe.
 
     Raises:
         AttributeRefused: One is unknown or not acceptable, or one is missing.
     """
     first = [name for name in _ORDER if name in attributes]
     for name in [*first, *(name for name in attributes if name not in _ORDER)]:
-        subscription = changed(subscription, topic, name, attributes[name])
+        subscription = with_attribute(subscription, topic, name, attributes[name])
     protocol = subscription.protocol
     if destinations.PROTOCOLS[protocol].needs_role and ROLE not in subscription.attributes:
         raise AttributeRefused(f"{ROLE}: required for the {protocol} protocol")  # chosen
     return subscription
 
 
-def changed(subscription: Subscription, topic: Topic, name: str, value: str) -> Subscription:
-    """The subscription with one attribute changed.
+def with_attribute(subscription: Subscription, topic: Topic, name: str, value: str) -> Subscription:
+    """The subscription with another value of one attribute.
 
     Raises:
         AttributeRefused: The attribute is unknown or not acceptable.
@@ -164,8 +164,8 @@ _TABLE: Final[AttributeTable[Subscription]] = AttributeTable(
         ResourceAttribute(replays.POLICY),
         ResourceAttribute(ROLE, ROLE_ARN, removable=False),
     ),
-    unknown=values.unknown,
-    refused=values.refused,
+    unknown=values.unknown_attribute,
+    refused=values.invalid_value,
 )
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def delivery_policy(subscription: Subscription) -> SubscriptionDeliveryPolicy | 
 # Asked for at each attempt of an HTTP/S subscription.
 @remembered(entries_max=1024, chars_max=4096)
 def _read(text: str) -> SubscriptionDeliveryPolicy:
-    # As if raw: what was acceptable when it was set still is, whatever has become of raw delivery since.
+    # As if raw: a policy stays valid even if raw delivery was switched off after it was set.
     return read_subscription_policy(text, raw=True)
 
 
@@ -211,7 +211,7 @@ def attribute_texts(topic: Topic, subscription: Subscription) -> dict[str, str]:
         "Protocol": subscription.protocol,
         "Endpoint": subscription.endpoint_shown,
         "Owner": subscription.owner,
-        "SubscriptionPrincipal": subscription_state.principal_shown(subscription),
+        "SubscriptionPrincipal": subscription_state.shown_principal(subscription),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
         "ConfirmationWasAuthenticated": str(subscription_state.was_authenticated(subscription)).lower(),
     }

@@ -24,7 +24,7 @@ _LEAVING: Final = "leaving"  # since when (ms) it is unsubscribed, unless its en
 _YES: Final = "true"
 
 
-def is_there(subscription: Subscription, now: int) -> bool:
+def is_visible(subscription: Subscription, now: int) -> bool:
     """Returns whether callers see the subscription."""
     if subscription.confirmed:
         return True
@@ -52,25 +52,25 @@ def is_locked(subscription: Subscription) -> bool:
     return _LOCKED in subscription.attributes
 
 
-def confirmed(subscription: Subscription, *, signed: bool, locked: bool) -> Subscription:
+def confirm(subscription: Subscription, *, is_signed: bool, is_locked: bool) -> Subscription:
     """The subscription with its endpoint's agreement; one that has it already stays as it is."""
     if subscription.confirmed:
         return subscription
     attributes = {name: value for name, value in subscription.attributes.items() if name != _LEAVING}
-    if signed:
+    if is_signed:
         attributes[_AUTHENTICATED] = _YES
-    if signed and locked:
+    if is_signed and is_locked:
         attributes[_LOCKED] = _YES
     return replace(subscription, confirmed=True, attributes=attributes)
 
 
-def leaving(subscription: Subscription, now: int) -> Subscription:
+def begin_leaving(subscription: Subscription, now: int) -> Subscription:
     """The subscription while its endpoint may still object to its end; it gets no more notifications."""
     return replace(subscription, confirmed=False, attributes={**subscription.attributes, _LEAVING: str(now)})
 
 
-def subscribed_by(call: Call) -> dict[str, str]:
-    """The record of the subscribing principal; for an account's own key a user is shown that is named after the key."""
+def subscriber_attributes(call: Call) -> dict[str, str]:
+    """The attributes that record who subscribes; where an account's own key is used, also a user named after the key."""
     attributes = {PRINCIPAL: call.principal.name}
     scope = credential_scope(call.request)
     if scope is not None and call.principal == account_root(call.account):
@@ -78,7 +78,7 @@ def subscribed_by(call: Call) -> dict[str, str]:
     return attributes
 
 
-def principal_shown(subscription: Subscription) -> str:
-    """The ARN of who subscribed, as callers see it."""
+def shown_principal(subscription: Subscription) -> str:
+    """The ARN of the subscriber that callers are shown."""
     attributes = subscription.attributes
     return attributes.get(_USER) or attributes.get(PRINCIPAL, "")

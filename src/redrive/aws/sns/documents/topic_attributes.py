@@ -60,19 +60,19 @@ def new_topic(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[s
     topic = Topic(0, name, DIALECT, ordered=fifo, tags=dict(tags))
     for key, value in attributes.items():
         if key != _FIFO:
-            topic = _with(topic, key, value, now)
+            topic = _with_initial_attribute(topic, key, value, now)
     return topic
 
 
-def _with(topic: Topic, name: str, value: str, now: int) -> Topic:
+def _with_initial_attribute(topic: Topic, name: str, value: str, now: int) -> Topic:
     try:
-        return changed(topic, name, value, now)
+        return with_attribute(topic, name, value, now)
     except values.AttributeUnknown:  # recorded in a region that had no FIFO topics yet, of `FifoTopic`
         raise AttributeRefused(f"Unknown attribute {name}") from None
 
 
-def changed(topic: Topic, name: str, value: str, now: int) -> Topic:
-    """The topic with one attribute changed.
+def with_attribute(topic: Topic, name: str, value: str, now: int) -> Topic:
+    """The topic with another value of one attribute.
 
     Raises:
         AttributeRefused: The attribute is unknown, of the other kind of topic, or not acceptable.
@@ -85,12 +85,12 @@ def changed(topic: Topic, name: str, value: str, now: int) -> Topic:
 # ---- attributes that are more than a value -------------------------------------------------------------------
 
 
-def _policy(value: str) -> str:
+def _checked_policy(value: str) -> str:
     topic_policy.check(value)
     return value
 
 
-def _delivery_policy(value: str) -> str:
+def _normalized_delivery_policy(value: str) -> str:
     json_text.read(DELIVERY_POLICY, value)
     try:
         return read_topic_policy(value).to_json()
@@ -104,7 +104,7 @@ def _change_throughput_scope(topic: Topic, value: str) -> Topic:
 
 
 def _change_archive(topic: Topic, value: str, now: int) -> Topic:
-    """Archive from now on, for another time, or no more; `{}` is how a policy is taken away."""
+    """Begin to archive, archive for another time, or end it; the value `{}` ends it."""
     if not topic.ordered:
         raise values.AttributeUnknown
     days = _archive_days(value) if value else None
@@ -136,10 +136,10 @@ def _is_fifo(topic: Topic) -> bool:
     return topic.ordered
 
 
-_LOGGED: Final = dict.fromkeys(protocol.feedback for protocol in PROTOCOLS.values() if protocol.feedback)
+_FEEDBACKS: Final = dict.fromkeys(protocol.feedback for protocol in PROTOCOLS.values() if protocol.feedback)
 
 
-def _feedback(protocol: str) -> Iterator[ResourceAttribute[Topic]]:
+def _feedback_attributes(protocol: str) -> Iterator[ResourceAttribute[Topic]]:
     """The attributes by which deliveries over a protocol are logged; HTTP stands for HTTPS too."""
     for result in ("Success", "Failure"):
         yield ResourceAttribute(f"{protocol}{result}FeedbackRoleArn", ROLE_ARN)
@@ -148,7 +148,7 @@ def _feedback(protocol: str) -> Iterator[ResourceAttribute[Topic]]:
 
 _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
     (
-        ResourceAttribute(topic_policy.POLICY, ValueReader(_policy), show=topic_policy.text_of),
+        ResourceAttribute(topic_policy.POLICY, ValueReader(_checked_policy), show=topic_policy.text_of),
         ResourceAttribute(
             "DisplayName",
             ValueReader(
@@ -157,14 +157,14 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
             ),
             default="",
         ),
-        ResourceAttribute(DELIVERY_POLICY, ValueReader(_delivery_policy)),
+        ResourceAttribute(DELIVERY_POLICY, ValueReader(_normalized_delivery_policy)),
         ResourceAttribute("KmsMasterKeyId"),
         ResourceAttribute(MAXIMUM_SIZE, _size),
         ResourceAttribute("SignatureVersion", choice("1", "2"), removable=False),
         ResourceAttribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
         ResourceAttribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
         ResourceAttribute(_ARCHIVE_POLICY),
-        *chain.from_iterable(map(_feedback, _LOGGED)),
+        *chain.from_iterable(map(_feedback_attributes, _FEEDBACKS)),
         ResourceAttribute(
             "ContentBasedDeduplication",
             BOOLEAN,
@@ -173,8 +173,8 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
             applies=_is_fifo,
         ),
     ),
-    unknown=values.unknown,
-    refused=values.refused,
+    unknown=values.unknown_attribute,
+    refused=values.invalid_value,
 )
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ def attribute_texts(topic: Topic, confirmed: int, pending: int, now: int) -> dic
 
     Args:
         topic: The topic.
-        confirmed: How many of its subscriptions are.
-        pending: How many wait for confirmation.
+        confirmed: How many of its subscriptions are confirmed.
+        pending: How many wait for their confirmation.
         now: ms.
     """
     members = _TABLE.values_of(topic) | {

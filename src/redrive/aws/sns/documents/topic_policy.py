@@ -81,23 +81,23 @@ def check(text: str) -> None:
     except PolicyInvalid:
         raise AttributeRefused("Policy Error: null") from None
     for statement in _statements(orjson.loads(text)):
-        stated = statement["Action" if "Action" in statement else "NotAction"]
-        actions: list[str] = [stated] if isinstance(stated, str) else stated
+        value = statement["Action" if "Action" in statement else "NotAction"]
+        actions: list[str] = [value] if isinstance(value, str) else value
         if not all(map(_is_topic_action, actions)):
             raise AttributeRefused(_OUT_OF_SCOPE)
 
 
 def _is_topic_action(action: str) -> bool:
-    """Returns whether a pattern means one of a topic's actions at least; `SNS:*` does."""
+    """Returns whether a pattern matches at least one action of topics, as `SNS:*` does."""
     service, _, name = action.lower().partition(":")
     return action == "*" or (
-        service == "sns" and any(fnmatchcase(known, name.replace("[", "[[]")) for known in _TOPIC_ACTIONS)
+        service == "sns" and any(fnmatchcase(each, name.replace("[", "[[]")) for each in _TOPIC_ACTIONS)
     )
 
 
 def _statements(policy: dict[str, Any]) -> list[dict[str, Any]]:
-    stated: list[dict[str, Any]] | dict[str, Any] = policy["Statement"]
-    return stated if isinstance(stated, list) else [stated]
+    statements: list[dict[str, Any]] | dict[str, Any] = policy["Statement"]
+    return statements if isinstance(statements, list) else [statements]
 
 
 # ---- one statement more or fewer -----------------------------------------------------------------------------
@@ -118,29 +118,31 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
     added = {
         "Sid": label,
         "Effect": "Allow",
-        "Principal": {"AWS": _one_or_all([f"arn:aws:iam::{_account(account)}:root" for account in accounts])},
-        "Action": _one_or_all([f"SNS:{action}" for action in actions]),
+        "Principal": {
+            "AWS": _one_or_list([f"arn:aws:iam::{_account(account)}:root" for account in accounts])
+        },
+        "Action": _one_or_list([f"SNS:{action}" for action in actions]),
         "Resource": names.arn_of(topic.name),
     }
     return orjson.dumps(policy | {"Statement": [*statements, added]}).decode()
 
 
 def without_permission(topic: Topic, label: str) -> str | None:
-    """The topic's policy without the statement of that label, if it has it; None if nothing is left."""
+    """The topic's policy without the statement of that label, if it has it; None: it has no other statement."""
     policy = orjson.loads(text_of(topic))
-    left = [statement for statement in _statements(policy) if statement.get("Sid") != label]
-    return None if not left else orjson.dumps(policy | {"Statement": left}).decode()
+    statements = [statement for statement in _statements(policy) if statement.get("Sid") != label]
+    return None if not statements else orjson.dumps(policy | {"Statement": statements}).decode()
 
 
 def _account(name: str) -> str:
-    whole = _ACCOUNT_ARN.fullmatch(name)
-    account = name if whole is None else whole[1]
+    match = _ACCOUNT_ARN.fullmatch(name)
+    account = name if match is None else match[1]
     if not is_account(account):
         raise invalid(_BAD_ACCOUNT)
     return account
 
 
-def _one_or_all(values: list[str]) -> str | list[str]:
+def _one_or_list(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
 
 

@@ -15,12 +15,12 @@ class AttributeUnknown(AttributeRefused):
         super().__init__("AttributeName")
 
 
-def unknown(_: str) -> AttributeRefused:
+def unknown_attribute(_: str) -> AttributeRefused:
     """The answer to the name of no attribute, or of one that cannot be set."""
     return AttributeUnknown()
 
 
-def refused(name: str, _: str, complaint: str) -> AttributeRefused:
+def invalid_value(name: str, _: str, complaint: str) -> AttributeRefused:
     """The answer to a value that an attribute cannot have."""
     return AttributeRefused(f"{name}: {complaint}")
 
@@ -33,5 +33,5 @@ def read(reader: ValueReader[V], name: str, text: str) -> V:
     """
     value = reader.parse(text)
     if value is None:
-        raise refused(name, text, reader.complaint.format(text))
+        raise invalid_value(name, text, reader.complaint.format(text))
     return value

@@ -46,7 +46,7 @@ def envelope(
     attributes: Mapping[str, tuple[str, str]] | None = None,
     trace: str | None = None,
 ) -> bytes:
-    """The headers that all subscribers share; written at each publication, so without a value in between."""
+    """The headers that all subscribers share. It is called at each publication, so it takes no object."""
     headers: dict[str, Any] = {
         "envelope": ENVELOPE,
         "id": message_id,
@@ -100,7 +100,7 @@ class PublishedMessage:
             sent_at=header_document["sent_at"],
             version=header_document["version"],
             subject=header_document.get("subject"),
-            attributes={name: (declared, value) for name, (declared, value) in attributes.items()}
+            attributes={name: (data_type, value) for name, (data_type, value) in attributes.items()}
             if attributes
             else {},
             trace=header_document.get("trace"),
@@ -154,12 +154,12 @@ SUBSCRIBE: Final = "SubscriptionConfirmation"
 UNSUBSCRIBE: Final = "UnsubscribeConfirmation"
 _NOTIFICATION: Final = "Notification"
 
-_EVERY_REQUEST: Final = {
+_COMMON_HEADERS: Final = {
     "User-Agent": "Amazon Simple Notification Service Agent",
     "Accept-Encoding": "gzip,deflate",
     "Connection": "Keep-Alive",
 }
-_ASKS: Final = {
+_TEXTS: Final = {
     SUBSCRIBE: (
         "You have chosen to subscribe to the topic {topic}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
@@ -261,7 +261,7 @@ def notification(
 
 def message_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
     """Attributes as a notification shows them; a binary value in base 64."""
-    return {name: {"Type": declared, "Value": value} for name, (declared, value) in attributes.items()}
+    return {name: {"Type": data_type, "Value": value} for name, (data_type, value) in attributes.items()}
 
 
 def signed_text(published: PublishedMessage, text: str) -> str:
@@ -288,7 +288,7 @@ def notification_headers(published: PublishedMessage) -> dict[str, str]:
     }
     if published.raw:
         headers["x-amz-sns-rawdelivery"] = "true"
-    return headers | _EVERY_REQUEST
+    return headers | _COMMON_HEADERS
 
 
 # ---- confirmations -------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def confirmation_text(confirmation: Confirmation, links: Links, signature: str) 
         "MessageId": confirmation.id,
         "Token": confirmation.token,
         "TopicArn": confirmation.topic,
-        "Message": ask(confirmation),
+        "Message": question(confirmation),
         "SubscribeURL": links.confirm(confirmation),
         "Timestamp": timestamp(confirmation.sent_at),
         "SignatureVersion": confirmation.version,
@@ -311,16 +311,16 @@ def confirmation_text(confirmation: Confirmation, links: Links, signature: str) 
     return orjson.dumps(document).decode()
 
 
-def ask(confirmation: Confirmation) -> str:
+def question(confirmation: Confirmation) -> str:
     """The question of a confirmation, its `Message`."""
-    return _ASKS[confirmation.kind].format(topic=confirmation.topic, subscription=confirmation.subscription)
+    return _TEXTS[confirmation.kind].format(topic=confirmation.topic, subscription=confirmation.subscription)
 
 
-def signed_ask(confirmation: Confirmation, links: Links) -> str:
+def signed_question(confirmation: Confirmation, links: Links) -> str:
     """The signed part of a confirmation."""
     return _signed_text(
         {
-            "Message": ask(confirmation),
+            "Message": question(confirmation),
             "MessageId": confirmation.id,
             "SubscribeURL": links.confirm(confirmation),
             "Timestamp": timestamp(confirmation.sent_at),
@@ -340,7 +340,7 @@ def confirmation_headers(confirmation: Confirmation) -> dict[str, str]:
     }
     if confirmation.kind == UNSUBSCRIBE:
         headers["x-amz-sns-subscription-arn"] = confirmation.subscription
-    return headers | _EVERY_REQUEST
+    return headers | _COMMON_HEADERS
 
 
 def timestamp(at: int) -> str:

@@ -14,7 +14,7 @@ import orjson
 
 from redrive.access.signing_pair import SigningPair
 from redrive.aws.kit.messages import unpacked
-from redrive.aws.sns.documents.destinations import PROTOCOLS, Form
+from redrive.aws.sns.documents.destinations import PROTOCOLS, MessageForm
 from redrive.aws.sns.documents.subscription_attributes import ROLE
 from redrive.aws.sns.notifications import notification
 from redrive.aws.sns.notifications.notification import (
@@ -37,18 +37,18 @@ _REMEMBERED_MAX: Final = 4096
 class Signer:
     """Signs by PKCS #1 1.5, as SNS does.
 
-    A signature is a matter of the text alone, so its digest is what it is remembered by: subscribers of one message
-    share it, and one that gets another text (`MessageStructure=json`) gets its own.
+    A signature depends on the text alone, so it is remembered by the digest of that: subscribers of one message share it,
+    and one that gets another text (`MessageStructure=json`) gets its own.
     """
 
     def __init__(self, pair: SigningPair) -> None:
         self._pair = pair
-        self._made: OrderedDict[bytes, str] = OrderedDict()
-        self._under_way: dict[bytes, asyncio.Future[dict[bytes, str]]] = {}
+        self._signatures: OrderedDict[bytes, str] = OrderedDict()
+        self._running: dict[bytes, asyncio.Future[dict[bytes, str]]] = {}
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-sign")
 
     def sign_now(self, text: str, version: str) -> str:
-        """The signature in base 64; keeps its caller for about 0.2 ms when it has to be made.
+        """The signature in base 64; blocks for about 0.2 ms unless it is remembered.
 
         Args:
             text: What is signed.
@@ -58,13 +58,13 @@ class Signer:
         return self._remembered(digest) or self._remember(digest, self._sign(digest, version))
 
     async def sign(self, text: str, version: str) -> str:
-        """The same in a thread, where OpenSSL works without holding up the interpreter."""
+        """The signature, made in a thread: OpenSSL works there without blocking the interpreter."""
         digest = _digest(text, version)
-        known = self._remembered(digest)
-        if known is not None:
-            return known
-        making = self._under_way.get(digest) or self._begin({digest: version})
-        return (await asyncio.shield(making))[digest]  # one who leaves takes it from nobody
+        signature = self._remembered(digest)
+        if signature is not None:
+            return signature
+        task = self._running.get(digest) or self._begin({digest: version})
+        return (await asyncio.shield(task))[digest]  # others may wait for it if this caller is cancelled
 
     async def sign_together(self, texts: Sequence[tuple[str, str]]) -> list[str | None]:
         """The signatures of texts, each with its version; None of one that fails.
@@ -73,30 +73,30 @@ class Signer:
         """
         digests = [_digest(text, version) for text, version in texts]
         versions = {digest: version for digest, (_, version) in zip(digests, texts, strict=True)}
-        to_make = [
-            digest for digest in versions if digest not in self._made and digest not in self._under_way
+        new_digests = [
+            digest for digest in versions if digest not in self._signatures and digest not in self._running
         ]
-        for share in (to_make[number::_THREADS] for number in range(_THREADS)):
+        for share in (new_digests[number::_THREADS] for number in range(_THREADS)):
             if share:
                 self._begin({digest: versions[digest] for digest in share})
-        making = {self._under_way[digest] for digest in versions if digest in self._under_way}
-        if making:
-            await asyncio.wait(making)
+        tasks = {self._running[digest] for digest in versions if digest in self._running}
+        if tasks:
+            await asyncio.wait(tasks)
         return [self._remembered(digest) for digest in digests]
 
     def _begin(self, versions: Mapping[bytes, str]) -> "asyncio.Future[dict[bytes, str]]":
         """Sign digests in one turn of a thread."""
-        making = asyncio.get_running_loop().run_in_executor(self._threads, self._sign_each, versions)
+        task = asyncio.get_running_loop().run_in_executor(self._threads, self._sign_each, versions)
         for digest in versions:
-            self._under_way[digest] = making
-        making.add_done_callback(partial(self._end, versions))
-        return making
+            self._running[digest] = task
+        task.add_done_callback(partial(self._end, versions))
+        return task
 
-    def _end(self, digests: Iterable[bytes], making: "asyncio.Future[dict[bytes, str]]") -> None:
+    def _end(self, digests: Iterable[bytes], task: "asyncio.Future[dict[bytes, str]]") -> None:
         for digest in digests:
-            del self._under_way[digest]
-        if not making.cancelled() and making.exception() is None:
-            for digest, signature in making.result().items():
+            del self._running[digest]
+        if not task.cancelled() and task.exception() is None:
+            for digest, signature in task.result().items():
                 self._remember(digest, signature)
 
     def close(self) -> None:
@@ -110,15 +110,15 @@ class Signer:
         return b64encode(self._pair.sign(digest, _DIGESTS[version])).decode()
 
     def _remembered(self, digest: bytes) -> str | None:
-        signature = self._made.get(digest)
+        signature = self._signatures.get(digest)
         if signature is not None:
-            self._made.move_to_end(digest)
+            self._signatures.move_to_end(digest)
         return signature
 
     def _remember(self, digest: bytes, signature: str) -> str:
-        self._made[digest] = signature
-        if len(self._made) > _REMEMBERED_MAX:
-            self._made.popitem(last=False)
+        self._signatures[digest] = signature
+        if len(self._signatures) > _REMEMBERED_MAX:
+            self._signatures.popitem(last=False)
         return signature
 
 
@@ -141,7 +141,7 @@ def certificate_path(pair: SigningPair) -> str:
 # ---- rendering -------------------------------------------------------------------------------------------------------
 
 Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
-"""Makes the request of a delivery."""
+"""Makes the push request of a delivery."""
 
 # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries).
 TIMEOUT_MS: Final = 15_000
@@ -154,9 +154,8 @@ STREAM_ROLE: Final = "x-redrive-role-arn"
 _REPLAYED: Final = {"Replayed": ("String", "true")}
 _SUBJECT: Final = "AWS Notification Message"
 _CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
-_LAMBDA_SIGNATURE_VERSION: Final = (
-    "1"  # whatever version the signature is of: recorded, and known as a defect
-)
+# Whatever version the signature is of: recorded, and known as a defect.
+_LAMBDA_SIGNATURE_VERSION: Final = "1"
 
 
 class NotificationRenderer:
@@ -190,25 +189,25 @@ class NotificationRenderer:
             return await self._renderers[protocol](subscription, delivery)
         published = PublishedMessage.unpack(headers)
         form = PROTOCOLS[protocol].form
-        if form is Form.NOTIFICATION:
-            pushed = notification.notification_headers(published)
+        if form is MessageForm.NOTIFICATION:
+            http_headers = notification.notification_headers(published)
             text = delivery.body if published.raw else await self._notification(published, delivery.body)
-            return _parcel(subscription, text, content_type, pushed)
-        if form in (Form.MAIL, Form.MAIL_DOCUMENT):
+            return _push_request(subscription, text, content_type, http_headers)
+        if form in (MessageForm.MAIL, MessageForm.MAIL_DOCUMENT):
             return await self._mail(subscription, published, delivery.body, display_name)
-        if form is Form.EVENT:
+        if form is MessageForm.EVENT:
             event = await self._event(published, delivery.body)
             trace = {_TRACE: published.trace} if published.trace else {}
-            return _parcel(subscription, event, _JSON, {SOURCE: published.topic, **trace})
-        if form is Form.RECORD:
+            return _push_request(subscription, event, _JSON, {SOURCE: published.topic, **trace})
+        if form is MessageForm.RECORD:
             role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
-            return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
-        return _parcel(subscription, delivery.body, CONTENT_TYPE)
+            return _push_request(subscription, self._record(published, delivery.body), _JSON, role)
+        return _push_request(subscription, delivery.body, CONTENT_TYPE)
 
     async def notifications(
         self, subscription: Subscription, deliveries: Sequence[Delivery], content_type: str
     ) -> list[PushRequest | None]:
-        """The same of several notifications over HTTP, which are signed together; None of any other."""
+        """The pushes of several notifications over HTTP, signed together; None for a confirmation or if signing fails."""
         messages = [_published(delivery) for delivery in deliveries]
         to_sign = [
             (notification.signed_text(published, delivery.body), published.version)
@@ -232,7 +231,7 @@ class NotificationRenderer:
     def notification_at_once(
         self, subscription: Subscription, delivery: Delivery, content_type: str
     ) -> PushRequest | None:
-        """The same of a notification over HTTP that needs no signature; None: of any other."""
+        """The push of a notification over HTTP that needs no signature; None for any other delivery."""
         published = _published(delivery)
         if published is None:
             return None
@@ -251,7 +250,7 @@ class NotificationRenderer:
             return None
         if not published.raw:
             text = notification.notification(published, text, self._links, signature)
-        return _parcel(subscription, text, content_type, notification.notification_headers(published))
+        return _push_request(subscription, text, content_type, notification.notification_headers(published))
 
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:
         """The body that a receiver gets of a delivery in a queue, and the attributes in SQS's form.
@@ -262,9 +261,9 @@ class NotificationRenderer:
         headers = delivery.headers or b"{}"
         if is_confirmation(headers):  # of a queue in another account, whose owner has to agree
             confirmation = Confirmation.unpack(headers)
-            confirmation_request = notification.signed_ask(confirmation, self._links)
-            signed = self._signer.sign_now(confirmation_request, confirmation.version)
-            return notification.confirmation_text(confirmation, self._links, signed), {}
+            signed_text = notification.signed_question(confirmation, self._links)
+            signature = self._signer.sign_now(signed_text, confirmation.version)
+            return notification.confirmation_text(confirmation, self._links, signature), {}
         published = PublishedMessage.unpack(headers)
         replayed = is_replayed(headers)
         if published.raw:
@@ -273,8 +272,8 @@ class NotificationRenderer:
         if published.sequence is not None:
             body = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
             return body, {}
-        signed = notification.signed_text(published, delivery.body)
-        signature = self._signer.sign_now(signed, published.version)
+        signed_text = notification.signed_text(published, delivery.body)
+        signature = self._signer.sign_now(signed_text, published.version)
         return notification.notification(published, delivery.body, self._links, signature), {}
 
     async def _notification(self, published: PublishedMessage, text: str) -> str:
@@ -299,8 +298,8 @@ class NotificationRenderer:
             "SigningCertUrl": self._links.certificate,
             "UnsubscribeUrl": self._links.unsubscribe(published.subscription),
             "MessageAttributes": {
-                name: {"Type": "Binary" if declared.startswith("Binary") else "String", "Value": value}
-                for name, (declared, value) in published.attributes.items()
+                name: {"Type": "Binary" if data_type.startswith("Binary") else "String", "Value": value}
+                for name, (data_type, value) in published.attributes.items()
             },
         }
         source = {"EventSource": "aws:sns", "EventVersion": "1.0"}
@@ -329,29 +328,29 @@ class NotificationRenderer:
     async def _mail(
         self, subscription: Subscription, published: PublishedMessage, text: str, display_name: str
     ) -> PushRequest:
-        if PROTOCOLS[subscription.protocol].form is Form.MAIL_DOCUMENT:
+        if PROTOCOLS[subscription.protocol].form is MessageForm.MAIL_DOCUMENT:
             text = await self._notification(published, text)
         else:
-            leave = self._links.unsubscribe(published.subscription)
-            text = f"{text}\n\n--\nTo receive no more of these, visit:\n{leave}\n"
+            unsubscribe_url = self._links.unsubscribe(published.subscription)
+            text = f"{text}\n\n--\nTo receive no more of these, visit:\n{unsubscribe_url}\n"
         headers = self._mail_headers(published.id, subscription, published.subject or _SUBJECT, display_name)
-        return _parcel(subscription, text, CONTENT_TYPE, headers)
+        return _push_request(subscription, text, CONTENT_TYPE, headers)
 
     async def _confirmation(
         self, subscription: Subscription, confirmation: Confirmation, display_name: str
     ) -> PushRequest:
-        """A confirmation is plain text whatever the delivery policy says."""
+        """The push of a confirmation, which is plain text whatever the delivery policy says."""
         form = PROTOCOLS[subscription.protocol].form
-        if form is Form.MAIL:
+        if form is MessageForm.MAIL:
             return self._confirmation_mail(subscription, confirmation, display_name)
-        signed = notification.signed_ask(confirmation, self._links)
-        signature = await self._signer.sign(signed, confirmation.version)
+        signed_text = notification.signed_question(confirmation, self._links)
+        signature = await self._signer.sign(signed_text, confirmation.version)
         text = notification.confirmation_text(confirmation, self._links, signature)
-        if form is Form.NOTIFICATION:
+        if form is MessageForm.NOTIFICATION:
             headers = notification.confirmation_headers(confirmation)
         else:
             headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
-        return _parcel(subscription, text, CONTENT_TYPE, headers)
+        return _push_request(subscription, text, CONTENT_TYPE, headers)
 
     def _confirmation_mail(
         self, subscription: Subscription, confirmation: Confirmation, display_name: str
@@ -364,12 +363,12 @@ class NotificationRenderer:
             body = f"The subscription\n{confirmation.subscription}\nhas ended.\n\nTo restore it, visit:\n"
         text = f"{body}{self._links.confirm(confirmation)}\n"
         headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
-        return _parcel(subscription, text, CONTENT_TYPE, headers)
+        return _push_request(subscription, text, CONTENT_TYPE, headers)
 
     def _mail_headers(
         self, message_id: str, subscription: Subscription, subject: str, display_name: str
     ) -> dict[str, str]:
-        """The same for every attempt, so that a mail that comes twice can be told by its Message-ID."""
+        """The headers of a mail; each attempt has the same Message-ID, so that a second copy is recognised."""
         unique = f"<{message_id}.{subscription.id}@{self._links.host}>"
         return {"Subject": subject, "From": display_name, "Message-ID": unique}
 
@@ -380,7 +379,7 @@ def _published(delivery: Delivery) -> PublishedMessage | None:
     return None if is_confirmation(headers) else PublishedMessage.unpack(headers)
 
 
-def _parcel(
+def _push_request(
     subscription: Subscription, text: str, content_type: str, headers: dict[str, str] | None = None
 ) -> PushRequest:
     return PushRequest(subscription.endpoint, text.encode(), content_type, headers or {}, TIMEOUT_MS)

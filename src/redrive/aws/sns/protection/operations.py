@@ -18,7 +18,7 @@ def text_of(topic: Topic) -> str:
     return topic.attributes.get(DATA_PROTECTION_POLICY, "")
 
 
-def changed(topic: Topic, text: str) -> Topic:
+def with_policy(topic: Topic, text: str) -> Topic:
     """The topic with this policy, or without one where the text is empty.
 
     Raises:
@@ -42,10 +42,10 @@ def policy_of(topic: Topic) -> ProtectionPolicy:
     return _read(text_of(topic))
 
 
-# Asked for at each publication; compiling what finds things takes a millisecond for each of them.
+# Called at each publication; to compile the finders takes a millisecond each.
 @lru_cache(maxsize=256)
 def _read(text: str) -> ProtectionPolicy:
-    # All that Amazon can find is 60 modules, 50 ms, and few servers have such a policy.
+    # The finders are 60 modules, which take 50 ms to import, and few servers have such a policy.
     from redrive.aws.sns.protection.reader import (  # noqa: PLC0415 - as above
         ProtectionPolicyInvalid,
         read_protection_policy,
@@ -69,7 +69,7 @@ class DataProtectionOperations:
     async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
         topic = await self._topic(call, params, "PutDataProtectionPolicy")
         policy: str = params["DataProtectionPolicy"]
-        await self._engine.resources.topics.update(topic.name, lambda current: changed(current, policy))
+        await self._engine.resources.topics.update(topic.name, lambda current: with_policy(current, policy))
         return {}
 
     async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:

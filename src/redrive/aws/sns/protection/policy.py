@@ -55,7 +55,7 @@ class ProtectionPolicy:
 
     def about(self, direction: str, arn: str) -> tuple[ProtectionStatement, ...]:
         """The statements of a direction that concern a principal."""
-        return tuple(toward for toward in self.towards(direction) if toward.concerns(arn))
+        return tuple(statement for statement in self.towards(direction) if statement.concerns(arn))
 
     def towards(self, direction: str) -> tuple[ProtectionStatement, ...]:
         """The statements of a direction."""

@@ -40,7 +40,7 @@ _ACCOUNT: Final = re.compile("[0-9]{12}")
 _ROOT: Final = re.compile("arn:aws[a-z-]*:iam::([0-9]{12}):root")
 _PRINCIPAL: Final = re.compile("arn:aws[a-z-]*:(?:iam|sts)::[0-9]{12}:.+")
 
-_WORDS: Final = FaultTexts(" ", "is unknown", "must be an object", "must be a string that is not empty")
+_FAULT_TEXTS: Final = FaultTexts(" ", "is unknown", "must be an object", "must be a string that is not empty")
 
 
 class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a caller says it
@@ -61,14 +61,14 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
     if policy.members.get("Version") != VERSION:
         policy.refuse("Version", f"must be {VERSION}")
     finders = _custom_finders(policy)
-    listed = policy.members.get("Statement")
-    if not isinstance(listed, list) or not listed:
+    elements = policy.members.get("Statement")
+    if not isinstance(elements, list) or not elements:
         policy.refuse("Statement", "must be a list that is not empty")
-    if len(listed) > STATEMENTS_MAX:
+    if len(elements) > STATEMENTS_MAX:
         policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
     statements = tuple(
         _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
-        for statement in listed
+        for statement in elements
     )
     if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
         raise ProtectionPolicyInvalid("only one Statement can have an Audit operation")
@@ -85,7 +85,7 @@ def _policy(text: str) -> JsonCursor:
         raise ProtectionPolicyInvalid(refusal) from None
     if not isinstance(document, dict):
         raise ProtectionPolicyInvalid(refusal)
-    return JsonCursor(document, ProtectionPolicyInvalid, _WORDS)
+    return JsonCursor(document, ProtectionPolicyInvalid, _FAULT_TEXTS)
 
 
 # ---- identifiers -------------------------------------------------------------------------------------------------
@@ -96,12 +96,12 @@ def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
         return {}
     configuration = policy.object("Configuration")
     configuration.only(("CustomDataIdentifier",))
-    listed = configuration.members.get("CustomDataIdentifier", [])
+    elements = configuration.members.get("CustomDataIdentifier", [])
     rule = f"must be a list of at most {CUSTOM_MAX} objects"
-    if not isinstance(listed, list) or len(listed) > CUSTOM_MAX:
+    if not isinstance(elements, list) or len(elements) > CUSTOM_MAX:
         configuration.refuse("CustomDataIdentifier", rule)
     finders: dict[str, Finder] = {}
-    for element in listed:
+    for element in elements:
         identifier = configuration.at("CustomDataIdentifier", element, rule)
         identifier.only(("Name", "Regex"))
         name, regex = identifier.text("Name", empty=False), identifier.text("Regex", empty=False)
@@ -115,18 +115,18 @@ def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
 
 
 def _identifier(name: str, finders: dict[str, Finder]) -> str:
-    """The identifier's name; its finder is among the others then."""
+    """The name of a data identifier; the finder of a managed one is added to the finders."""
     if name in finders:
         return name
-    managed = _IDENTIFIER.fullmatch(name)
-    if managed is None or managed[1] not in NAMES | WITHOUT_PATTERN:
+    match = _IDENTIFIER.fullmatch(name)
+    if match is None or match[1] not in NAMES | WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(f"Statement DataIdentifier {name} does not exist")
-    if managed[1] in WITHOUT_PATTERN:
+    if match[1] in WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(
             f"Statement DataIdentifier {name} is not supported by this server, which finds patterns only"
         )
-    finders[managed[1]] = finder_of(managed[1])
-    return managed[1]
+    finders[match[1]] = finder_of(match[1])
+    return match[1]
 
 
 # ---- statements --------------------------------------------------------------------------------------------------
@@ -198,13 +198,13 @@ def _audit(settings: JsonCursor) -> Audit:
 
 
 def _destination(settings: JsonCursor, name: str) -> str | None:
-    """The log group; empty if there is a destination without one."""
+    """The log group of a destination; empty if it names none; None if there is no such destination."""
     if name not in settings.members:
         return None
     destination = settings.object(name)
-    for elsewhere in ("Firehose", "S3"):
-        if elsewhere in destination.members:
-            destination.refuse(elsewhere, "is not supported by this server")
+    for service in ("Firehose", "S3"):
+        if service in destination.members:
+            destination.refuse(service, "is not supported by this server")
     destination.only(("CloudWatchLogs",))
     if "CloudWatchLogs" not in destination.members:
         return ""

@@ -64,23 +64,24 @@ class Screening:
         """
         policy = policy_of(topic)
         message_id = self._engine.runtime.message_id()
-        admitted_entry = await self._let_in(call, topic, policy, entry, message_id)
+        admitted_entry = await self._admit(call, topic, policy, entry, message_id)
         publication = make(admitted_entry, message_id)
         if admitted_entry is not entry and not publication.body:
-            raise _withheld(topic)
+            raise _prohibited(topic)
         outbound = policy.towards(OUTBOUND)
         if outbound:
-            texts = await self._inspected(admitted_entry, policy.finders_of(outbound))
-            publication.screen = Screen(topic, policy, admitted_entry, texts, publication, make).seen_by
+            texts = await self._inspect_entry(admitted_entry, policy.finders_of(outbound))
+            publication.screen = Screen(topic, policy, admitted_entry, texts, publication, make).version_for
         return publication
 
-    async def _let_in(
+    async def _admit(
         self, call: Call, topic: Topic, policy: ProtectionPolicy, entry: Entry, message_id: bytes
     ) -> Entry:
+        """Audit what an entry has, refuse it, or return it after masking, as the inbound statements say."""
         statements = policy.about(INBOUND, call.principal.name)
         if not statements:
             return entry
-        texts = await self._inspected(entry, policy.finders_of(statements))
+        texts = await self._inspect_entry(entry, policy.finders_of(statements))
         for statement in statements:
             if isinstance(statement.operation, Audit):
                 sample = Sample(
@@ -92,23 +93,23 @@ class Screening:
                     list(texts.each.values()),
                 )
                 self._audit_log.write(statement.operation, sample)
-        if _found_by(Deny, statements, texts.each.values()):
-            raise _withheld(topic)
+        if _has_finds(Deny, statements, texts.each.values()):
+            raise _prohibited(topic)
         return texts.without(entry, statements)
 
-    async def _inspected(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
+    async def _inspect_entry(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
         message: str = entry["Message"]
         structured = entry.get("MessageStructure") == "json"
         texts = {_DEFAULT: message}
         if structured:
             texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
-        if _is_soon_over(message, finders):
+        if _is_quick(message, finders):
             return _Texts(_inspect(texts, finders), structured)
         loop = asyncio.get_running_loop()
         return _Texts(await loop.run_in_executor(self._threads, _inspect, texts, finders), structured)
 
 
-def _withheld(topic: Topic) -> AwsError:
+def _prohibited(topic: Topic) -> AwsError:
     return error(
         "AuthorizationError",
         "The topic's data protection policy prohibits this message from being published to"  # chosen, after outbound's
@@ -131,32 +132,32 @@ class _Texts:
     structured: bool
 
     def of(self, subscription: Subscription) -> list[Inspection]:
-        """Those that a subscriber gets."""
+        """The inspections of the texts that a subscriber gets."""
         default = self.each.get("default" if self.structured else _DEFAULT)
         protocols = {subscription.protocol}
         if subscription.protocol == "application":
             protocols = set(platform.PLATFORMS)
-        own = [inspection for name, inspection in self.each.items() if name in protocols]
-        if default is not None and (not own or subscription.protocol == "application"):
-            own.append(default)
-        return own
+        inspections = [inspection for name, inspection in self.each.items() if name in protocols]
+        if default is not None and (not inspections or subscription.protocol == "application"):
+            inspections.append(default)
+        return inspections
 
     def without(self, entry: Entry, statements: Sequence[ProtectionStatement]) -> Entry:
-        """The entry without what these mask or cut out; who would get its own empty text gets the default."""
-        left = {name: _without(inspection, statements) for name, inspection in self.each.items()}
-        if all(left[name] is None for name in left):
+        """The entry after masking and cutting; a protocol whose own text becomes empty gets the default text."""
+        masked_texts = {name: _masked_text(inspection, statements) for name, inspection in self.each.items()}
+        if all(masked_texts[name] is None for name in masked_texts):
             return entry
         if not self.structured:
-            return {**entry, "Message": left[_DEFAULT]}
+            return {**entry, "Message": masked_texts[_DEFAULT]}
         document = orjson.loads(entry["Message"])
-        document |= {name: text for name, text in left.items() if text is not None}
-        for name, text in left.items():
+        document |= {name: text for name, text in masked_texts.items() if text is not None}
+        for name, text in masked_texts.items():
             if text == "" and name != "default":
                 del document[name]
         return {**entry, "Message": orjson.dumps(document).decode()}
 
 
-def _is_soon_over(message: str, finders: Mapping[str, Finder]) -> bool:
+def _is_quick(message: str, finders: Mapping[str, Finder]) -> bool:
     if any(isinstance(value, CustomFinder) for value in finders.values()):
         return False
     return len(message) * len(finders) <= _CHARS_AT_ONCE
@@ -167,20 +168,20 @@ def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspect
     return {name: (text, text.search(finders)) for name, text in searchable.items()}
 
 
-def _found_by(
+def _has_finds(
     kind: type[Deidentify] | type[Deny],
     statements: Iterable[ProtectionStatement],
     inspected: Iterable[Inspection],
 ) -> bool:
-    """True if there is anything that statements of this kind look for."""
+    """True if something was found that statements with this kind of operation look for."""
     names = {name for _, finds in inspected for name in finds}
     return any(
         isinstance(each.operation, kind) and not names.isdisjoint(each.identifiers) for each in statements
     )
 
 
-def _without(inspection: Inspection, statements: Iterable[ProtectionStatement]) -> str | None:
-    """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
+def _masked_text(inspection: Inspection, statements: Iterable[ProtectionStatement]) -> str | None:
+    """The text after masking and cutting by these statements, the first one first; None: they find nothing in it."""
     text, matches = inspection
     cuts = [
         Cut(start, end, each.operation.character)
@@ -207,22 +208,22 @@ class Screen:
         publication: Publication,
         make: Make,
     ) -> None:
-        """Show this publication, made of a entry whose texts were looked at."""
+        """Show this publication, which `make` made of an entry whose texts were inspected."""
         self._topic = topic
         self._policy = policy
-        self._wish = entry
+        self._entry = entry
         self._texts = texts
         self._publication = publication
         self._make = make
         self._versions: dict[tuple[ProtectionStatement, ...], Publication] = {}
 
-    def seen_by(self, subscription: Subscription) -> Publication | Attempt:
+    def version_for(self, subscription: Subscription) -> Publication | Attempt:
         """The publication for one subscriber, or the reason for none; see `Publication.screen`."""
         statements = self._policy.about(OUTBOUND, _subscriber(subscription))
-        own = self._texts.of(subscription)
-        if _found_by(Deny, statements, own):
+        inspections = self._texts.of(subscription)
+        if _has_finds(Deny, statements, inspections):
             return self._refusal(subscription)
-        if not _found_by(Deidentify, statements, own):
+        if not _has_finds(Deidentify, statements, inspections):
             return self._publication
         version = self._version(statements)
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
@@ -230,8 +231,8 @@ class Screen:
     def _version(self, statements: tuple[ProtectionStatement, ...]) -> Publication:
         version = self._versions.get(statements)
         if version is None:
-            remaining_text = self._texts.without(self._wish, statements)
-            version = self._versions[statements] = self._make(remaining_text, self._publication.id)
+            entry = self._texts.without(self._entry, statements)
+            version = self._versions[statements] = self._make(entry, self._publication.id)
         return version
 
     def _refusal(self, subscription: Subscription) -> Attempt:

@@ -32,8 +32,8 @@ class SmsAttributeOperations:
         stored = await self._documents.get(SMS_ATTRIBUTES, _key(call)) or {}
         names: list[str] = params.get("attributes") or []
         everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
-        page = {name: value for name, value in everything.items() if not names or name in names}
-        return {"attributes": page}
+        attributes = {name: value for name, value in everything.items() if not names or name in names}
+        return {"attributes": attributes}
 
     async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
         attributes: Mapping[str, str] = params["attributes"]
@@ -56,8 +56,8 @@ def _check(name: str, value: str) -> None:
     if rule is None:
         raise error("InvalidParameter", f"{name} is not a valid attribute")
     if not rule(value):
-        what = "is not an integer between 0-100" if name == SAMPLING_RATE else "is invalid"
-        raise error("InvalidParameter", f"{name} {what}")
+        fault = "is not an integer between 0-100" if name == SAMPLING_RATE else "is invalid"
+        raise error("InvalidParameter", f"{name} {fault}")
 
 
 _RULES: Final[Mapping[str, Callable[[str], bool]]] = {

@@ -47,8 +47,8 @@ class SandboxOperations:
     async def create_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
         code = f"{self._rng.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
         number: str = params["PhoneNumber"]
-        known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
-        if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
+        numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
+        if len(numbers) >= NUMBERS_MAX and all(each.number != number for each in numbers):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
         await self._texts.check_phone(call, number)
         await self._documents.update_or_create(
@@ -62,13 +62,12 @@ class SandboxOperations:
 
     async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
         key = _key(call, params["PhoneNumber"])
-        known = await self._documents.get(SANDBOX_NUMBER, key)
-        if known is None:
+        stored_number = await self._documents.get(SANDBOX_NUMBER, key)
+        if stored_number is None:
             raise _no_such_number()
-        if params["OneTimePassword"] != known.code:
-            raise error(
-                "VerificationException", "The one-time password is not the one that was sent"
-            )  # chosen
+        if params["OneTimePassword"] != stored_number.code:
+            text = "The one-time password is not the one that was sent"  # chosen
+            raise error("VerificationException", text)
         await self._documents.update(SANDBOX_NUMBER, key, lambda current: replace(current, status=_VERIFIED))
         return {}
 

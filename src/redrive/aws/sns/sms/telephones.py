@@ -132,18 +132,18 @@ class Telephones:
         self._part_price = part_price
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Hand it on, or say why not; the attempt's identifiers have its type, parts and price besides."""
+        """Hand it on or refuse it; the attempt's identifiers also tell its type, number of parts and price."""
         text, headers = push_request.body.decode(), push_request.headers
         parts = len(parts_of(text).parts)
         price = self._part_price * parts
         attempt = await self._refusal(push_request, text, price)
-        spent: tuple[tuple[str, str], ...] = ()
+        spending: tuple[tuple[str, str], ...] = ()
         if attempt is None:
             attempt = await self._hand_on(push_request)
             if attempt.delivered and price:
-                spent = await self._spend(push_request, price)
+                spending = await self._spend(push_request, price)
         identifiers = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
-        return replace(attempt, identifiers=(*attempt.identifiers, *identifiers, *spent))
+        return replace(attempt, identifiers=(*attempt.identifiers, *identifiers, *spending))
 
     @property
     def set_up(self) -> bool:
@@ -155,8 +155,8 @@ class Telephones:
         if self._gateway is not None:
             await self._gateway.close()
 
-    async def heard(self, number: str, text: str) -> None:
-        """Handle a text from a telephone: after STOP it gets nothing more from any sender."""
+    async def receive(self, number: str, text: str) -> None:
+        """Handle a text from a telephone: a word like STOP opts out of all senders that have written to it."""
         if text.strip(_AROUND).upper() not in STOP_WORDS:
             logger.debug("sms.heard number=%s: not a word that opts out", number)
             return
@@ -174,10 +174,10 @@ class Telephones:
             return _TOO_LONG
         if await self._documents.get(OPT_OUT, key_of(account, region, push_request.endpoint)) is not None:
             return _OPTED_OUT
-        most = price_max(push_request.headers)
-        if most is not None and price > most:
+        highest_price = price_max(push_request.headers)
+        if highest_price is not None and price > highest_price:
             return _TOO_EXPENSIVE
-        if price and await self._spent(f"{account}/{region}") + price > await self._limit(account, region):
+        if price and await self._spending(f"{account}/{region}") + price > await self._limit(account, region):
             return _NO_QUOTA
         return None
 
@@ -185,7 +185,7 @@ class Telephones:
         stored = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
         return Decimal(stored.get(MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT))
 
-    async def _spent(self, key: str) -> Decimal:
+    async def _spending(self, key: str) -> Decimal:
         spent = await self._documents.get(SPENT, key)
         return spent.usd if spent is not None and spent.month == self._month() else Decimal(0)
 
@@ -202,21 +202,21 @@ class Telephones:
 
     async def _remember(self, push_request: PushRequest) -> None:
         """Remember the sender of a text message: its receiver may opt out of it."""
-        writer = Correspondent(push_request.headers["Account"], push_request.headers["Region"])
-        key = f"{_digits(push_request.endpoint)}/{writer.account}/{writer.region}"
+        correspondent = Correspondent(push_request.headers["Account"], push_request.headers["Region"])
+        key = f"{_digits(push_request.endpoint)}/{correspondent.account}/{correspondent.region}"
         if await self._documents.get(CORRESPONDENT, key) is None:
             with contextlib.suppress(Conflict):
-                await self._documents.create(CORRESPONDENT, key, writer)
+                await self._documents.create(CORRESPONDENT, key, correspondent)
 
     async def _spend(self, push_request: PushRequest, price: Decimal) -> tuple[tuple[str, str], ...]:
         """Add a price to the month's spending; the sum as an identifier, none if it cannot be written."""
         key, month = f"{push_request.headers['Account']}/{push_request.headers['Region']}", self._month()
 
-        def more(spent: Spent) -> Spent:
+        def with_price(spent: Spent) -> Spent:
             return Spent(month, price + (spent.usd if spent.month == month else 0))
 
         try:
-            spent = await self._documents.update_or_create(SPENT, key, Spent(month, price), more)
+            spent = await self._documents.update_or_create(SPENT, key, Spent(month, price), with_price)
         except RedriveError as error:
             logger.warning("sms.spent_unwritten account=%s usd=%s: %s", key, price, error)
             return ()
@@ -227,16 +227,16 @@ def _digits(number: str) -> str:
     return number.removeprefix("+")
 
 
-def _refused(reason: Reason, status: HTTPStatus, text: str) -> Attempt:
+def _attempt(reason: Reason, status: HTTPStatus, text: str) -> Attempt:
     return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
 
 
-_TOO_LONG: Final = _refused(Reason.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Message body is invalid")
-_OPTED_OUT: Final = _refused(Reason.DENIED, HTTPStatus.FORBIDDEN, "Phone number is opted out")
-_TOO_EXPENSIVE: Final = _refused(
+_TOO_LONG: Final = _attempt(Reason.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Message body is invalid")
+_OPTED_OUT: Final = _attempt(Reason.DENIED, HTTPStatus.FORBIDDEN, "Phone number is opted out")
+_TOO_EXPENSIVE: Final = _attempt(
     Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "This delivery would exceed max price"
 )
-_NO_QUOTA: Final = _refused(Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "No quota left for account")
+_NO_QUOTA: Final = _attempt(Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "No quota left for account")
 
 
 _PHONES: Final = "sms"
@@ -250,7 +250,7 @@ class DirectTexts:
         self._opt_outs = opt_outs
 
     async def phone(self, call: Call, number: str) -> Subscription:
-        """The one subscription that stands for a telephone; nothing is made yet.
+        """The subscription that stands for a telephone, which need not be stored yet.
 
         Raises:
             AwsError: See `check_phone`.
@@ -271,16 +271,16 @@ class DirectTexts:
             raise invalid("PhoneNumber Reason: phone number is opted out")
 
     async def tell(self, call: Call, number: str, text: str) -> None:
-        """Write to a telephone in the server's own words.
+        """Send a text of the server's own to a telephone.
 
         Raises:
             AwsError: See `check_phone`.
         """
         topic = await topic_of(self._engine.resources, await self.phone(call, number))
         message_id = self._engine.runtime.message_id()
-        urgent = {SMS_TYPE: ("String", TRANSACTIONAL)}
+        attributes = {SMS_TYPE: ("String", TRANSACTIONAL)}
         published = PublishedMessage(
-            id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent
+            id_text(message_id), names.arn_of(topic.name), call.now, attributes=attributes
         )
         publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
         await self._engine.messages.publish(topic, [publication])

@@ -40,7 +40,7 @@ _RULES: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def check_attributes(attributes: Attributes) -> None:
-    """Refuse what nothing could be sent by.
+    """Refuse invalid values of the attributes that text messages are sent by.
 
     Raises:
         AwsError: `InvalidParameter`.
@@ -50,12 +50,11 @@ def check_attributes(attributes: Attributes) -> None:
             raise invalid(f"MessageAttributes Reason: {name} is invalid")  # chosen
 
 
-def place_of(subscription: Subscription) -> tuple[str, str]:
+def account_and_region_of(subscription: Subscription) -> tuple[str, str]:
     """The account and the region that a telephone is written from."""
     topic = subscription.topic
-    return topic.account, topic.region.partition(":")[
-        0
-    ]  # of a single telephone, the region has `:sms` behind it
+    # The region of a single telephone's topic has `:sms` behind it.
+    return topic.account, topic.region.partition(":")[0]
 
 
 class TextMessages:
@@ -66,21 +65,21 @@ class TextMessages:
 
     async def render(self, subscription: Subscription, delivery: Delivery) -> PushRequest:
         """The request of a text message."""
-        beside = await self.headers(subscription, PublishedMessage.unpack(delivery.headers or b"{}"))
-        number = destinations.dialled(subscription.endpoint)
-        return PushRequest(number, delivery.body.encode(), CONTENT_TYPE, beside, TIMEOUT_MS)
+        headers = await self.headers(subscription, PublishedMessage.unpack(delivery.headers or b"{}"))
+        number = destinations.without_separators(subscription.endpoint)
+        return PushRequest(number, delivery.body.encode(), CONTENT_TYPE, headers, TIMEOUT_MS)
 
     async def headers(self, subscription: Subscription, published: PublishedMessage) -> dict[str, str]:
         """The headers beside the text, for the endpoint and for `Telephones`, which reads them first."""
-        account, region = place_of(subscription)
+        account, region = account_and_region_of(subscription)
         defaults = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
-        own = {
+        values = {
             name: value
             for name, (_, value) in published.attributes.items()
             if name in _RULES and _RULES[name](value)
         }
-        kind = own.get(SMS_TYPE) or defaults.get(DEFAULT_TYPE) or PROMOTIONAL
-        sender = own.get(ORIGINATION_NUMBER) or own.get(SENDER_ID) or defaults.get(DEFAULT_SENDER) or ""
+        kind = values.get(SMS_TYPE) or defaults.get(DEFAULT_TYPE) or PROMOTIONAL
+        sender = values.get(ORIGINATION_NUMBER) or values.get(SENDER_ID) or defaults.get(DEFAULT_SENDER) or ""
         headers = {
             "Account": account,
             "Region": region,
@@ -89,7 +88,7 @@ class TextMessages:
             "Sender": sender,
             "Message-ID": f"{published.id}.{subscription.id}",
         }
-        return headers | ({"Price-Max": own[MAX_PRICE]} if MAX_PRICE in own else {})
+        return headers | ({"Price-Max": values[MAX_PRICE]} if MAX_PRICE in values else {})
 
 
 def price_max(headers: Mapping[str, str]) -> Decimal | None:

@@ -30,17 +30,17 @@ class CustomFinder:
     def find(self, text: bytes) -> list[Span]:
         """See `Finder.find`."""
         finds: list[Span] = []
-        left, at = _BUDGET, 0
+        remaining, position = _BUDGET, 0
         for match in self.pattern.finditer(text):
             start, end = match.span()
-            seen = len(text) if self.reach is None else end + self.reach
-            left -= (seen - at) * self.pattern.programsize
-            if left < 0:
+            seen_to = len(text) if self.reach is None else end + self.reach
+            remaining -= (seen_to - position) * self.pattern.programsize
+            if remaining < 0:
                 finds.append((start, len(text)))
                 break
             if end > start:
                 finds.append((start, end))
-            at = end
+            position = end
         return finds
 
 

@@ -172,21 +172,23 @@ _BEFORE: Final = "(?:^|[^A-Za-z0-9_+.])"
 _AFTER: Final = "(?:[^A-Za-z0-9_]|$)"
 
 
-def _abroad(country: str) -> IdentifierRow:
-    """With the country's code, behind which the prefix is left out or stands in parentheses."""
+def _international(country: str) -> IdentifierRow:
+    """A number with the country's code, after which the national prefix is left out or in parentheses."""
     code, number, _ = _PLANS[country]
     return IdentifierRow(rf"(?:[+]|00){code}{_GAP}(?:\(0\){_GAP})?{number}", before=_BEFORE, after=_AFTER)
 
 
-def _at_home(country: str) -> IdentifierRow:
-    """Without it: then a keyword must be near."""
+def _national(country: str) -> IdentifierRow:
+    """A number without the country's code: a keyword must be near."""
     _, number, prefix = _PLANS[country]
     keywords = _KEYWORDS.get(country, _PHONE)
     return IdentifierRow(rf"\(?{prefix}{number}", keywords, before=_BEFORE, after=_AFTER)
 
 
 #: The rows of each telephone's identifier; `PhoneNumber` alone is any country's.
-PHONES: Final = {f"PhoneNumber-{country}": (_abroad(country), _at_home(country)) for country in _PLANS}
+PHONES: Final = {
+    f"PhoneNumber-{country}": (_international(country), _national(country)) for country in _PLANS
+}
 
 ROWS: Final[Rows] = {f"DriversLicense-{country}": row for country, row in _LICENCES.items()} | {
     f"PassportNumber-{country}": row for country, row in _PASSPORTS.items()

@@ -50,7 +50,7 @@ class NumberModule(Protocol):
 
 
 def valid(module: NumberModule) -> Check:
-    """A number that stdnum knows to be one; how it is separated is the pattern's to say."""
+    """A check by a module of stdnum, of letters and digits only: separators are the pattern's concern."""
 
     def check(text: str) -> bool:
         return module.is_valid("".join(each for each in text if each.isalnum()))
