@@ -38,10 +38,10 @@ from redrive.composition import (
 from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
 from redrive.composition.event_grid import DeferredEventGrid
 from redrive.composition.extension import Extension, Presenter
-from redrive.composition.extensions import Extensions, deferred
+from redrive.composition.extensions import Extensions, deferred_extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import kind_of, open_store, root_key, sealed_by
+from redrive.composition.store import kind_of, open_store, root_key, seal_of
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.names import id_text
@@ -260,7 +260,7 @@ async def _core(
         pair=await signing_pair(store, SystemClock().now()),
         secret=secret,
         root_key=root_key(settings, runtime, secret.key("root key of KMS")),
-        seal_by=lambda key: sealed_by(key, runtime),
+        seal_by=lambda key: seal_of(key, runtime),
         base_url=settings.public_url.rstrip("/") or url,
         stream=stream,
         audit=AuditTrail(store, telemetry.logs, stream, telemetry.flush),
@@ -286,8 +286,8 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
         collector.extension(),
         key_uses.extension(core),
     ]
-    setting = functions.prepared(core) if core.settings.runs_functions else None
-    services = deferred(core, setting, beyond.delivery.endpoints, presenters, encryption)
+    setting = functions.prepare(core) if core.settings.runs_functions else None
+    services = deferred_extensions(core, setting, beyond.delivery.endpoints, presenters, encryption)
     return Extensions(core, [*facades, *others], [grid, *services])
 
 
@@ -306,7 +306,7 @@ def _server(
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
     scripts = InitScripts(core.settings.init_scripts)
     router = make_router(core, extensions, time, provision, exposition, scripts)
-    answer = collector.traced(router.answer)
+    answer = collector.with_spans(router.answer)
     request_log = RequestLog(answer, monotonic) if core.settings.request_log else None
     front = HttpFront(
         answer if request_log is None else request_log.answer,

@@ -66,7 +66,7 @@ class _DeferredConsole:
         tail: Tail,
         hands: ClockHands | None,
     ) -> None:
-        self._parts = core, store_bytes, nodes, tail, hands
+        self._arguments = core, store_bytes, nodes, tail, hands
         self._console: SingleFlight[None, Any] = SingleFlight(lambda _: True)
         self._is_open = False
 
@@ -78,10 +78,10 @@ class _DeferredConsole:
     async def _open(self) -> Any:
         module = await asyncio.to_thread(import_module, "redrive.composition.console_pages")
         self._is_open = True
-        return module.console_pages(*self._parts)
+        return module.console_pages(*self._arguments)
 
     async def close(self) -> None:
-        """Let go of what pages are rendered by, where there was a visit."""
+        """Close the console, if there was a visit."""
         if self._is_open:
             await (await self._console.of(None, self._open)).close()
 
@@ -92,5 +92,5 @@ def _nodes(core: Core) -> Nodes:
     settings = [
         (origin.name, origin.masked, origin.source) for origin in core.origins or origins_of(core.settings)
     ]
-    own = Node(core.runtime.node, __version__, now, now, settings)
-    return Nodes(core.engine.resources.documents, SystemClock(), own, shared=core.settings.store_is_shared)
+    node = Node(core.runtime.node, __version__, now, now, settings)
+    return Nodes(core.engine.resources.documents, SystemClock(), node, shared=core.settings.store_is_shared)

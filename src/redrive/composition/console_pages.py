@@ -7,7 +7,7 @@ from redrive.aws.cloudformation.documents.records import STACK
 from redrive.aws.cloudwatch.alarms.records import ALARMS
 from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
-from redrive.composition.store import examined
+from redrive.composition.store import examine_store
 from redrive.console.busiest import Rankings
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import Console
@@ -68,7 +68,7 @@ def console_pages(
         web=core.web,
         monotonic=monotonic,
         audit=core.audit,
-        doctor=Doctor(lambda: findings(settings), partial(examined, settings), SystemClock()),
+        doctor=Doctor(lambda: findings(settings), partial(examine_store, settings), SystemClock()),
         consumers=core.consumers,
         rankings=Rankings(
             lambda: ((each.name, each.messages_sent) for each in core.engine.operations.queue_counts()),

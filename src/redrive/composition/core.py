@@ -18,11 +18,18 @@ from redrive.aws.kit.service import UnopenedService
 from redrive.aws.sqs.consumers import Consumers
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Clock, NodeStore, Runtime
+from redrive.engine.ports import Clock, Endpoint, NodeStore, Runtime
 from redrive.engine.resources import Documents
 from redrive.runtime.machine import SystemClock
 from redrive.server.siblings import ALONE, Siblings
-from redrive.settings import Origin, Settings, SettingsInvalid, read_networks
+from redrive.settings import (
+    Origin,
+    Settings,
+    SettingsInvalid,
+    aws_endpoint_of,
+    read_aws_endpoints,
+    read_networks,
+)
 from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
@@ -69,11 +76,11 @@ class Core:
     @property
     def ca_file(self) -> Path | None:
         """Certificates that endpoints may show besides the system's."""
-        return trusted(self.settings)
+        return trusted_ca_file(self.settings)
 
 
-def trusted(settings: Settings) -> Path | None:
-    """The certificates that endpoints may show, tried here: else the first push would be the first to fail.
+def trusted_ca_file(settings: Settings) -> Path | None:
+    """The file of certificates that endpoints may show, loaded once here, so that a fault shows before the first push.
 
     Raises:
         SettingsInvalid: The file cannot be read, or has none in it.
@@ -95,7 +102,7 @@ def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
     policy = HttpPolicy(
         forbids_private=settings.forbids_private,
         private_networks=read_networks(settings.allow_private_endpoints),
-        ca_file=trusted(settings),
+        ca_file=trusted_ca_file(settings),
     )
     return HttpEndpoint(SystemClock().now, runtime.rng, policy)
 
@@ -122,3 +129,9 @@ def make_authentication(
     if settings.auth == "off":
         return TrustAll(settings.region, holders)
     return SigV4Verifier(holders, SystemClock(), refusals, settings.region)
+
+
+def only_elsewhere(core: Core, endpoint: Endpoint | None) -> Callable[[str], Endpoint | None]:
+    """A function that returns the endpoint for ARNs which the settings put on another server, and None for others."""
+    addresses = read_aws_endpoints(core.settings.aws_endpoints)
+    return lambda arn: None if aws_endpoint_of(addresses, arn) is None else endpoint

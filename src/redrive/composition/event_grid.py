@@ -131,7 +131,7 @@ class _DeferredTopic:
         return await self._delivery.parts.endpoint.push(push_request)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing has to be closed."""
 
 
 class _DeferredMeasures(Listener):

@@ -35,7 +35,7 @@ from redrive.server.app import Answer
 Make = Callable[[ModuleType], Extension]
 
 
-def _usual(core: Core) -> Make:
+def _maker(core: Core) -> Make:
     def make(module: ModuleType) -> Extension:
         extension: Extension = module.extension(core)
         return extension
@@ -78,7 +78,7 @@ class Deferred(ABC):
 
     @abstractmethod
     def _load(self) -> Callable[[], Extension]:
-        """Import what it takes, in a thread; what makes the extension then, on the event loop."""
+        """Import what it needs, in a thread; returns the function that makes the extension on the event loop."""
 
 
 class DeferredServices(Deferred):
@@ -100,7 +100,7 @@ class DeferredServices(Deferred):
         super().__init__()
         self._core = core
         self._module = module
-        self._make = _usual(core) if make is None else make
+        self._make = _maker(core) if make is None else make
         self.services: Sequence[AwsService] = [service_of(name) for name in names]
         self.name = names[0]
         self.wakes = [kind for service in self.services for kind in service.outline.wakes]
@@ -192,7 +192,7 @@ class _DeferredHosted:
 # ---- those that there are --------------------------------------------------------------------------------------------
 
 
-def deferred(
+def deferred_extensions(
     core: Core,
     setting: Setting | None,
     destinations: Mapping[str, Endpoint],
@@ -210,7 +210,7 @@ def deferred(
     """
     elsewhere, streams_elsewhere = destinations.get(ELSEWHERE), destinations.get(STREAMS_ELSEWHERE)
     logs = DeferredServices(core, "logs", ["logs"])
-    composed = [
+    with_modules = [
         DeferredServices(core, "apigateway", ["apigateway", "apigatewayv2"]),
         DeferredServices(core, "cloudformation", ["cloudformation"]),
         DeferredServices(core, "cloudwatch", ["cloudwatch"]),
@@ -226,32 +226,32 @@ def deferred(
             extension: Extension = module.extension(core, setting, elsewhere, presenters, encryption)
             return extension
 
-        composed.append(DeferredServices(core, "lambda_", ["lambda"], functions))
+        with_modules.append(DeferredServices(core, "lambda_", ["lambda"], functions))
 
     async def write_down(events: Sequence[LogEvent], streams: Mapping[int, str]) -> None:
-        await logs.open()  # which puts its own in this place
+        await logs.open()  # which replaces this function by its own
         await core.telemetry.logs.write_down(events, streams)
 
     core.telemetry.logs.write_down = write_down
-    names = {service.name for each in composed for service in each.services}
-    operations_alone = [name for name in FOLDERS if service_of(name).operations is not None]
+    names = {service.name for each in with_modules for service in each.services}
+    operations_only = [name for name in FOLDERS if service_of(name).operations is not None]
     return [
-        *composed,
-        *(DeferredServices(core, "", [name]) for name in operations_alone if name not in names),
+        *with_modules,
+        *(DeferredServices(core, "", [name]) for name in operations_only if name not in names),
     ]
 
 
 logger = logging.getLogger(__name__)
 
-_AGAIN_MS: Final = 1_000  # after which a store that was away is asked again
+_RETRY_MS: Final = 1_000  # after which a store that was away is asked again
 
 
 class Extensions:
     """The extensions of a server.
 
     Attributes:
-        extensions: Those that were made, and what stands for the others.
-        deferred: Those that can wait.
+        extensions: Those that were made, and the placeholders of the others.
+        deferred: Those that are made when they are first asked for.
         by_the_clock: What the passing of simulated time sets off by itself; grows when an extension is made.
     """
 
@@ -267,7 +267,7 @@ class Extensions:
         self.deferred = deferred
         self._started = self._stopped = False
         self._is_outdated = False  # a document was written since `wake` began
-        self._waking: asyncio.Task[None] | None = None
+        self._waker: asyncio.Task[None] | None = None
         self.extensions = [*extensions, *(each.stand_in for each in deferred)]
         self.by_the_clock: list[LivesByTheClock] = []
         for each in deferred:
@@ -275,14 +275,14 @@ class Extensions:
         for extension in self.extensions:
             extension.register(core.engine)
             self._offer(extension)
-        core.engine.resources.documents.on_forget(self._heard)
+        core.engine.resources.documents.on_forget(self._note_foreign_write)
 
     def _offer(self, extension: Extension) -> None:
         self._core.services.update(extension.interface.services)
         self.by_the_clock += extension.lifecycle.lives_by_the_clock
 
     async def _add(self, extension: Extension) -> None:
-        """Take an extension up that was made just now, and begin its work where the others' has begun."""
+        """Register an extension that was made just now; if the server has started, begin its work."""
         for listener, names in extension.delivery.listeners:
             self._core.engine.watch(listener, *names)
         self.extensions.append(extension)
@@ -294,7 +294,7 @@ class Extensions:
     # ---- those that work by themselves -----------------------------------------------------------------------------
 
     async def wake(self) -> None:
-        """Make those whose work goes on by itself because of what the store holds."""
+        """Make the deferred extensions for which the store has work."""
         for each in self.deferred:
             if not each.is_open and await self._has_work(each):
                 await each.open()
@@ -306,13 +306,13 @@ class Extensions:
                 return True
         return False
 
-    def _heard(self, kind: str, _key: str) -> None:
+    def _note_foreign_write(self, kind: str, _key: str) -> None:
         """Another node wrote a document: it may be the first that means work."""
         kinds = {wake.name for each in self.deferred if not each.is_open for wake in each.wakes}
         if kind in kinds or (not kind and kinds):
             self._is_outdated = True
-            if self._waking is None or self._waking.done():
-                self._waking = asyncio.get_running_loop().create_task(self._wake_again(), name="redrive-wake")
+            if self._waker is None or self._waker.done():
+                self._waker = asyncio.get_running_loop().create_task(self._wake_again(), name="redrive-wake")
 
     async def _wake_again(self) -> None:
         """Look for work until nothing was written meanwhile: `wake` asks for one kind of documents after another."""
@@ -324,48 +324,48 @@ class Extensions:
                 logger.warning("services.unopened error=%s", error)
                 self._is_outdated = True
                 clock = self._core.runtime.clock
-                await clock.sleep_until(clock.now() + _AGAIN_MS)
+                await clock.sleep_until(clock.now() + _RETRY_MS)
             except Exception:  # a fault of ours: the next news, or the next request, tries again
                 logger.exception("services.unopened: work of other nodes is not resumed here yet")
 
     async def open_all(self) -> None:
-        """Make all that are left."""
+        """Make all extensions that are not made yet."""
         for each in self.deferred:
             await each.open()
 
     # ---- their life ------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Do to the store what is done before anything is taken up; then make those that have work to take up."""
+        """Prepare the store, before any work is resumed; then make the extensions that have work."""
         for extension in list(self.extensions):
             for prepare in extension.lifecycle.prepare:
                 await prepare()
         await self.wake()
 
     def start(self) -> None:
-        """Begin what goes on by itself."""
+        """Begin the work that extensions do by themselves."""
         self._started = True
         for extension in self.extensions:
             for begin in extension.lifecycle.start:
                 begin()
 
     def end_streams(self) -> None:
-        """End answers that go on and on."""
+        """End streams of answers."""
         for extension in self.extensions:
             for end in extension.lifecycle.end_streams:
                 end()
 
     async def stop(self) -> None:
-        """End what calls the engine by itself."""
+        """End the work that extensions do by themselves, which calls the engine."""
         self._stopped = True
-        if self._waking is not None:
-            self._waking.cancel()
+        if self._waker is not None:
+            self._waker.cancel()
         for extension in list(self.extensions):
             for stop in extension.lifecycle.stop:
                 await stop()
 
     async def close(self) -> None:
-        """Let go of the rest."""
+        """Close the endpoints, and the other resources of extensions."""
         for extension in list(self.extensions):
             for endpoint in extension.delivery.endpoints.values():
                 await endpoint.close()

@@ -1,11 +1,10 @@
 """Amazon Data Firehose: delivery streams that this server fills, and delivers to its buckets."""
 
 from redrive.aws.firehose.facade import Firehose
-from redrive.composition.core import Core
+from redrive.composition.core import Core, only_elsewhere
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.engine.ports import Endpoint
 from redrive.runtime.simulated import SimulatedClock
-from redrive.settings import aws_endpoint_of, read_aws_endpoints
 
 
 def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
@@ -15,11 +14,6 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         core: What they are built on.
         elsewhere: Fills streams of other servers, where the settings name any.
     """
-    addresses = read_aws_endpoints(core.settings.aws_endpoints)
-
-    def filled_elsewhere(arn: str) -> Endpoint | None:
-        return None if aws_endpoint_of(addresses, arn) is None else elsewhere
-
     simulated = isinstance(core.runtime.clock, SimulatedClock)
     firehose = Firehose(
         core.engine,
@@ -27,7 +21,7 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         core.sessions.identities,
         core.telemetry.count,
         core.telemetry.logs,
-        filled_elsewhere,
+        only_elsewhere(core, elsewhere),
         alone=simulated or not core.settings.store_is_shared,
     )
     return Extension(

@@ -18,11 +18,11 @@ from redrive.settings import SettingsInvalid
 _SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
 
 
-def prepared(core: Core) -> Setting:
-    """The setting of functions, where what a dead server left of them is no more.
+def prepare(core: Core) -> Setting:
+    """The setting of functions; ends the processes of functions that a dead server has left.
 
     Raises:
-        SettingsInvalid: This machine has not what the isolation takes.
+        SettingsInvalid: This machine lacks something that the isolation needs.
     """
     setting = _setting(core)
     processes.end_leftovers(setting.tools)
@@ -31,17 +31,17 @@ def prepared(core: Core) -> Setting:
 
 def _setting(core: Core) -> Setting:
     settings = core.settings
-    chosen = Isolation(settings.functions_isolation)
+    isolation_kind = Isolation(settings.functions_isolation)
     try:
-        tools = isolation.find_tools(chosen)
+        tools = isolation.find_tools(isolation_kind)
     except Refused as refusal:
-        raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
+        raise SettingsInvalid(f"functions_isolation {isolation_kind.value}: {refusal}") from None
     clock, endpoint = SystemClock(), ServerAddress.of(core.base_url)
-    url = endpoint.url_inside if chosen is Isolation.BUBBLEWRAP else core.base_url
+    url = endpoint.url_inside if isolation_kind is Isolation.BUBBLEWRAP else core.base_url
     return Setting(
         clock,
         clock.elapsed_ms,
-        chosen,
+        isolation_kind,
         tools,
         endpoint,
         settings.functions_java_client,

@@ -27,12 +27,12 @@ def extension(core: Core) -> Extension:
     )
     kinds = {kind.name for kind in SERVICE.documents}
 
-    def changed(kind: str) -> None:
+    def forget_rights(kind: str) -> None:
         if not kind or kind in kinds:
             encryption.forget_rights()
 
-    core.engine.resources.documents.on_write(lambda kind, _key, _value: changed(kind))
-    core.engine.resources.documents.on_forget(lambda kind, _key: changed(kind))
+    core.engine.resources.documents.on_write(lambda kind, _key, _value: forget_rights(kind))
+    core.engine.resources.documents.on_forget(lambda kind, _key: forget_rights(kind))
     clock = core.runtime.clock
     upkeep = Upkeep(lambda: parts.keyring.tidy(clock.now()), clock, _ROUND_MS, "kms.unread")
     return Extension(

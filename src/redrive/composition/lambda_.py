@@ -33,7 +33,7 @@ from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.receiving import ATTRIBUTES, Readers, Showing
 from redrive.aws.wire.shapes import Structure
-from redrive.composition.core import Core
+from redrive.composition.core import Core, only_elsewhere
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle, Presenter
 from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, processes
@@ -48,7 +48,6 @@ from redrive.model.queue import Queue
 from redrive.runtime.machine import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.owned import json_answer, parameters
-from redrive.settings import aws_endpoint_of, read_aws_endpoints
 
 
 def extension(
@@ -69,7 +68,7 @@ def extension(
     """
     folder = processes.new_folder(setting.isolation)
     live = LiveFolders(core.settings.functions_live_folder)
-    code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
+    code, clock = FunctionCode(core.store, folder, live, _group_of(setting)), core.runtime.clock
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
     metrics = InvocationMetrics(core.telemetry.add, clock.now)
     documents = core.engine.resources.documents
@@ -82,7 +81,7 @@ def extension(
         Warmth(core.engine, lookup, executor, pool),
     )
     invocations = AsyncInvocations(core.engine, metrics, rounds)
-    show, simulated = _showing(core, presenters), isinstance(clock, SimulatedClock)
+    show, simulated = _message_renderer(core, presenters), isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if simulated else WAIT_MS
     may_read = None if encryption is None else Readers(core.engine, encryption).may_read
     consumers = MappingConsumers(
@@ -116,7 +115,7 @@ def extension(
         ),
         delivery=DeliveryParts(
             endpoints={
-                "lambda": _subscribed(core, lookup, invocations, elsewhere),
+                "lambda": _subscriber(core, lookup, invocations, elsewhere),
                 TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.rng),
                 TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
             },
@@ -137,16 +136,16 @@ def _lifecycle(
     )
 
 
-def _subscribed(
+def _subscriber(
     core: Core, lookup: Lookup, invocations: AsyncInvocations, elsewhere: Endpoint | None
 ) -> FunctionSubscriber:
-    """Takes what topics have for functions."""
+    """The endpoint that takes messages of topics for functions."""
     return FunctionSubscriber(
         lookup,
         invocations,
         SystemClock(),
         lambda: id_text(core.runtime.message_id()),
-        elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
+        elsewhere=only_elsewhere(core, elsewhere),
         open_functions=core.settings.auth == "off",
     )
 
@@ -158,13 +157,13 @@ async def _answer_runtimes(request: Request) -> Response:
     return json_answer(200, {"Runtimes": names})
 
 
-def _groups(setting: Setting) -> Callable[[ResourceName], int] | None:
+def _group_of(setting: Setting) -> Callable[[ResourceName], int] | None:
     """The group of each function, where each has one."""
     return partial(isolation.group_of, key=setting.user_key) if setting.isolation is Isolation.USER else None
 
 
-def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
-    """Shows a claimed delivery as SQS shows it to receivers, with all its attributes."""
+def _message_renderer(core: Core, presenters: Mapping[str, Presenter]) -> Show:
+    """A function that renders a claimed delivery as SQS does for receivers, with all attributes."""
     messages, handles = Showing(core.engine, presenters), Handles(core.secret)
 
     async def show(queue: Queue, delivery: Delivery) -> Structure:
@@ -174,11 +173,6 @@ def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
         return messages.to_structure(queue, delivery, ATTRIBUTES, ("All",), handle, sources)
 
     return show
-
-
-def _elsewhere(addresses: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
-    """The endpoint of a function that the settings put on another server."""
-    return None if aws_endpoint_of(addresses, arn) is None else elsewhere
 
 
 def _sink(core: Core) -> LogSink:

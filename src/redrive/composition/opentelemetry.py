@@ -30,9 +30,9 @@ class Collector:
             return
         try:
             from redrive.telemetry.otlp import exporter  # noqa: PLC0415 - an extra, and 0.3 s to load
-        except ImportError as missing:
+        except ImportError as error:
             message = "otlp_endpoint needs its SDK: pip install opentelemetry-exporter-otlp-proto-http"
-            raise SettingsInvalid(message) from missing
+            raise SettingsInvalid(message) from error
         node = {"service.version": __version__, "service.instance.id": core.runtime.node}
         self._exporter = exporter.OtlpExporter(endpoint, node, SystemClock())
 
@@ -61,8 +61,8 @@ class Collector:
             ),
         )
 
-    def traced(self, handler: Handler) -> Handler:
-        """The handler, each of whose requests is a span."""
+    def with_spans(self, handler: Handler) -> Handler:
+        """The handler, with a span for each request; itself where there is no collector."""
         if self._exporter is None:
             return handler
         from redrive.server.request_spans import RequestSpans  # noqa: PLC0415 - as above

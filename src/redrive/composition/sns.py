@@ -82,8 +82,8 @@ def extension(core: Core, sns_parts: Sequence[SnsPart], encryption: Encryption |
             caller = await core.authentication.caller(request, "sns")
         except AwsError as error:
             return json_answer(error.status, {"message": error.message})
-        owned = settings.auth == "off" or f":{caller.principal.account}:" in arn
-        token = await latest_token(core.engine.resources.documents, arn) if owned else None
+        is_owned = settings.auth == "off" or f":{caller.principal.account}:" in arn
+        token = await latest_token(core.engine.resources.documents, arn) if is_owned else None
         if token is None:
             return json_answer(404, {"message": f"no token for {arn}"})
         return json_answer(200, {"subscription_token": token, "subscription_arn": arn})
@@ -170,7 +170,7 @@ def text_messages(core: Core) -> Extension:
 def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
     """LocalStack's route to the texts that were sent, by account, region and number; DELETE forgets them."""
 
-    def chosen(request: Request, owner: ResourceName) -> tuple[str, list[Text]]:
+    def region_and_texts(request: Request, owner: ResourceName) -> tuple[str, list[Text]]:
         query, account = parameters(request), owner.account
         if core.settings.auth == "off":
             account = query.get("accountId", account)
@@ -178,11 +178,11 @@ def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
         return region, list(outbox.of(account, region, query.get("phoneNumber")))
 
     async def show(request: Request, owner: ResourceName) -> Response:
-        region, texts = chosen(request, owner)
+        region, texts = region_and_texts(request, owner)
         return json_answer(200, {"sms_messages": _by_number(texts), "region": region})
 
     async def forget(request: Request, owner: ResourceName) -> Response:
-        for text in chosen(request, owner)[1]:
+        for text in region_and_texts(request, owner)[1]:
             outbox.texts.remove(text)
         return Response(204, b"")
 

@@ -157,7 +157,7 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
     return Seal((*keys, installation_key), runtime.rng.randbytes, "what kms_root_key names")
 
 
-def sealed_by(key: bytes, runtime: Runtime) -> Seal:
+def seal_of(key: bytes, runtime: Runtime) -> Seal:
     """A seal of one key, of 32 bytes."""
     return Seal((key,), runtime.rng.randbytes)
 
@@ -216,8 +216,8 @@ def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
     return asdict(back_up(_file_of(settings), target))
 
 
-async def examined(settings: Settings) -> "list[Examined]":
-    """The store examined beside the event loop of a server: it waits for the disk."""
+async def examine_store(settings: Settings) -> "list[Examined]":
+    """Examine the store in a thread, since that waits for the disk."""
     return await asyncio.to_thread(lambda: asyncio.run(kind_of(settings).examine()))
 
 
@@ -233,7 +233,7 @@ async def upgrade_store(settings: Settings) -> None:
 
 
 async def migrate_store(
-    settings: Settings, url: str, filled: Callable[[str, int, str], None]
+    settings: Settings, url: str, on_table: Callable[[str, int, str], None]
 ) -> dict[str, Any]:
     """Fill an empty PostgreSQL database with the contents of a SQLite store: in one transaction, all of it or nothing.
 
@@ -242,7 +242,7 @@ async def migrate_store(
     Args:
         settings: The store's.
         url: The database's.
-        filled: Told the name, the number of rows and the digest of each table that is filled.
+        on_table: Called with the name, the number of rows and the digest of each table that is filled.
 
     Returns:
         The `StoreContents` that the database has now, as a document.
@@ -251,16 +251,16 @@ async def migrate_store(
         StoreUnavailable: Either is in use, the database is not empty, or what arrived is not what was sent.
     """
     path = _file_of(settings)
-    return asdict(await transfer(path, url, lambda table: filled(table.name, table.rows, table.digest)))
+    return asdict(await transfer(path, url, lambda table: on_table(table.name, table.rows, table.digest)))
 
 
-async def transfer(path: Path, url: str, filled: "Callable[[TableDigest], None]") -> "StoreContents":
-    """The same of a file, whatever the settings are; `filled` is told of each table, equal by its digest."""
+async def transfer(path: Path, url: str, on_table: "Callable[[TableDigest], None]") -> "StoreContents":
+    """Fill an empty database with the contents of a SQLite file; `on_table` is called for each table."""
     from redrive.stores.postgres.contents import fill  # noqa: PLC0415 - as above
     from redrive.stores.sqlite.backup import alone, last_number, rows_of  # noqa: PLC0415 - as above
 
     with alone(path) as source:
-        return await fill(url, lambda table: rows_of(source, table), last_number(source), filled)
+        return await fill(url, lambda table: rows_of(source, table), last_number(source), on_table)
 
 
 def _file_of(settings: Settings) -> Path:

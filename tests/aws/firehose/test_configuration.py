@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.firehose.configuration import completed, delimiter
+from redrive.aws.firehose.configuration import complete, delimiter
 from redrive.aws.wire.errors import AwsError
 from tests.contracts.aws.firehose.landing import destination, processors
 
@@ -36,7 +36,7 @@ def function(**parameters: str) -> dict[str, Any]:
 )
 def test_features_that_are_not_offered_are_refused_by_name(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(AwsError) as refused:
-        completed(destination(**settings))
+        complete(destination(**settings))
     assert refused.value.code == "InvalidArgumentException"
     assert refused.value.message.startswith("Redrive does not offer ")
     assert named in refused.value.message
@@ -59,19 +59,17 @@ def test_features_that_are_not_offered_are_refused_by_name(settings: dict[str, A
 )
 def test_unacceptable_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(AwsError, match="InvalidArgumentException"):
-        completed(destination(**settings))
+        complete(destination(**settings))
 
 
 def test_features_that_are_switched_off_are_no_wish() -> None:
     off = {"Enabled": False}
-    shown = completed(
-        destination(DynamicPartitioningConfiguration=off, DataFormatConversionConfiguration=off)
-    )
+    shown = complete(destination(DynamicPartitioningConfiguration=off, DataFormatConversionConfiguration=off))
     assert shown["DynamicPartitioningConfiguration"] == off
 
 
 def test_a_function_has_the_defaults_that_are_shown() -> None:
-    (shown,) = completed(destination(ProcessingConfiguration=processors(function())))[
+    (shown,) = complete(destination(ProcessingConfiguration=processors(function())))[
         "ProcessingConfiguration"
     ]["Processors"]
     assert {each["ParameterName"]: each["ParameterValue"] for each in shown["Parameters"]} == {

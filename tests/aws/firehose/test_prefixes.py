@@ -28,13 +28,13 @@ ERRORS = "e/!{firehose:error-output-type}/"
     ],
 )
 def test_timestamps_are_in_the_letters_of_java(pattern: str, text: str) -> None:
-    assert objects.formatted(pattern, MOMENT) == text
+    assert objects.format_moment(pattern, MOMENT) == text
 
 
 @pytest.mark.parametrize("pattern", ["yyyy'", "Q", "ddd", "VV", "MMMMM"])
 def test_other_letters_are_refused(pattern: str) -> None:
     with pytest.raises(AwsError):
-        objects.formatted(pattern, MOMENT)
+        objects.format_moment(pattern, MOMENT)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_other_letters_are_refused(pattern: str) -> None:
     ],
 )
 def test_the_hour_is_added_where_there_is_no_time(prefix: str, text: str) -> None:
-    assert objects.evaluated(prefix, MOMENT, Random(1)) == text
+    assert objects.evaluate(prefix, MOMENT, Random(1)) == text
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_the_hour_is_added_where_there_is_no_time(prefix: str, text: str) -> Non
     ],
 )
 def test_errors_have_a_folder(prefix: str, errors: str, text: str) -> None:
-    found = objects.evaluated_for_errors(prefix, errors, objects.PROCESSING_FAILED, MOMENT, Random(1))
+    found = objects.evaluate_for_errors(prefix, errors, objects.PROCESSING_FAILED, MOMENT, Random(1))
     assert found == text
 
 
 def test_random_strings_are_others_each_time() -> None:
     rng = Random(1)
-    first, second = (objects.evaluated("!{firehose:random-string}", MOMENT, rng)[:11] for _ in range(2))
+    first, second = (objects.evaluate("!{firehose:random-string}", MOMENT, rng)[:11] for _ in range(2))
     assert first.isalnum()
     assert first != second
 
@@ -96,4 +96,4 @@ def test_checked_prefixes_can_be_evaluated(prefix: str, pattern: str) -> None:
         objects.check_prefixes(whole, ERRORS)
     except AwsError:
         return
-    assert isinstance(objects.evaluated(whole, MOMENT, Random(1)), str)
+    assert isinstance(objects.evaluate(whole, MOMENT, Random(1)), str)

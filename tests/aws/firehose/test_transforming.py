@@ -49,7 +49,7 @@ class Talkative:
 
 
 async def test_a_long_error_of_a_function_is_cut() -> None:
-    stream = DeliveryStream("0" * 12, "us-east-1", "orders", "id", 0, configuration.completed(DESTINATION))
+    stream = DeliveryStream("0" * 12, "us-east-1", "orders", "id", 0, configuration.complete(DESTINATION))
     talkative: Any = Talkative()
     runtime = Runtime(SimulatedClock(), random.Random(7), "node")
     transformation = Transformation(talkative, talkative, runtime, talkative, talkative)

@@ -9,7 +9,7 @@ from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.shapes import Structure
 
 #: Sources and destinations that a stream may have at Amazon.
-_ELSEWHERE: Final = (
+_UNOFFERED: Final = (
     *("KinesisStreamSourceConfiguration", "MSKSourceConfiguration", "DatabaseSourceConfiguration"),
     *("RedshiftDestinationConfiguration", "ElasticsearchDestinationConfiguration"),
     *("AmazonopensearchserviceDestinationConfiguration", "SplunkDestinationConfiguration"),
@@ -50,14 +50,14 @@ def of_request(params: Structure) -> dict[str, Any]:
     Raises:
         AwsError: There is no such destination here, or a setting is not acceptable.
     """
-    _refuse_elsewhere(params)
+    _refuse_unoffered(params)
     extended, plain = (
         params.get("ExtendedS3DestinationConfiguration"),
         params.get("S3DestinationConfiguration"),
     )
     if (extended is None) == (plain is None):
         raise invalid("Exactly one destination configuration is supported for a Firehose")
-    return completed(extended or plain or {})
+    return complete(extended or plain or {})
 
 
 def of_update(params: Structure, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,27 +66,27 @@ def of_update(params: Structure, before: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         AwsError: See `of_request`.
     """
-    _refuse_elsewhere(params)
+    _refuse_unoffered(params)
     update = params.get("ExtendedS3DestinationUpdate", params.get("S3DestinationUpdate"))
     if update is None:
         raise invalid("Exactly one destination update is required.")
     if update.get("S3BackupUpdate"):
         raise unoffered("backups of source records")
     changes = {name: value for name, value in update.items() if value is not None}
-    return completed({**before, **changes})
+    return complete({**before, **changes})
 
 
-def _refuse_elsewhere(params: Structure) -> None:
-    for name in _ELSEWHERE:
+def _refuse_unoffered(params: Structure) -> None:
+    for name in _UNOFFERED:
         if params.get(name) is not None:
             raise unoffered(f"{name}: streams take records by PutRecord, and deliver to S3")
 
 
-def completed(configuration: Structure) -> dict[str, Any]:
+def complete(configuration: Structure) -> dict[str, Any]:
     """The settings of S3 with every default filled in; raises AwsError if one of them is not acceptable."""
     settings = {**_DEFAULTS, **{name: value for name, value in configuration.items() if value is not None}}
     settings["BufferingHints"] = {**_HINTS, **(configuration.get("BufferingHints") or {})}
-    _check_places(settings)
+    _check_arns(settings)
     _check_features(settings)
     check_prefixes(settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or "")
     zone_of(settings.get("CustomTimeZone") or "")
@@ -94,12 +94,12 @@ def completed(configuration: Structure) -> dict[str, Any]:
     return settings
 
 
-def _check_places(settings: Mapping[str, Any]) -> None:
+def _check_arns(settings: Mapping[str, Any]) -> None:
     for member, service in (("BucketARN", "s3"), ("RoleARN", "iam")):
         try:
             parsed = parse_arn(settings[member])
-        except ValueError as wrong:
-            raise invalid(f"{member} is not valid: {wrong}") from None
+        except ValueError as fault:
+            raise invalid(f"{member} is not valid: {fault}") from None
         if parsed.service != service:
             raise invalid(f"{member} {settings[member]} is not an ARN of {service}.")
     options = settings["CloudWatchLoggingOptions"]
@@ -131,10 +131,10 @@ def _processing(processing: Structure) -> dict[str, Any]:
 
 
 def _processor(processor: Structure) -> dict[str, Any]:
-    kind, listed = processor["Type"], processor.get("Parameters") or ()
+    kind, entries = processor["Type"], processor.get("Parameters") or ()
     if kind not in _OFFERED_PROCESSORS:
         raise unoffered(f"the processor {kind}")
-    parameters = {each["ParameterName"]: each["ParameterValue"] for each in listed}
+    parameters = {each["ParameterName"]: each["ParameterValue"] for each in entries}
     if kind == "Lambda":
         _check_function(parameters)
         parameters = {**_LAMBDA_DEFAULTS, **parameters}
@@ -148,10 +148,10 @@ def _check_function(parameters: Mapping[str, str]) -> None:
     retries, mebibytes = parameters.get("NumberOfRetries", "3"), parameters.get("BufferSizeInMBs", "1")
     if not (retries.isdecimal() and int(retries) <= _RETRIES_MAX):
         raise invalid(f"NumberOfRetries must be a number from 0 to {_RETRIES_MAX}.")
-    least, most = _LAMBDA_MBS
+    mebibytes_min, mebibytes_max = _LAMBDA_MBS
     try:
-        fits = least <= float(mebibytes) <= most
+        is_valid = mebibytes_min <= float(mebibytes) <= mebibytes_max
     except ValueError:
-        fits = False
-    if not fits:
-        raise invalid(f"BufferSizeInMBs must be a number from {least} to {most}.")
+        is_valid = False
+    if not is_valid:
+        raise invalid(f"BufferSizeInMBs must be a number from {mebibytes_min} to {mebibytes_max}.")

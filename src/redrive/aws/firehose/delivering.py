@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 ROUND_MS: Final = 10_000
 #: So much later than its own node would, another one delivers a record.
 _GRACE_MS: Final = 10_000
-_AGAIN_MS: Final = 1_000  # after a first failure; twice as long after each further one
-_AGAIN_MS_MAX: Final = 5 * 60_000
+_RETRY_MS: Final = 1_000  # after a first failure; twice as long after each further one
+_RETRY_MS_MAX: Final = 5 * 60_000
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Buffer:
     due_at: int | None = None  # When it is flushed (ms); None: nothing waits
     timer: Timer | None = None  # Goes off then
     failures: int = 0  # Flushes that failed, one after another
-    flushing: asyncio.Task[None] | None = None  # Under way
+    flush: asyncio.Task[None] | None = None  # Under way
 
 
 class Deliveries:
@@ -81,46 +81,47 @@ class Deliveries:
 
     @property
     def _flushes(self) -> list[asyncio.Task[None]]:
-        return [buffer.flushing for buffer in self._buffers.values() if buffer.flushing is not None]
+        return [buffer.flush for buffer in self._buffers.values() if buffer.flush is not None]
 
     async def _take_up(self) -> None:
-        """Let what waits in any stream fall due, also what came by a node that is there no more."""
+        """Schedule a flush of each stream in which records wait, also of those that came by a node that has stopped."""
         grace_ms = 0 if self._alone else _GRACE_MS
         for _, stream in await self._engine.resources.documents.entries(STREAM):
             buffer = self._buffers.get(stream.id)
-            if buffer is None or (buffer.due_at is None and buffer.flushing is None):
-                await self._look(stream, grace_ms)
+            if buffer is None or (buffer.due_at is None and buffer.flush is None):
+                await self._schedule_oldest(stream, grace_ms)
 
-    async def _look(self, stream: DeliveryStream, grace_ms: int = 0) -> None:
-        """Let the oldest record of a stream fall due, if there is one."""
+    async def _schedule_oldest(self, stream: DeliveryStream, grace_ms: int = 0) -> None:
+        """Schedule the flush of a stream by its oldest record, if there is one."""
         queue = await self._engine.resources.queues.get(buffer_of(stream.resource))
         oldest = [] if queue is None else await self._engine.messages.peek(queue, 1)
         if oldest:
             due_at = oldest[0].sent_at + stream.interval_ms + grace_ms
             if due_at <= self._engine.clock.now() and oldest[0].token is not None:
-                due_at = max(due_at, oldest[0].available_at)  # claimed by whoever died, or is at it
-            self._fall_due(stream, due_at)
+                # Claimed by a node that has died, or by one that flushes it now.
+                due_at = max(due_at, oldest[0].available_at)
+            self._schedule(stream, due_at)
 
-    # ---- what falls due ----------------------------------------------------------------------------------
+    # ---- when a flush is due ----------------------------------------------------------------------------------
 
-    def added(self, stream: DeliveryStream, size: int, at: int) -> None:
-        """Records of so many bytes are on disk since that moment (ms)."""
+    def note(self, stream: DeliveryStream, size: int, at: int) -> None:
+        """Schedule the flush of records of so many bytes, which are on disk since that moment (ms)."""
         buffer = self._buffer(stream)
         buffer.size += size
         if buffer.size >= stream.bytes_max and not buffer.failures:
-            self._fall_due(stream, at)
+            self._schedule(stream, at)
         elif buffer.due_at is None:
-            self._fall_due(stream, at + stream.interval_ms)
+            self._schedule(stream, at + stream.interval_ms)
 
-    def changed(self, stream: DeliveryStream) -> None:
-        """A stream has other settings: what failed may succeed now, and what waits may wait for less."""
+    def reschedule(self, stream: DeliveryStream) -> None:
+        """Schedule a flush by a stream's new settings: at once after failures, else by the new interval."""
         buffer = self._buffers.get(stream.id)
         if buffer is None or buffer.due_at is None:
             return
         now = self._engine.clock.now()
-        self._fall_due(stream, now if buffer.failures else min(buffer.due_at, now + stream.interval_ms))
+        self._schedule(stream, now if buffer.failures else min(buffer.due_at, now + stream.interval_ms))
 
-    def _fall_due(self, stream: DeliveryStream, at: int) -> None:
+    def _schedule(self, stream: DeliveryStream, at: int) -> None:
         """Flush a stream at a moment (ms), or earlier if it is due before that; after the flush that is under way."""
         buffer = self._buffer(stream)
         if self._closed or (buffer.due_at is not None and buffer.due_at <= at):
@@ -129,7 +130,7 @@ class Deliveries:
         if buffer.timer is not None:
             buffer.timer.cancel()
         buffer.timer = None
-        if buffer.flushing is None:
+        if buffer.flush is None:
             self._set_timer(buffer, at)
 
     def _buffer(self, stream: DeliveryStream) -> _Buffer:
@@ -141,7 +142,7 @@ class Deliveries:
     def _begin(self, buffer: _Buffer) -> None:
         buffer.timer = buffer.due_at = None
         if not self._closed:
-            buffer.flushing = asyncio.get_running_loop().create_task(self._flush(buffer))
+            buffer.flush = asyncio.get_running_loop().create_task(self._flush(buffer))
 
     # ---- a flush -----------------------------------------------------------------------------------------
 
@@ -149,24 +150,24 @@ class Deliveries:
         name = buffer.name
         try:
             await self._deliver(buffer)
-        except (FlushFailed, StoreUnavailable) as failed:
-            logger.warning("firehose.delayed stream=%s error=%s", name.key, failed)
-            self._try_again(buffer)
+        except (FlushFailed, StoreUnavailable) as failure:
+            logger.warning("firehose.delayed stream=%s error=%s", name.key, failure)
+            self._schedule_retry(buffer)
         except Exception:
             logger.exception("firehose.interrupted stream=%s: its records come back", name.key)
-            self._try_again(buffer)
+            self._schedule_retry(buffer)
         finally:
-            buffer.flushing = None
+            buffer.flush = None
             if buffer.due_at is not None and not self._closed:
                 self._set_timer(buffer, buffer.due_at)
 
-    def _try_again(self, buffer: _Buffer) -> None:
-        delay_ms = min(_AGAIN_MS << min(buffer.failures, 16), _AGAIN_MS_MAX)
+    def _schedule_retry(self, buffer: _Buffer) -> None:
+        delay_ms = min(_RETRY_MS << min(buffer.failures, 16), _RETRY_MS_MAX)
         buffer.failures += 1
         buffer.due_at = self._engine.clock.now() + delay_ms
 
     async def _deliver(self, buffer: _Buffer) -> None:
-        """Deliver one object after another, until less waits than an object, and nothing too long."""
+        """Deliver one object after another, until what waits is less than an object and not due yet."""
         resources = self._engine.resources
         while True:
             stream = await resources.documents.get(STREAM, buffer.name.key)
@@ -174,13 +175,13 @@ class Deliveries:
             if stream is None or stream.id != buffer.id or queue is None:
                 self._buffers.pop(buffer.id, None)
                 return
-            delivered = await self._flusher.flush(stream, queue)
+            delivered_bytes = await self._flusher.flush(stream, queue)
             buffer.failures = 0
-            buffer.size = max(0, buffer.size - delivered) if delivered else 0
+            buffer.size = max(0, buffer.size - delivered_bytes) if delivered_bytes else 0
             buffer.due_at = None
-            await self._look(stream)
+            await self._schedule_oldest(stream)
             due_at: int | None = buffer.due_at
-            if due_at is None or not delivered:
+            if due_at is None or not delivered_bytes:
                 return
             if due_at > self._engine.clock.now() and buffer.size < stream.bytes_max:
                 return

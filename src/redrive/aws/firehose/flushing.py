@@ -14,8 +14,8 @@ from typing import Final
 from redrive.aws.firehose import configuration, objects
 from redrive.aws.firehose.monitoring import S3, ErrorLog, StreamMetrics
 from redrive.aws.firehose.objects import PROCESSING_FAILED, ObjectWriter
-from redrive.aws.firehose.records import DeliveryStream, WaitingRecord, unpacked
-from redrive.aws.firehose.transforming import Transformation, Transformed
+from redrive.aws.firehose.records import DeliveryStream, WaitingRecord, unpack
+from redrive.aws.firehose.transforming import Transformation, TransformationResult
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery, is_sealed
@@ -39,18 +39,18 @@ class FlushFailed(Exception):  # noqa: N818 - what happened, as the log says it
 
 
 @dataclass(slots=True)
-class Gathered:
-    """The deliveries of a flush, claimed."""
+class FlushBatch:
+    """The claimed deliveries of a flush, with the records in them."""
 
     deliveries: list[Delivery] = field(default_factory=list)  # In order of arrival
     records: list[WaitingRecord] = field(default_factory=list)  # The records in them
     size: int = 0  # Size of their records (bytes)
 
     def add(self, deliveries: Sequence[Delivery]) -> None:
-        """Take some more."""
+        """Add more deliveries."""
         self.deliveries += deliveries
         for delivery in deliveries:
-            records = unpacked(delivery)
+            records = unpack(delivery)
             self.size += sum(len(record.data) for record in records)
             self.records += records
 
@@ -78,51 +78,51 @@ class Flusher:
         self._metrics = metrics
 
     async def flush(self, stream: DeliveryStream, queue: Queue) -> int:
-        """Deliver one object's worth of records; how many bytes of them there were, 0: nothing could be claimed.
+        """Deliver one object's worth of records; returns their bytes, 0 if nothing could be claimed.
 
         Raises:
             FlushFailed: S3 or a key refuses; the records are offered again.
         """
-        gathered = await self._gather(stream, queue)
-        if not gathered.deliveries:
+        batch = await self._gather(stream, queue)
+        if not batch.deliveries:
             return 0
         try:
-            await self._deliver(stream, gathered)
-        except AwsError as refused:
+            await self._deliver(stream, batch)
+        except AwsError as refusal:
             now = self._engine.clock.now()
-            code = f"{S3}.{refused.code}"
-            self._log.write(stream, code, refused.message or refused.code, now)
+            code = f"{S3}.{refusal.code}"
+            self._log.write(stream, code, refusal.message or refusal.code, now)
             self._metrics.add(stream, {"DeliveryToS3.Success": 0}, now)
-            await self._release(queue, gathered.claims)
-            raise FlushFailed(code) from refused
-        await self._settle(queue, gathered.claims)
-        return max(gathered.size, 1)
+            await self._release(queue, batch.claims)
+            raise FlushFailed(code) from refusal
+        await self._settle(queue, batch.claims)
+        return max(batch.size, 1)
 
     # ---- claims ------------------------------------------------------------------------------------------
 
-    async def _gather(self, stream: DeliveryStream, queue: Queue) -> Gathered:
+    async def _gather(self, stream: DeliveryStream, queue: Queue) -> FlushBatch:
         lease_ms = LEASE_MS if stream.processor("Lambda") is None else _LEASE_WITH_FUNCTION_MS
-        gathered, limit = Gathered(), _FIRST_CLAIMS
-        while gathered.size < stream.bytes_max and len(gathered.deliveries) < _CLAIMS_MAX:
+        batch, limit = FlushBatch(), _FIRST_CLAIMS
+        while batch.size < stream.bytes_max and len(batch.deliveries) < _CLAIMS_MAX:
             deliveries = await self._engine.messages.receive(queue, limit, lease_ms=lease_ms, wait_ms=0)
             if not deliveries:
                 break
-            await self._refuse_sealed(stream, queue, gathered, deliveries)
-            gathered.add(deliveries)
-            each = max(1, gathered.size // len(gathered.deliveries))
-            limit = max(1, min(_CLAIMS_AT_ONCE, (stream.bytes_max - gathered.size) // each))
-        return gathered
+            await self._refuse_sealed(stream, queue, batch, deliveries)
+            batch.add(deliveries)
+            average_bytes = max(1, batch.size // len(batch.deliveries))
+            limit = max(1, min(_CLAIMS_AT_ONCE, (stream.bytes_max - batch.size) // average_bytes))
+        return batch
 
     async def _refuse_sealed(
-        self, stream: DeliveryStream, queue: Queue, gathered: Gathered, deliveries: Sequence[Delivery]
+        self, stream: DeliveryStream, queue: Queue, batch: FlushBatch, deliveries: Sequence[Delivery]
     ) -> None:
-        """Give all claims back where a key that records are sealed with cannot be used now."""
+        """Release all claims and fail if a record is still encrypted: its key cannot be used now."""
         if not any(is_sealed(delivery) for delivery in deliveries):
             return
         text = "The key that records are encrypted with cannot be used."
         self._log.write(stream, "KMS.KeyUnusable", text, self._engine.clock.now())
         claims = [(delivery.seq, delivery.token or 0) for delivery in deliveries]
-        await self._release(queue, [*gathered.claims, *claims])
+        await self._release(queue, [*batch.claims, *claims])
         raise FlushFailed(text)
 
     async def _release(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
@@ -135,22 +135,22 @@ class Flusher:
 
     # ---- objects -----------------------------------------------------------------------------------------
 
-    async def _deliver(self, stream: DeliveryStream, gathered: Gathered) -> None:
-        transformed = await self._transformation.apply(stream, gathered.records)
-        oldest, written = min(record.at for record in gathered.records), 0
+    async def _deliver(self, stream: DeliveryStream, batch: FlushBatch) -> None:
+        result = await self._transformation.apply(stream, batch.records)
+        oldest, written_bytes = min(record.at for record in batch.records), 0
         rng, object_id = self._engine.runtime.rng, self._object_id
-        if transformed.contents:
+        if result.contents:
             key = objects.key_of(stream, oldest, object_id(), rng)
-            written += await self._put(stream, key, _joined(stream, transformed))
-        if transformed.failed:
+            written_bytes += await self._put(stream, key, _join(stream, result))
+        if result.failed:
             key = objects.error_key_of(stream, PROCESSING_FAILED, oldest, object_id(), rng)
-            written += await self._put(stream, key, b"".join(transformed.failed))
+            written_bytes += await self._put(stream, key, b"".join(result.failed))
         self._metrics.count_delivery(
             stream,
-            len(transformed.contents),
-            written,
+            len(result.contents),
+            written_bytes,
             oldest,
-            bool(transformed.contents) + bool(transformed.failed),
+            bool(result.contents) + bool(result.failed),
             self._engine.clock.now(),
         )
 
@@ -158,14 +158,14 @@ class Flusher:
         return id_text(self._engine.runtime.message_id())
 
     async def _put(self, stream: DeliveryStream, key: str, content: bytes) -> int:
-        packed = await asyncio.to_thread(objects.compressed, stream, key, content)
-        await self._writer.put(stream, key, packed)
-        return len(packed)
+        compressed_content = await asyncio.to_thread(objects.compress, stream, key, content)
+        await self._writer.put(stream, key, compressed_content)
+        return len(compressed_content)
 
 
-def _joined(stream: DeliveryStream, transformed: Transformed) -> bytes:
-    delimiting = stream.processor("AppendDelimiterToRecord")
-    if delimiting is None:
-        return b"".join(transformed.contents)
-    delimiter = configuration.delimiter(delimiting.parameters)
-    return b"".join([content + delimiter for content in transformed.contents])
+def _join(stream: DeliveryStream, result: TransformationResult) -> bytes:
+    processor = stream.processor("AppendDelimiterToRecord")
+    if processor is None:
+        return b"".join(result.contents)
+    delimiter = configuration.delimiter(processor.parameters)
+    return b"".join([content + delimiter for content in result.contents])

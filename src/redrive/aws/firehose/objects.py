@@ -31,7 +31,7 @@ _DEFAULT: Final = "!{timestamp:yyyy/MM/dd/HH}/"
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _RANDOM_CHARS: Final = 11
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+")
-# Of each letter of a pattern that is understood: the directive for a lone one, and for several.
+# Letters of patterns and the directives of `strftime` that they stand for; `_NAMES` by letter and number of letters.
 _NUMBERS: Final = {"M": "%m", "d": "%d", "H": "%H", "h": "%I", "m": "%M", "s": "%S", "D": "%j"}
 _NAMES: Final = {"MMM": "%b", "MMMM": "%B", "E": "%a", "EE": "%a", "EEE": "%a", "EEEE": "%A", "a": "%p"}
 _NUMBER_CHARS: Final = {"D": 3}
@@ -50,9 +50,9 @@ def check_prefixes(prefix: str, error_prefix: str) -> None:
     Raises:
         AwsError: An expression is not known, or stands where it may not.
     """
-    for text, in_errors in ((prefix, False), (error_prefix, True)):
+    for text, for_errors in ((prefix, False), (error_prefix, True)):
         for namespace, value in _EXPRESSION.findall(text):
-            _check_expression(namespace, value, in_errors=in_errors)
+            _check_expression(namespace, value, for_errors=for_errors)
         if "!{" in _EXPRESSION.sub("", text):
             raise invalid(f"The prefix {text} has an expression that is not closed.")
     if _EXPRESSION.search(prefix) and _ERROR_TYPE not in error_prefix:
@@ -61,14 +61,14 @@ def check_prefixes(prefix: str, error_prefix: str) -> None:
         )
 
 
-def _check_expression(namespace: str, value: str, *, in_errors: bool) -> None:
+def _check_expression(namespace: str, value: str, *, for_errors: bool) -> None:
     if namespace.startswith("partitionKeyFrom"):
         raise unoffered(f"the expression !{{{namespace}:…}}, since it does not offer dynamic partitioning")
     if namespace == "timestamp":
-        formatted(value, datetime(2000, 1, 1, tzinfo=UTC))
+        format_moment(value, datetime(2000, 1, 1, tzinfo=UTC))
     elif namespace != "firehose" or value not in (_RANDOM, _ERROR_TYPE):
         raise invalid(f"The expression !{{{namespace}:{value}}} is not valid.")
-    elif value == _ERROR_TYPE and not in_errors:
+    elif value == _ERROR_TYPE and not for_errors:
         raise invalid("!{firehose:error-output-type} is valid in ErrorOutputPrefix only.")
 
 
@@ -82,17 +82,17 @@ def zone_of(name: str) -> tzinfo:
         raise invalid(f"CustomTimeZone {name} is not valid.") from None
 
 
-def evaluated(prefix: str, oldest: datetime, rng: Random) -> str:
+def evaluate(prefix: str, oldest: datetime, rng: Random) -> str:
     """The prefix of an object, whose oldest record came at a moment of the stream's time zone.
 
     Without a timestamp the hour is added.
     """
     if "!{timestamp:" not in prefix:
         prefix += _DEFAULT
-    return _evaluated(prefix, oldest, rng)
+    return _evaluate(prefix, oldest, rng)
 
 
-def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: datetime, rng: Random) -> str:
+def evaluate_for_errors(prefix: str, error_prefix: str, kind: str, oldest: datetime, rng: Random) -> str:
     """The prefix of an object with what could not be processed.
 
     Without a prefix of their own, errors of a kind (`processing-failed`) are in a folder of the prefix of whole records.
@@ -100,19 +100,19 @@ def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: date
     text = error_prefix or f"{prefix}!{{firehose:{_ERROR_TYPE}}}/{_DEFAULT}"
     if _ERROR_TYPE not in text:
         text += f"{kind}/{_DEFAULT}"
-    return _evaluated(text.replace(f"!{{firehose:{_ERROR_TYPE}}}", kind), oldest, rng)
+    return _evaluate(text.replace(f"!{{firehose:{_ERROR_TYPE}}}", kind), oldest, rng)
 
 
-def _evaluated(text: str, oldest: datetime, rng: Random) -> str:
+def _evaluate(text: str, oldest: datetime, rng: Random) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] == "timestamp":
-            return formatted(match[2], oldest)
+            return format_moment(match[2], oldest)
         return "".join(rng.choice(_LETTERS) for _ in range(_RANDOM_CHARS))
 
     return _EXPRESSION.sub(value, text)
 
 
-def formatted(pattern: str, moment: datetime) -> str:
+def format_moment(pattern: str, moment: datetime) -> str:
     """A moment by a pattern of Java's `DateTimeFormatter`, as far as its letters are of dates and times.
 
     Raises:
@@ -121,10 +121,10 @@ def formatted(pattern: str, moment: datetime) -> str:
     tokens = list(_TOKEN.finditer(pattern))
     if sum(len(token[0]) for token in tokens) != len(pattern):
         raise invalid(f"The timestamp pattern {pattern} is not valid.")
-    return "".join(_token(token[0], token[1], moment) for token in tokens)
+    return "".join(_format_token(token[0], token[1], moment) for token in tokens)
 
 
-def _token(text: str, letter: str | None, moment: datetime) -> str:
+def _format_token(text: str, letter: str | None, moment: datetime) -> str:
     if letter is None:
         return text[1:-1].replace("''", "'") or "'" if text[0] == "'" else text
     if letter in "yu":
@@ -148,30 +148,30 @@ class Compression:
     apply: Callable[[bytes, str], bytes]  # Compresses a content, which the second argument names
 
 
-def _plain(content: bytes, _: str) -> bytes:
+def _uncompressed(content: bytes, _: str) -> bytes:
     return content
 
 
-def _gzipped(content: bytes, _: str) -> bytes:
+def _gzip(content: bytes, _: str) -> bytes:
     return gzip.compress(content, _GZIP_LEVEL, mtime=0)
 
 
-def _zipped(content: bytes, name: str) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=_GZIP_LEVEL) as archive:
+def _zip(content: bytes, name: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=_GZIP_LEVEL) as archive:
         archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
 COMPRESSIONS: Final[Mapping[str, Compression]] = {
-    "UNCOMPRESSED": Compression("", _plain),
-    "GZIP": Compression(".gz", _gzipped),
-    "ZIP": Compression(".zip", _zipped),
+    "UNCOMPRESSED": Compression("", _uncompressed),
+    "GZIP": Compression(".gz", _gzip),
+    "ZIP": Compression(".zip", _zip),
 }
 
 
-def compressed(stream: DeliveryStream, key: str, content: bytes) -> bytes:
-    """The content of an object as the stream wants it."""
+def compress(stream: DeliveryStream, key: str, content: bytes) -> bytes:
+    """The content of an object, compressed as the stream's settings say."""
     name = key.rpartition("/")[2].removesuffix(_extension(stream))
     return COMPRESSIONS[stream.destination["CompressionFormat"]].apply(content, name)
 
@@ -179,15 +179,15 @@ def compressed(stream: DeliveryStream, key: str, content: bytes) -> bytes:
 def key_of(stream: DeliveryStream, oldest: int, object_id: str, rng: Random) -> str:
     """The key of an object, whose oldest record came at a moment (ms)."""
     moment = _moment(stream, oldest)
-    prefix = evaluated(stream.destination.get("Prefix") or "", moment, rng)
+    prefix = evaluate(stream.destination.get("Prefix") or "", moment, rng)
     return prefix + _suffix(stream, moment, object_id)
 
 
 def error_key_of(stream: DeliveryStream, kind: str, oldest: int, object_id: str, rng: Random) -> str:
     """The key of an object with what could not be processed; see `key_of`."""
     moment, settings = _moment(stream, oldest), stream.destination
-    own, errors = settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or ""
-    return evaluated_for_errors(own, errors, kind, moment, rng) + _suffix(stream, moment, object_id)
+    prefix, error_prefix = settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or ""
+    return evaluate_for_errors(prefix, error_prefix, kind, moment, rng) + _suffix(stream, moment, object_id)
 
 
 def _moment(stream: DeliveryStream, at: int) -> datetime:
@@ -196,8 +196,8 @@ def _moment(stream: DeliveryStream, at: int) -> datetime:
 
 
 def _suffix(stream: DeliveryStream, moment: datetime, object_id: str) -> str:
-    begin = f"{stream.name}-{stream.version}-{moment:%Y-%m-%d-%H-%M-%S}-{object_id}"
-    return begin + _extension(stream)
+    stem = f"{stream.name}-{stream.version}-{moment:%Y-%m-%d-%H-%M-%S}-{object_id}"
+    return stem + _extension(stream)
 
 
 def _extension(stream: DeliveryStream) -> str:
@@ -215,10 +215,10 @@ class ObjectWriter:
     async def put(self, stream: DeliveryStream, key: str, content: bytes) -> None:
         """Put an object, whole and on disk when this returns; raises AwsError if S3 refuses."""
         principal = await self._roles.acting(stream.account, stream.role, stream.region)
-        where = {"Bucket": stream.bucket, "Key": key}
+        target = {"Bucket": stream.bucket, "Key": key}
 
         async def ask(operation: str, **params: Any) -> Structure:
-            return await self._calls.call("s3", operation, {**where, **params}, principal, stream.region)
+            return await self._calls.call("s3", operation, {**target, **params}, principal, stream.region)
 
         if len(content) <= _PART_BYTES:
             await ask("PutObject", Body=content, ContentType=_TYPE)
@@ -227,14 +227,14 @@ class ObjectWriter:
 
 
 async def _put_parts(ask: Ask, content: bytes) -> None:
-    upload = (await ask("CreateMultipartUpload", ContentType=_TYPE))["UploadId"]
+    upload_id = (await ask("CreateMultipartUpload", ContentType=_TYPE))["UploadId"]
     parts: list[Mapping[str, Any]] = []
     try:
         for begin in range(0, len(content), _PART_BYTES):
             number, body = len(parts) + 1, content[begin : begin + _PART_BYTES]
-            answer = await ask("UploadPart", UploadId=upload, PartNumber=number, Body=body)
+            answer = await ask("UploadPart", UploadId=upload_id, PartNumber=number, Body=body)
             parts.append({"PartNumber": number, "ETag": answer["ETag"]})
-        await ask("CompleteMultipartUpload", UploadId=upload, MultipartUpload={"Parts": parts})
+        await ask("CompleteMultipartUpload", UploadId=upload_id, MultipartUpload={"Parts": parts})
     except AwsError:
-        await ask("AbortMultipartUpload", UploadId=upload)
+        await ask("AbortMultipartUpload", UploadId=upload_id)
         raise

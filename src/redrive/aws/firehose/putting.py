@@ -1,6 +1,7 @@
 """Records on their way in, from callers and from topics: on disk before the caller is answered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -10,7 +11,7 @@ from redrive.access.principals import Principal
 from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.errors import invalid, no_such_stream, slow_down
 from redrive.aws.firehose.monitoring import StreamMetrics
-from redrive.aws.firehose.records import DeliveryStream, buffer_of, packed, record_id
+from redrive.aws.firehose.records import DeliveryStream, buffer_of, pack, record_id
 from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -56,7 +57,7 @@ class PutRecordOperations:
 
     async def put_record(self, call: Call, params: Structure) -> Structure:
         stream = await self._streams.existing_stream(call, params)
-        if self._fails(stream):
+        if self._has_injected_fault(stream):
             raise slow_down()
         (record_id,) = await self._put(call, stream, [params["Record"]["Data"]])
         self._metrics.count_call(stream, "PutRecord", 1, len(params["Record"]["Data"]), call.now)
@@ -73,29 +74,29 @@ class PutRecordOperations:
         size = sum(map(len, records))
         if size > BATCH_BYTES_MAX:
             raise invalid(f"Records size exceeds 4 MB limit: {size}")
-        failing = self._fails(stream)
-        left_out = {number for number in range(len(records)) if failing and number % 2 == len(records) % 2}
-        accepted = [record for number, record in enumerate(records) if number not in left_out]
+        has_fault = self._has_injected_fault(stream)
+        refusals = {number for number in range(len(records)) if has_fault and number % 2 == len(records) % 2}
+        accepted = [record for number, record in enumerate(records) if number not in refusals]
         ids = iter(await self._put(call, stream, accepted) if accepted else ())
         self._metrics.count_call(stream, "PutRecordBatch", len(accepted), sum(map(len, accepted)), call.now)
         failure = {"ErrorCode": _BUSY, "ErrorMessage": slow_down().message}
         answers = [
-            failure if number in left_out else {"RecordId": next(ids)} for number in range(len(records))
+            failure if number in refusals else {"RecordId": next(ids)} for number in range(len(records))
         ]
         return {
-            "FailedPutCount": len(left_out),
+            "FailedPutCount": len(refusals),
             "Encrypted": bool(stream.encryption),
             "RequestResponses": answers,
         }
 
-    def _fails(self, stream: DeliveryStream) -> bool:
+    def _has_injected_fault(self, stream: DeliveryStream) -> bool:
         return self._engine.operations.fault_of(stream.arn) is not None
 
     async def _put(self, call: Call, stream: DeliveryStream, records: Sequence[bytes]) -> list[str]:
         queue = await self._buffer(stream)
-        message = Message(self._engine.runtime.message_id(), packed(records), b"{}")
+        message = Message(self._engine.runtime.message_id(), pack(records), b"{}")
         await self._engine.messages.send(queue, [message])
-        self._deliveries.added(stream, sum(map(len, records)), call.now)
+        self._deliveries.note(stream, sum(map(len, records)), call.now)
         return [record_id(message.id, number) for number in range(len(records))]
 
     async def _buffer(self, stream: DeliveryStream) -> Queue:
@@ -116,9 +117,8 @@ class SubscribedStreams:
         self,
         calls: InnerCalls,
         roles: ServiceRoles,
-        elsewhere: Callable[
-            [str], Endpoint | None
-        ],  # of a stream that the settings put on another server; None: it is here
+        # The endpoint of a stream that the settings put on another server; None: it is here.
+        elsewhere: Callable[[str], Endpoint | None],
         new_request_id: Callable[[], str],
     ) -> None:
         self._new_request_id = new_request_id
@@ -135,14 +135,14 @@ class SubscribedStreams:
         arn = parse_arn(push_request.endpoint)
         role = push_request.headers.get(ROLE, "")
         if not await self._roles.may_act(arn.account, role, arn.region):
-            return _refused(
+            return _failed_attempt(
                 "AccessDeniedException", f"SNS is unable to assume role {role}", HTTPStatus.FORBIDDEN
             )
         principal = await self._roles.acting(arn.account, role, arn.region)
         attempts: list[Attempt] = []
-        for together in _calls(records):
-            attempts += await self._put(principal, arn.region, arn.resource.removeprefix(_RESOURCE), together)
-        return _whole(attempts)
+        for batch in _batches(records):
+            attempts += await self._put(principal, arn.region, arn.resource.removeprefix(_RESOURCE), batch)
+        return _combined_attempt(attempts)
 
     async def _put(
         self, principal: Principal, region: str, name: str, records: Sequence[bytes]
@@ -150,39 +150,39 @@ class SubscribedStreams:
         params = {"DeliveryStreamName": name, "Records": [{"Data": record} for record in records]}
         try:
             answer = await self._calls.call("firehose", "PutRecordBatch", params, principal, region)
-        except AwsError as refused:
-            return [_refused(refused.code, refused.message, refused.status)] * len(records)
-        except StoreUnavailable as away:
-            return [_refused("ServiceUnavailableException", str(away), 503)] * len(records)
+        except AwsError as refusal:
+            return [_failed_attempt(refusal.code, refusal.message, refusal.status)] * len(records)
+        except StoreUnavailable as failure:
+            return [_failed_attempt("ServiceUnavailableException", str(failure), 503)] * len(records)
         request_id = self._new_request_id()
-        return [_of_entry(entry, request_id) for entry in answer["RequestResponses"]]
+        return [_attempt_of(entry, request_id) for entry in answer["RequestResponses"]]
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing has to be closed."""
 
 
-def _calls(records: Sequence[bytes]) -> list[Sequence[bytes]]:
+def _batches(records: Sequence[bytes]) -> list[Sequence[bytes]]:
     """Records in their order, as many together as a call takes."""
-    calls: list[list[bytes]] = []
+    batches: list[list[bytes]] = []
     room = 0
     for record in records:
-        if not calls or len(record) > room:
-            calls.append([])
+        if not batches or len(record) > room:
+            batches.append([])
             room = BATCH_BYTES_MAX
-        calls[-1].append(record)
+        batches[-1].append(record)
         room -= len(record)
-    return list(calls)
+    return list(batches)
 
 
-def _of_entry(entry: Mapping[str, str], request_id: str) -> Attempt:
+def _attempt_of(entry: Mapping[str, str], request_id: str) -> Attempt:
     if "ErrorCode" in entry:
-        return _refused(entry["ErrorCode"], entry.get("ErrorMessage", ""), 503)
+        return _failed_attempt(entry["ErrorCode"], entry.get("ErrorMessage", ""), 503)
     return Attempt(
         AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0, (("request_id", request_id),)
     )
 
 
-def _refused(code: str, message: str, status: int) -> Attempt:
+def _failed_attempt(code: str, message: str, status: int) -> Attempt:
     text = orjson.dumps({"ErrorCode": code, "ErrorMessage": message[:_TEXT_CHARS_MAX]}).decode()
     if code in _THROTTLED:
         return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, text, 0)
@@ -191,17 +191,7 @@ def _refused(code: str, message: str, status: int) -> Attempt:
     return Attempt(AttemptResult.REFUSED, _REASONS.get(code, Reason.CLIENT_ERROR), status, text, 0)
 
 
-def _whole(attempts: Sequence[Attempt]) -> Attempt:
+def _combined_attempt(attempts: Sequence[Attempt]) -> Attempt:
     """One attempt for all: the first that failed, or else the first, with each as a part."""
-    attempt_shown = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
-    if len(attempts) == 1:
-        return attempt_shown
-    return Attempt(
-        attempt_shown.result,
-        attempt_shown.reason,
-        attempt_shown.status,
-        attempt_shown.response,
-        attempt_shown.duration_ms,
-        attempt_shown.identifiers,
-        tuple(attempts),
-    )
+    shown_attempt = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
+    return shown_attempt if len(attempts) == 1 else replace(shown_attempt, parts=tuple(attempts))

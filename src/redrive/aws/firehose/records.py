@@ -110,12 +110,12 @@ class WaitingRecord:
     data: bytes  # Its content
 
 
-def packed(records: Sequence[bytes]) -> str:
+def pack(records: Sequence[bytes]) -> str:
     """The records of a call as the body of a delivery."""
     return "\n".join([b64encode(record).decode() for record in records])
 
 
-def unpacked(delivery: Delivery) -> list[WaitingRecord]:
+def unpack(delivery: Delivery) -> list[WaitingRecord]:
     """The records of a delivery."""
     return [
         WaitingRecord(f"{delivery.seq:026d}{number:030d}", delivery.sent_at, b64decode(line))

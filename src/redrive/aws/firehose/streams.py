@@ -25,15 +25,15 @@ from redrive.model.queue import DAY_MS, Queue
 
 STREAMS_MAX: Final = 5_000  # of an account's region
 DESTINATION: Final = "destinationId-000000000001"
-#: So long S3 is tried; what is older is lost, as on Amazon's servers.
+#: How long delivery to S3 is tried; older records are lost, as on Amazon's servers.
 KEPT_MS: Final = DAY_MS
-_LISTED: Final = 10
+_LISTED_DEFAULT: Final = 10
 _LISTED_MAX: Final = 10_000
 TAGS: Final = Tagging(
     too_many=lambda: error("LimitExceededException", "A delivery stream has at most 50 tags."),
     reserved=lambda _: invalid("Tag keys that begin with aws: are reserved."),
 )
-_PLAIN: Final = (
+_S3_MEMBERS: Final = (
     *("RoleARN", "BucketARN", "Prefix", "ErrorOutputPrefix", "BufferingHints", "CompressionFormat"),
     *("EncryptionConfiguration", "CloudWatchLoggingOptions"),
 )
@@ -101,13 +101,13 @@ class DeliveryStreamOperations:
         return {"DeliveryStreamDescription": description}
 
     async def list_delivery_streams(self, call: Call, params: Structure) -> Structure:
-        limit = min(params.get("Limit") or _LISTED, _LISTED_MAX)
+        limit = min(params.get("Limit") or _LISTED_DEFAULT, _LISTED_MAX)
         if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
             return {"DeliveryStreamNames": [], "HasMoreDeliveryStreams": False}
-        beginning = ResourceName(call.account, call.region, "")
+        prefix = ResourceName(call.account, call.region, "")
         start = params.get("ExclusiveStartDeliveryStreamName") or ""
-        after = beginning._replace(name=start).key if start else ""
-        streams = await self._documents.find(STREAM, beginning.key, after, limit + 1)
+        after = prefix._replace(name=start).key if start else ""
+        streams = await self._documents.find(STREAM, prefix.key, after, limit + 1)
         names = [stream.name for stream in streams]
         return {"DeliveryStreamNames": names[:limit], "HasMoreDeliveryStreams": len(names) > limit}
 
@@ -136,11 +136,11 @@ class DeliveryStreamOperations:
                 )
                 raise error("ConcurrentModificationException", text)
             version = current.version + 1
-            changed = replace(current, destination=settings, version=version, updated_at=call.now)
-            draft.put(STREAM, stream.resource.key, changed)
-            return changed
+            new_stream = replace(current, destination=settings, version=version, updated_at=call.now)
+            draft.put(STREAM, stream.resource.key, new_stream)
+            return new_stream
 
-        self._deliveries.changed(await self._engine.resources.write(decide))
+        self._deliveries.reschedule(await self._engine.resources.write(decide))
         return {}
 
     async def delete_delivery_stream(self, call: Call, params: Structure) -> Structure:
@@ -198,9 +198,9 @@ class DeliveryStreamOperations:
             current = await draft.get(STREAM, stream.resource.key)
             if current is None:
                 raise no_such_stream(stream.resource)
-            changed = replace(current, encryption=dict(key))
-            draft.put(STREAM, stream.resource.key, changed)
-            await queues.put_in(draft, _buffer(changed))
+            new_stream = replace(current, encryption=dict(key))
+            draft.put(STREAM, stream.resource.key, new_stream)
+            await queues.put_in(draft, _buffer(new_stream))
 
         await self._engine.resources.write(decide)
 
@@ -215,12 +215,12 @@ class DeliveryStreamOperations:
         return stream
 
     async def change(self, stream: DeliveryStream, change: Any) -> DeliveryStream:
-        """Change a stream that may be gone meanwhile."""
+        """Change a stream; raises AwsError (`ResourceNotFoundException`) if it was deleted meanwhile."""
         try:
-            changed: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)
+            new_stream: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)
         except NotFound:
             raise no_such_stream(stream.resource) from None
-        return changed
+        return new_stream
 
 
 def _buffer(stream: DeliveryStream) -> Queue:
@@ -231,10 +231,10 @@ def _buffer(stream: DeliveryStream) -> Queue:
 
 def _shown_destination(stream: DeliveryStream) -> Structure:
     settings = dict(stream.destination)
-    plain = {name: settings[name] for name in _PLAIN if name in settings}
+    s3_settings = {name: settings[name] for name in _S3_MEMBERS if name in settings}
     return {
         "DestinationId": DESTINATION,
-        "S3DestinationDescription": plain,
+        "S3DestinationDescription": s3_settings,
         "ExtendedS3DestinationDescription": settings,
     }
 
@@ -273,8 +273,8 @@ async def _check_key(calls: InnerCalls, call: Call, key: Mapping[str, str]) -> N
     params = {"KeyId": key["KeyARN"], "KeySpec": "AES_256"}
     try:
         await calls.call("kms", "GenerateDataKey", params, call.principal, call.region)
-    except AwsError as refused:
-        raise error("InvalidKMSResourceException", refused.message or refused.code) from refused
+    except AwsError as refusal:
+        raise error("InvalidKMSResourceException", refusal.message or refusal.code) from refusal
 
 
 def _shown_encryption(stream: DeliveryStream) -> Structure:
@@ -283,7 +283,7 @@ def _shown_encryption(stream: DeliveryStream) -> Structure:
 
 
 def _queue_attributes(stream: DeliveryStream) -> dict[str, str]:
-    """The attributes by which its buffer is sealed."""
+    """The attributes of a stream's buffer that say which key encrypts it."""
     key = stream.encryption.get("KeyARN")
     if key:
         return {KEY: key}

@@ -55,8 +55,8 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Transformed:
-    """The records of an object, as the function left them."""
+class TransformationResult:
+    """The records of an object after their transformation."""
 
     contents: list[bytes] = field(default_factory=list)  # Contents of the records that go on
     failed: list[bytes] = field(default_factory=list)  # Those that could not be processed, as lines of JSON
@@ -74,12 +74,12 @@ class Transformation:
         self._log = log
         self._metrics = metrics
 
-    async def apply(self, stream: DeliveryStream, records: Sequence[WaitingRecord]) -> Transformed:
+    async def apply(self, stream: DeliveryStream, records: Sequence[WaitingRecord]) -> TransformationResult:
         """The records as they go on; all of them, as they are, where the stream has no function."""
         processor = stream.processor("Lambda")
         if processor is None:
-            return Transformed([record.data for record in records])
-        result = Transformed()
+            return TransformationResult([record.data for record in records])
+        result = TransformationResult()
         for batch in _batches(records, float(processor.parameters["BufferSizeInMBs"])):
             await self._process(stream, processor, batch, result)
         return result
@@ -89,7 +89,7 @@ class Transformation:
         stream: DeliveryStream,
         processor: Processor,
         batch: Sequence[WaitingRecord],
-        result: Transformed,
+        result: TransformationResult,
     ) -> None:
         arn, now = processor.parameters["LambdaArn"], self._runtime.clock.now
         attempts = 0
@@ -97,27 +97,29 @@ class Transformation:
             attempts += 1
             try:
                 answers = _answers(await self._invoke(stream, arn, batch), batch)
-            except TransformationFailed as failed:
+            except TransformationFailed as error:
                 self._count(stream, "ExecuteProcessing.Success", 0)
                 if attempts <= int(processor.parameters["NumberOfRetries"]):
                     continue
-                self._log.write(stream, failed.code, str(failed), now(), arn)
-                failure = Failure(failed.code, str(failed), attempts, now())
+                self._log.write(stream, error.code, str(error), now(), arn)
+                failure = Failure(error.code, str(error), attempts, now())
                 result.failed += [_failed_line(record, failure, arn) for record in batch]
                 return
             break
         self._count(stream, "ExecuteProcessing.Success", 1)
-        own = Failure(f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, now())
-        before = len(result.contents)
+        failure = Failure(
+            f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, now()
+        )
+        first_index = len(result.contents)
         for record in batch:
             outcome, content = answers[record.id]
             if outcome == "Ok":
                 result.contents.append(content)
             elif outcome != "Dropped":
-                result.failed.append(_failed_line(record, own, arn))
-        passed = result.contents[before:]
-        self._count(stream, "SucceedProcessing.Records", len(passed))
-        self._count(stream, "SucceedProcessing.Bytes", sum(map(len, passed)))
+                result.failed.append(_failed_line(record, failure, arn))
+        contents = result.contents[first_index:]
+        self._count(stream, "SucceedProcessing.Records", len(contents))
+        self._count(stream, "SucceedProcessing.Bytes", sum(map(len, contents)))
 
     async def _invoke(self, stream: DeliveryStream, arn: str, batch: Sequence[WaitingRecord]) -> bytes:
         event = {
@@ -139,8 +141,8 @@ class Transformation:
             answer = await self._calls.call("lambda", "Invoke", params, principal, stream.region)
         except KeyError:
             raise TransformationFailed("ResourceNotFound", "This server does not offer lambda") from None
-        except AwsError as refused:
-            raise TransformationFailed(_CODES.get(refused.code, refused.code), refused.message) from refused
+        except AwsError as refusal:
+            raise TransformationFailed(_CODES.get(refusal.code, refusal.code), refusal.message) from refusal
         if answer.get("FunctionError"):
             text = bytes(answer["Payload"]).decode(errors="replace")
             raise TransformationFailed(
@@ -155,15 +157,17 @@ class Transformation:
 def _batches(records: Sequence[WaitingRecord], mebibytes: float) -> Iterator[Sequence[WaitingRecord]]:
     """The records in their order, as many together as an invocation takes."""
     batch: list[WaitingRecord] = []
-    size = weight = 0
+    total_bytes = event_bytes = 0
     for record in records:
-        own = len(record.data)
-        heavy = (own + 2) // 3 * 4 + _RECORD_BYTES
-        if batch and (size + own > mebibytes * _MIB or weight + heavy > _EVENT_BYTES_MAX):
+        record_bytes = len(record.data)
+        encoded_bytes = (record_bytes + 2) // 3 * 4 + _RECORD_BYTES
+        if batch and (
+            total_bytes + record_bytes > mebibytes * _MIB or event_bytes + encoded_bytes > _EVENT_BYTES_MAX
+        ):
             yield batch
-            batch, size, weight = [], 0, 0
+            batch, total_bytes, event_bytes = [], 0, 0
         batch.append(record)
-        size, weight = size + own, weight + heavy
+        total_bytes, event_bytes = total_bytes + record_bytes, event_bytes + encoded_bytes
     if batch:
         yield batch
 
@@ -175,12 +179,12 @@ def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tup
         TransformationFailed: The answer is malformed, or its records are not those of the batch.
     """
     try:
-        listed = [_answer(each) for each in orjson.loads(payload)["records"]]
+        entries = [_answer(each) for each in orjson.loads(payload)["records"]]
     except (ValueError, TypeError, KeyError, AttributeError, NotBase64):
         text = "The answer of the Lambda function is not JSON with a result for each record"
         raise TransformationFailed("JsonProcessingException", text) from None
-    answers = {record_id: (outcome, content) for record_id, outcome, content in listed}
-    if len(answers) < len(listed):
+    answers = {record_id: (outcome, content) for record_id, outcome, content in entries}
+    if len(answers) < len(entries):
         raise TransformationFailed(
             "DuplicatedRecordId", "Multiple records were returned with the same record id"
         )
