@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from redrive.settings import SettingsInvalid, read_settings
-from redrive.settings.declared import DeclaredKey, DeclaredSubscription, read_declared
+from redrive.settings.declared import DeclaredKey, DeclaredSubscription, read_declarations
 from tests.services.server import Server, ServerFailedError, new_server
 
 DECLARED = """
@@ -237,11 +237,11 @@ def test_a_directory_of_both_languages_is_read(tmp_path: Path) -> None:
     subscription = {"protocol": "http", "endpoint": "http://h", "attributes": {"RawMessageDelivery": True}}
     (tmp_path / "b.json").write_text(json.dumps({"topics": [{"name": "b", "subscriptions": [subscription]}]}))
     (tmp_path / "notes.txt").write_text("nothing to read")
-    declared = read_declared(str(tmp_path))
+    declared = read_declarations(str(tmp_path))
     assert declared.queues[0].attributes == {"DelaySeconds": "5", "Policy": '{"x": [1]}'}
     (topic,) = declared.topics
     assert topic.subscriptions == [DeclaredSubscription("http", "http://h", {"RawMessageDelivery": "true"})]
-    assert read_declared(f"{tmp_path}/a.toml:{tmp_path}/b.json") == declared
+    assert read_declarations(f"{tmp_path}/a.toml:{tmp_path}/b.json") == declared
 
 
 def test_the_settings_file_may_declare_resources_too(tmp_path: Path) -> None:
@@ -249,12 +249,12 @@ def test_the_settings_file_may_declare_resources_too(tmp_path: Path) -> None:
     file.write_text(f"port = 5000\n{KEY}")
     more.write_text(KEY.replace("test", "more"))
     settings, _ = read_settings({}, {}, file)
-    assert read_declared(settings.resources).keys == [DeclaredKey("test", "test", "000000000000")]
+    assert read_declarations(settings.resources).keys == [DeclaredKey("test", "test", "000000000000")]
     settings, origins = read_settings({"resources": str(more)}, {}, file)
-    assert [key.id for key in read_declared(settings.resources).keys] == ["test", "more"]
+    assert [key.id for key in read_declarations(settings.resources).keys] == ["test", "more"]
     (origin,) = [origin for origin in origins if origin.name == "resources"]
     assert origin.source == f"flag and file ({file})"
-    assert "secret" not in repr(read_declared(settings.resources).keys)
+    assert "secret" not in repr(read_declarations(settings.resources).keys)
 
 
 @pytest.mark.parametrize(
@@ -282,12 +282,12 @@ def test_a_file_that_declares_nothing_usable_is_named(text: str, why: str, tmp_p
     file = tmp_path / "resources.toml"
     file.write_text(text)
     with pytest.raises(SettingsInvalid, match=f"{file}.*{why}|{why} {file}"):
-        read_declared(str(file))
+        read_declarations(str(file))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match=f"cannot read {tmp_path}/none.toml"):
-        read_declared(f"{tmp_path}/none.toml")
+        read_declarations(f"{tmp_path}/none.toml")
     (tmp_path / "list.json").write_text("[]")
     with pytest.raises(SettingsInvalid, match="is not an object with queues, topics, keys"):
-        read_declared(f"{tmp_path}/list.json")
+        read_declarations(f"{tmp_path}/list.json")

@@ -56,7 +56,7 @@ from redrive.server.localstack import InitScripts
 from redrive.server.request_log import RequestLog
 from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, risks, summary
-from redrive.settings.declared import Declared, read_declared
+from redrive.settings.declared import Declarations, read_declarations
 from redrive.telemetry.audit import AuditTrail
 from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.meters import NodeMeters
@@ -202,7 +202,7 @@ async def assembled(
         origins: Where the settings come from, where that is known.
         siblings: The processes that serve the same address.
     """
-    declared = read_declared(settings.resources)
+    declared = read_declarations(settings.resources)
     check_keys(declared.keys, settings)
     runtime = real_runtime(SimulatedClock() if settings.clock == "simulated" else SystemClock())
     meters = NodeMeters(monotonic)
@@ -292,7 +292,7 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
 
 
 def _server(
-    core: Core, extensions: Extensions, declared: Declared, collector: opentelemetry.Collector
+    core: Core, extensions: Extensions, declared: Declarations, collector: opentelemetry.Collector
 ) -> Server:
     provisioner = Provisioner(core.services, core.keyring, core.runtime, core.settings.region)
     provision = functools.partial(provisioner.apply, declared)

@@ -18,7 +18,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
 from redrive.settings import Settings, SettingsInvalid, is_loopback
 from redrive.settings.declared import (
-    Declared,
+    Declarations,
     DeclaredKey,
     DeclaredQueue,
     DeclaredSubscription,
@@ -51,7 +51,7 @@ class Provisioner:
         self._runtime = runtime
         self._region = region
 
-    async def apply(self, declared: Declared) -> None:
+    async def apply(self, declared: Declarations) -> None:
         """Make or change all of it; twice is once.
 
         Raises:

@@ -61,10 +61,10 @@ def server_url(text: str) -> str:
     url = (text if "://" in text else f"http://{text}").rstrip("/")
     try:
         parts = urllib.parse.urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # of brackets, or of a port that is none
-        usable = False
-    if not usable or not url.isascii() or any(character.isspace() for character in url):
+        is_usable = False
+    if not is_usable or not url.isascii() or any(character.isspace() for character in url):
         raise argparse.ArgumentTypeError(f"{text!r} is not the URL of a server like http://127.0.0.1:4566")
     return url
 
@@ -134,15 +134,15 @@ class Client:
         )
         try:
             with urllib.request.urlopen(  # noqa: S310 - the user's own server
-                request, timeout=SECONDS_MAX, context=_trust(self.url)
+                request, timeout=SECONDS_MAX, context=_ssl_context(self.url)
             ) as answer:
                 return _parse_answer(self.url, answer.read())
         except urllib.error.HTTPError as error:
             raise CommandFailed(_refusal(error)) from None
         except urllib.error.URLError as error:
-            raise CommandFailed(_unreachable(self.url, error.reason)) from None
+            raise CommandFailed(_connection_failure(self.url, error.reason)) from None
         except (OSError, http.client.HTTPException) as error:
-            raise CommandFailed(_unreachable(self.url, error)) from None
+            raise CommandFailed(_connection_failure(self.url, error)) from None
 
 
 def _parse_answer(url: str, body: bytes) -> ControlAnswer:
@@ -165,18 +165,18 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     return text
 
 
-def _unreachable(url: str, why: object) -> str:
-    if isinstance(why, ssl.SSLCertVerificationError):
+def _connection_failure(url: str, cause: object) -> str:
+    if isinstance(cause, ssl.SSLCertVerificationError):
         trust_store = _bundle() or "the system's certificates"
         return (
-            f"the certificate of {url} is not trusted by {trust_store}: {why.verify_message};"
+            f"the certificate of {url} is not trusted by {trust_store}: {cause.verify_message};"
             f" name the one that signed it in {_BUNDLE_VARIABLES[0]}"
         )
-    if isinstance(why, ssl.SSLError):
-        return f"no TLS connection to {url}: is it an http:// server? ({why.reason})"
-    if isinstance(why, http.client.HTTPException):
-        return f"{url} does not speak HTTP: {type(why).__name__}"
-    reason = why.strerror if isinstance(why, OSError) and why.strerror else why
+    if isinstance(cause, ssl.SSLError):
+        return f"no TLS connection to {url}: is it an http:// server? ({cause.reason})"
+    if isinstance(cause, http.client.HTTPException):
+        return f"{url} does not speak HTTP: {type(cause).__name__}"
+    reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else cause
     return f"no answer from {url}: {reason}"
 
 
@@ -184,7 +184,7 @@ def _bundle() -> str | None:
     return next((os.environ[name] for name in _BUNDLE_VARIABLES if os.environ.get(name)), None)
 
 
-def _trust(url: str) -> ssl.SSLContext | None:
+def _ssl_context(url: str) -> ssl.SSLContext | None:
     if not url.startswith("https:"):
         return None
     bundle = _bundle()
@@ -232,9 +232,9 @@ class Listing:
         entries: list[Entry] = []
         after, more = parsed.after, True
         while more and (len(entries) < parsed.limit or not entries):
-            position = {"after": after} if after else {}
+            start = {"after": after} if after else {}
             limit = min(PAGE_MAX, parsed.limit - len(entries))
-            page = client.get(self.path, limit=limit, **position, **parameters)
+            page = client.get(self.path, limit=limit, **start, **parameters)
             entries += page[self.member]
             after = self.key(entries[-1]) if entries else after
             more = page["more"]

@@ -65,15 +65,15 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 class Telling:
-    """The story on the screen, each claim checked as it is made."""
+    """Tells the story on the screen, and checks each claim."""
 
     def __init__(self, story: Story, console: Console) -> None:
         self._story = story
         self._console = console
-        self._missing: list[str] = []
+        self._failed_claims: list[str] = []
 
     def tell(self) -> int:
-        """Tell all acts; the exit status."""
+        """Tell all acts; returns the exit status."""
         acts: tuple[Callable[[], None], ...] = (
             self._build,
             self._all_well,
@@ -100,13 +100,13 @@ class Telling:
     def _check(self, what: str, *, true: bool) -> None:
         self._console.print(f"  [green]✔[/] {what}" if true else f"  [bold red]✘ {what}[/]")
         if not true:
-            self._missing.append(what)
+            self._failed_claims.append(what)
 
     # ---- the acts -----------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         """One template: API, topic, queues, function, roles, key, logs and alarms."""
-        self._picture()
+        self._print_picture()
         services = self._story.build()
         summary = ", ".join(f"{count} of {service}" for service, count in services.items())
         self._console.print(f"  {summary}", highlight=False)
@@ -173,18 +173,18 @@ class Telling:
 
     def _inspect(self) -> None:
         """The messages in each dead-letter queue, the reasons, and who was told."""
-        self._picture()
-        whole = (Column(name, overflow="fold") for name in ("queue", "order", "why"))
-        table = Table(*whole, header_style="bold")
+        self._print_picture()
+        columns = (Column(name, overflow="fold") for name in ("queue", "order", "why"))
+        table = Table(*columns, header_style="bold")
         for queue, letter in self._letters():
             for order, error in self._story.dead_orders(queue):
                 table.add_row(queue, order, error or letter["reason"] or "consumer gave up")
         self._console.print(table)
-        for failed in self._story.failures():
-            error_code = json.loads(failed["providerResponse"])["ErrorCode"]
-            self._console.print(f"  delivery log: {failed['statusCode']} {error_code}", highlight=False)
+        for failure in self._story.failures():
+            error_code = json.loads(failure["providerResponse"])["ErrorCode"]
+            self._console.print(f"  delivery log: {failure['statusCode']} {error_code}", highlight=False)
         self._check("four dead letters", true=len(list(self._letters())) == 4)  # noqa: PLR2004 - orders 5 to 8
-        self._check("each of the four alarms has rung", true=self._story.rung() == set(DLQS))
+        self._check("each of the four alarms has rung", true=self._story.alarms_rung() == set(DLQS))
 
     def _redrive(self) -> None:
         """Everything is repaired: the dead letters go back."""
@@ -192,20 +192,20 @@ class Telling:
         for queue in (FULFILMENT_DLQ, FULFILMENT_FANOUT_DLQ, BILLING_FANOUT_DLQ):
             self._console.print(f"  {queue}: {story.redrive(queue)} on their way back")
         self._console.print(f"  {BILLING_DLQ}: {story.invoke_again()} invoked again")
-        billed = _statuses(story, "order 5", "order 6")
-        self._check("billing has orders 5 and 6", true=[each[-1:] for each in billed] == [[200], [200]])
+        statuses = _statuses(story, "order 5", "order 6")
+        self._check("billing has orders 5 and 6", true=[each[-1:] for each in statuses] == [[200], [200]])
         self._check("fulfilment has orders 7 and 8", true=story.fulfil() == ["order 7", "order 8"])
         self._check("the dead-letter queues are empty", true=not list(self._letters()))
 
     # ---- what is shown --------------------------------------------------------------------------------------
 
-    def _picture(self) -> None:
+    def _print_picture(self) -> None:
         """The architecture, with what lies in its dead-letter queues."""
         counts = Counter(queue for queue, _ in self._letters()) if self._story.is_built else Counter[str]()
         for line in _architecture().splitlines():
             dead = counts[line.split()[-1]] if line.split() else 0
-            drawn = f"[bold red]{line} {'●' * dead} {dead}[/]" if dead else line
-            self._console.print(drawn, highlight=False, no_wrap=True, overflow="ignore", crop=False)
+            text = f"[bold red]{line} {'●' * dead} {dead}[/]" if dead else line
+            self._console.print(text, highlight=False, no_wrap=True, overflow="ignore", crop=False)
 
     def _letters(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for queue in DLQS:
@@ -215,19 +215,19 @@ class Telling:
     def _show_attempts(self, visits: list[PostedOrder]) -> None:
         table = Table("attempt", "after", "waited", "answer", header_style="bold")
         for number, visit in enumerate(visits):
-            waited = visit.at - visits[number - 1].at if number else 0
+            wait_seconds = visit.at - visits[number - 1].at if number else 0
             colour = "green" if visit.status == 200 else "red"  # noqa: PLR2004 - HTTP's success
             table.add_row(
                 str(number + 1),
                 f"{visit.at - visits[0].at:.1f} s",
-                f"{waited:.1f} s",
+                f"{wait_seconds:.1f} s",
                 f"[{colour}]{visit.status}[/]",
             )
         self._console.print(table)
 
     def _end(self) -> int:
-        if self._missing:
-            self._console.print(Panel("\n".join(self._missing), title="missing", style="red"))
+        if self._failed_claims:
+            self._console.print(Panel("\n".join(self._failed_claims), title="missing", style="red"))
             return 1
         self._console.print(Panel("Nothing was lost.", style="green", expand=False))
         return 0

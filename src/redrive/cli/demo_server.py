@@ -80,7 +80,7 @@ class DemoServer:
         return float(self.ask("/_redrive/clock")["now"])
 
     def pass_time(self, seconds: float) -> int:
-        """Let time pass; how many deliveries were attempted in it."""
+        """Let time pass; returns how many deliveries were attempted."""
         return int(self.ask("/_redrive/clock", {"advance_seconds": seconds})["attempts"])
 
     def ask(self, path: str, document: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Billing:
         self.visits: list[PostedOrder] = []
         self.answers: Callable[[int], int] = lambda _: 200
         self._now = now
-        self._came: Counter[str] = Counter()
+        self._visit_counts: Counter[str] = Counter()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, name="demo-billing", daemon=True).start()
 
@@ -138,14 +138,14 @@ class Billing:
         return [visit for visit in self.visits if visit.order == order]
 
     def receive(self, document: dict[str, Any]) -> int:
-        """Answer one request: confirm, or take an order as well as the service can at the moment."""
+        """Answer one request: confirm a subscription, or take an order; returns the status of the answer."""
         if document.get("Type") == "SubscriptionConfirmation":
             with urllib.request.urlopen(document["SubscribeURL"], timeout=_CONFIRMATION_SECONDS_MAX):  # noqa: S310 - loopback
                 return 200
         order = document["Message"] if "Message" in document else document["order"]
-        # Counted, not looked for: of 40,000 orders that come back, each would be sought among all before it.
-        self._came[order] += 1
-        status = self.answers(self._came[order])
+        # Counted here: to search the visits for each of 40,000 orders that come back would take too long.
+        self._visit_counts[order] += 1
+        status = self.answers(self._visit_counts[order])
         self.visits.append(PostedOrder(self._now(), order, status))
         return status
 

@@ -23,7 +23,7 @@ BAD_REQUEST, BUSY = 400, 503
 GIVEN_UP: Final = 12
 QUEUE: Final = "Rentals-DLQ"
 _BATCH: Final = 10
-_TOLD_EACH: Final = 4_000
+_PROGRESS_EACH: Final = 4_000
 _LOOK_MS: Final = 200
 #: Four attempts at once: what the console shows as a timeline, without a minute of waiting.
 _POLICY: Final = {"healthyRetryPolicy": {"numRetries": 3, "numNoDelayRetries": 3}}
@@ -52,9 +52,9 @@ class Scene:
         return f"{self._server.url}/_redrive/console/{SCOPE}/dead-letters/{QUEUE}"
 
     def make(self, progress: Callable[[int], None]) -> None:
-        """Let the orders die, and tell of their number on the way."""
+        """Make the orders fail until they are dead letters; `progress` gets their number on the way."""
         dead = self._queue(QUEUE)
-        given_up = self._queue("Rental-Fulfilment", deadLetterTargetArn=dead, maxReceiveCount=4)
+        fulfilment = self._queue("Rental-Fulfilment", deadLetterTargetArn=dead, maxReceiveCount=4)
         topic = self._sns.create_topic(Name="Rentals")["TopicArn"]
         self._sns.subscribe(
             TopicArn=topic,
@@ -69,7 +69,7 @@ class Scene:
         self._let_them_die(topic, BAD_REQUEST, range(BAD), progress)
         self._let_them_die(topic, BUSY, range(BAD, self._orders), progress)
         self._fail(None)
-        self._give_up(given_up)
+        self._give_up(fulfilment)
 
     def _let_them_die(self, topic: str, status: int, numbers: range, progress: Callable[[int], None]) -> None:
         self._fail(status)
@@ -78,7 +78,7 @@ class Scene:
                 {"Id": str(number), "Message": _order(number, bad=status == BAD_REQUEST)} for number in batch
             ]
             self._sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
-            if batch.stop // _TOLD_EACH > batch.start // _TOLD_EACH:
+            if batch.stop // _PROGRESS_EACH > batch.start // _PROGRESS_EACH:
                 progress(batch.stop)
         _wait(lambda: self._dead() >= numbers.stop)
 
@@ -110,10 +110,10 @@ class Scene:
         self._server.ask("/_redrive/faults", {"endpoint": self._billing.url, "status": status})
 
 
-def _wait(holds: Callable[[], bool]) -> None:
-    """Return once something holds."""
+def _wait(condition: Callable[[], bool]) -> None:
+    """Return once a condition is true."""
     clock = SystemClock()
-    while not holds():
+    while not condition():
         asyncio.run(clock.sleep_until(clock.now() + _LOOK_MS))
 
 

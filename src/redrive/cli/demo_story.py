@@ -47,7 +47,7 @@ class Story:
     # ---- the architecture ---------------------------------------------------------------------------------
 
     def build(self) -> dict[str, int]:
-        """Make the stack of the template; the number of its resources by service."""
+        """Make the stack of the template; returns the number of its resources by service."""
         self._stacks.create_stack(
             StackName=STACK,
             TemplateBody=_template(),
@@ -72,7 +72,7 @@ class Story:
     # ---- the acts -----------------------------------------------------------------------------------------
 
     def order(self, name: str, car: str, status: str = "confirmed", seconds: float = 1) -> int:
-        """Post an order to the front door, and let time pass; the status of the answer."""
+        """Post an order to the API, and let time pass; returns the status of the answer."""
         order = {"order": name, "car": car, "status": status}
         request = urllib.request.Request(  # noqa: S310 - loopback
             f"{self.server.url}/_aws/execute-api/{self._outputs['ApiId']}/prod/orders",
@@ -85,7 +85,7 @@ class Story:
         return response_status
 
     def fulfil(self) -> list[str]:
-        """The fulfilment system does its work: receive, and delete."""
+        """The fulfilment system receives and deletes messages; returns the names of their orders."""
         orders = []
         while messages := self._receive():
             for message in messages:
@@ -96,7 +96,7 @@ class Story:
         return sorted(orders)
 
     def choke(self) -> int:
-        """The fulfilment system receives what it cannot process, again and again; how often."""
+        """The fulfilment system receives what it cannot process, again and again; returns how often."""
         times = 0
         while self._receive():
             times += 1
@@ -106,8 +106,8 @@ class Story:
     def lose_fulfilment(self) -> None:
         """The fulfilment queue is deleted, but not the subscription."""
         attributes = self._sqs.get_queue_attributes(QueueUrl=self._url(FULFILMENT), AttributeNames=["All"])
-        restored = ("Policy", "RedrivePolicy", "KmsMasterKeyId")
-        self._lost["queue"] = {name: attributes["Attributes"][name] for name in restored}
+        attribute_names = ("Policy", "RedrivePolicy", "KmsMasterKeyId")
+        self._lost["queue"] = {name: attributes["Attributes"][name] for name in attribute_names}
         self._sqs.delete_queue(QueueUrl=self._url(FULFILMENT))
 
     def restore_fulfilment(self) -> None:
@@ -134,7 +134,7 @@ class Story:
         )
 
     def redrive(self, queue: str) -> int:
-        """Send everything in a dead-letter queue back where it came from; how many."""
+        """Send everything in a dead-letter queue back where it came from; returns how many messages."""
         answer = self.server.ask("/_redrive/dead-letters", {"queue": queue})
         self.server.pass_time(5)
         return int(answer["to_move"])
@@ -177,7 +177,7 @@ class Story:
         events = self._logs.filter_log_events(logGroupName=group)["events"]
         return [json.loads(event["message"])["delivery"] for event in events]
 
-    def rung(self) -> set[str]:
+    def alarms_rung(self) -> set[str]:
         """The alarms that have rung."""
         history = self.server.client("cloudwatch").describe_alarm_history(HistoryItemType="StateUpdate")
         return {

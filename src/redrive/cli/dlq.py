@@ -8,7 +8,7 @@ from typing import Any, Final
 from redrive.cli import redriving
 from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, with_client
 from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_members, origin
-from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
+from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shorten
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
 _QUEUE_HELP: Final = "its name, ARN or URL"
@@ -65,7 +65,7 @@ def _print_letters(letters: list[Entry]) -> None:
         attempts = f"{letter['attempts']:>6} {many(letter['attempts'], 'attempt'):8}"
         print(
             f"{letter['id']:>10}  {moment(letter['sent_at'])}  {attempts}  {letter['reason'] or '-':{_REASON_WIDTH}}"
-            f" {redriving.origin(letter['from'])}  {shortened(letter['body'])}"
+            f" {redriving.origin(letter['from'])}  {shorten(letter['body'])}"
         )
 
 
@@ -89,7 +89,7 @@ def print_attempts(history: list[Entry]) -> None:
     for attempt in history:
         print(
             f"  {attempt['number']:>6}  {moment(attempt['at'])}  {attempt['reason']:16} {attempt['status'] or '-':>4}"
-            f"  {attempt['duration_ms']:>6} ms  {shortened(attempt['response'])}".rstrip()
+            f"  {attempt['duration_ms']:>6} ms  {shorten(attempt['response'])}".rstrip()
         )
 
 
@@ -111,7 +111,7 @@ _FAILURE_WIDTH: Final = 22  # of the longest, name_not_resolved with a status
 
 
 def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
-    """Add the commands to those of `redrive dlq`; the commands."""
+    """Add the commands that change dead letters to those of `redrive dlq`; returns their parsers."""
     causes = actions.add_parser(
         "causes", aliases=["groups"], help="list the causes of failure in a dead-letter queue, with counts"
     )
@@ -164,7 +164,7 @@ def _print_cause(cause: Entry) -> None:
     sent = f"{_moment(cause['first_sent_at'])} to {_moment(cause['last_sent_at'])}"
     print(f"{number:>10}  {cause['failure']:{_FAILURE_WIDTH}} {origin(cause['from'])}  sent {sent}")
     if cause["last_response"]:
-        print(f"{'':12}last said: {shortened(cause['last_response'])}")
+        print(f"{'':12}last said: {shorten(cause['last_response'])}")
     print(f"{'':12}--cause '{cause['cause']}'")
 
 
@@ -195,8 +195,8 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _edit(client: Client, parsed: argparse.Namespace) -> int:
-    wish = {"queue": parsed.queue, "id": parsed.id, "body": _text(parsed.body_file)}
-    moved = client.post(_EDITS, wish | ({"to": parsed.to} if parsed.to else {}))["moved"]
+    document = {"queue": parsed.queue, "id": parsed.id, "body": _text(parsed.body_file)}
+    moved = client.post(_EDITS, document | ({"to": parsed.to} if parsed.to else {}))["moved"]
     if not moved:
         raise CommandFailed(
             f"{parsed.id} was not sent: it is in flight, does not exist, or has no known origin"

@@ -59,18 +59,18 @@ def _show(endpoints: list[Entry]) -> None:
 
 
 def _close(client: Client, parsed: argparse.Namespace) -> int:
-    done = client.post("/_redrive/endpoints", {"topic": parsed.topic, "id": parsed.id, "close": True})
-    print("closed: it is served again" if done["closed"] else "it was not open")
+    answer = client.post("/_redrive/endpoints", {"topic": parsed.topic, "id": parsed.id, "close": True})
+    print("closed: it is served again" if answer["closed"] else "it was not open")
     return 0
 
 
 def _set(client: Client, parsed: argparse.Namespace) -> int:
-    wish: dict[str, Any] = {"topic": parsed.topic, "id": parsed.id}
+    document: dict[str, Any] = {"topic": parsed.topic, "id": parsed.id}
     if parsed.circuit_breaker:
-        wish["circuit_breaker"] = parsed.circuit_breaker == "on"
+        document["circuit_breaker"] = parsed.circuit_breaker == "on"
     if parsed.client_errors:
-        wish["client_errors_delivered"] = parsed.client_errors == "delivered"
-    endpoint = client.post("/_redrive/endpoints", wish)["endpoint"]
+        document["client_errors_delivered"] = parsed.client_errors == "delivered"
+    endpoint = client.post("/_redrive/endpoints", document)["endpoint"]
     print(f"{endpoint['topic']}  {endpoint['id']}{_options(endpoint)}")
     return 0
 
@@ -84,24 +84,22 @@ def _state(endpoint: Entry) -> str:
         case "circuit_open":
             return _circuit(endpoint["circuit"])
         case "failing":
-            return f"failing ({_why(endpoint['failing'])})"
+            return f"failing ({_cause(endpoint['failing'])})"
         case _:
             return "served"
 
 
 def _circuit(circuit: Entry) -> str:
-    why = _why(circuit)
+    cause = _cause(circuit)
     if circuit["over"]:
-        return (
-            f"circuit breaker half open since {moment(circuit['since'])} ({why}): one delivery is tried next"
-        )
-    return f"circuit breaker open until {moment(circuit['until'])} ({why})"
+        return f"circuit breaker half open since {moment(circuit['since'])} ({cause}): one delivery is tried next"
+    return f"circuit breaker open until {moment(circuit['until'])} ({cause})"
 
 
-def _why(failing: Entry) -> str:
-    status = f" {failing['status']}" if failing["status"] else ""
-    failures = "1 failure" if failing["failures"] == 1 else f"{failing['failures']} failures"
-    return f"{failing['reason']}{status}" + (f", {failures} in a row" if failing["failures"] else "")
+def _cause(state: Entry) -> str:
+    status = f" {state['status']}" if state["status"] else ""
+    failures = "1 failure" if state["failures"] == 1 else f"{state['failures']} failures"
+    return f"{state['reason']}{status}" + (f", {failures} in a row" if state["failures"] else "")
 
 
 def _options(endpoint: Entry) -> str:

@@ -54,7 +54,7 @@ def _create(parsed: argparse.Namespace) -> int:
             note(str(error))
             return 2
         if parsed.user is not None:
-            key = await _of_user(key, parsed.user, keyring, store)
+            key = await _as_key_of_user(key, parsed.user, keyring, store)
         try:
             await keyring.add(key)
         except Conflict:
@@ -65,7 +65,7 @@ def _create(parsed: argparse.Namespace) -> int:
     return _with_keyring(parsed, create)
 
 
-async def _of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) -> AccessKey:
+async def _as_key_of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) -> AccessKey:
     user = await stored_user(store, key.account, name)
     if user is None:
         raise CommandFailed(f"account {key.account} has no user {name}; make it with iam CreateUser")
@@ -101,8 +101,10 @@ def _list(parsed: argparse.Namespace) -> int:
         for key in keys:
             user = f"  {key.user}" if key.user else ""
             use = uses.get(key.access_key_id)
-            used = "" if use is None else f"  last used {moment(use.at)} by {use.service}"
-            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}{user}{used}")
+            usage = "" if use is None else f"  last used {moment(use.at)} by {use.service}"
+            print(
+                f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}{user}{usage}"
+            )
         return 0
 
     return _with_keyring(parsed, show)

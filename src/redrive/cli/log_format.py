@@ -15,13 +15,13 @@ from typing import Any, Final
 from typing_extensions import override
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
-# Where a value goes in the text of an event, and what it is called there.
-_PLACE: Final = re.compile(r"(?:\b(\w+)=)?%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
+# A placeholder for a value in the text of an event, and the name before it.
+_PLACEHOLDER: Final = re.compile(r"(?:\b(\w+)=)?%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 # A value that cannot be taken for two: without blanks, quotes and equals signs.
 _PLAIN: Final = re.compile(r"[!#-<>-~]+")
 
 #: Libraries that write signatures, tokens and headers into their log at `debug`.
-_TELL_SECRETS: Final = ("botocore", "urllib3", "h2", "hpack")
+_SECRET_LOGGERS: Final = ("botocore", "urllib3", "h2", "hpack")
 
 
 class TextFormatter(logging.Formatter):
@@ -55,7 +55,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        fields = {**_named_in_text(record), **_fields_of(record)}
+        fields = {**_fields_in_text(record), **_fields_of(record)}
         event |= {name: value for name, value in fields.items() if name not in event}
         if record.exc_info:
             event["traceback"] = self.formatException(record.exc_info)
@@ -72,7 +72,7 @@ def set_up(level: str, log_format: str) -> None:
     writer = logging.StreamHandler(sys.stderr)
     writer.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[writer])
-    for library in _TELL_SECRETS:
+    for library in _SECRET_LOGGERS:
         logging.getLogger(library).setLevel(max(logging.INFO, logging.getLogger().level))
 
 
@@ -87,18 +87,18 @@ def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
     return fields
 
 
-def _named_in_text(record: logging.LogRecord) -> Mapping[str, Any]:
+def _fields_in_text(record: logging.LogRecord) -> Mapping[str, Any]:
     """The values that the text of an event has names for: `endpoint.resting subscription=%s status=%d`."""
     if not isinstance(record.args, tuple) or not isinstance(record.msg, str):
         return {}
-    names = _PLACE.findall(record.msg)
+    names = _PLACEHOLDER.findall(record.msg)
     if len(names) != len(record.args):
         return {}
     return {name: value for name, value in zip(names, record.args, strict=True) if name}
 
 
 def _in_text(value: object) -> str:
-    """A value as one word: a list by commas, nothing as `-`, and what callers may have put anything into as JSON."""
+    """A value as one word: a list with commas, None as `-`, a text with blanks, quotes or equals signs as JSON."""
     if value is None:
         return "-"
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)

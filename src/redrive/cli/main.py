@@ -37,8 +37,8 @@ class CommandLine(argparse.ArgumentParser):
         word = unknown[0].partition("=")[0]
         if not word.startswith("-"):
             self.error(f"unexpected argument {word}")
-        near = difflib.get_close_matches(word, self._option_string_actions, n=1)
-        self.error(f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else ""))
+        similar = difflib.get_close_matches(word, self._option_string_actions, n=1)
+        self.error(f"unknown option {word}" + (f"; did you mean {similar[0]}?" if similar else ""))
 
     def command_of(self, words: Sequence[str]) -> "CommandLine":
         """The innermost command that a command line names, such as `redrive store backup`."""
@@ -107,9 +107,9 @@ def parser(command: str | None = None) -> CommandLine:
     top.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, help_text, register) in COMMANDS.items():
-        below = commands.add_parser(name, help=help_text)
+        subparser = commands.add_parser(name, help=help_text)
         if command in (name, None):
-            getattr(importlib.import_module(f"redrive.cli.{module}"), register)(below)
+            getattr(importlib.import_module(f"redrive.cli.{module}"), register)(subparser)
     return top
 
 
@@ -123,11 +123,11 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
-    """Run a command; its exit status.
+    """Run a command; returns its exit status.
 
     Args:
         arguments: The command line; None: this process's.
-        worker: What `serve` has where it is one of several processes.
+        worker: Passed to `serve`, if this is one of several processes.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     top = parser(next((word for word in words if not word.startswith("-")), ""))
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
         top.command_of(words).refuse_unknown(unknown)
     try:
         status: int = parsed.run(parsed)
-        sys.stdout.flush()  # here, where it is known what to do if nobody reads it
+        sys.stdout.flush()  # here, where a closed pipe is handled
     except BrokenPipeError:  # `redrive dlq list … | head`: whoever read had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return _NOBODY_READS

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from redrive.cli.terminal import shortened
+from redrive.cli.terminal import shorten
 from redrive.model.durations import show_duration
 from redrive.model.outage import OutageAnswer
 from redrive.model.retry import Phase
@@ -42,8 +42,9 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     top_ms = max(column.wait_ms for column in columns)
     labels = [show_duration(top_ms), *[""] * (_HEIGHT - 2), "0 s"]
     margin = max(map(len, labels))
-    beside = margin + _AXIS_CHARS + len(f"{columns[-1].attempt:,}")  # its number may stick out to the right
-    width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - beside))
+    # The number of the last attempt may stick out to the right.
+    margin_chars = margin + _AXIS_CHARS + len(f"{columns[-1].attempt:,}")
+    width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - margin_chars))
     width -= len(_GAP_MARK) * sum(column.cut for column in columns)
     every = -(-len(columns) // width)
     columns = _thin(columns, every)
@@ -61,14 +62,14 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
 
 def _thin(columns: Sequence[Column], every: int) -> list[Column]:
     """Every `every`-th column, counted from the last; a gap before a dropped one moves to the next that stays."""
-    thinned: list[Column] = []
-    cut = False
+    remaining_columns: list[Column] = []
+    has_gap = False
     for index, column in enumerate(columns):
-        cut = cut or column.cut
+        has_gap = has_gap or column.cut
         if (len(columns) - 1 - index) % every == 0:
-            thinned.append(column._replace(cut=cut))
-            cut = False
-    return thinned
+            remaining_columns.append(column._replace(cut=has_gap))
+            has_gap = False
+    return remaining_columns
 
 
 def _gap(column: Column) -> str:
@@ -76,7 +77,7 @@ def _gap(column: Column) -> str:
 
 
 def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
-    """The part of a bar that stands in one line; what is more than 0 is seen."""
+    """The part of a bar in one line of text; a wait of more than 0 has an eighth of a line at least."""
     eighths = round(column.wait_ms / top_ms * _HEIGHT * 8) if top_ms else 0
     if column.wait_ms:
         eighths = max(1, eighths)
@@ -167,7 +168,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class DrawnOutage:
-    """An outage that is to be seen: which attempts fall into it, and how it ends."""
+    """The outage that a picture shows."""
 
     answer: OutageAnswer  # Fate of a message that is published at the start of the outage
     text: str  # The same in words
@@ -197,7 +198,7 @@ def picture(columns: Sequence[Column], title: str, summary: str, outage: DrawnOu
     )
     ET.SubElement(root, "title").text = f"{title}: {summary}"
     _rectangle(root, 0, 0, _WIDTH, height, _PAPER)
-    _text(root, (_LEFT, 30), shortened(title, _TITLE_CHARS_MAX), size="18")
+    _text(root, (_LEFT, 30), shorten(title, _TITLE_CHARS_MAX), size="18")
     _text(root, (_LEFT, 52), summary)
     if outage is not None:
         _text(root, (_LEFT, 72), outage.text, fill=_DOWN)
@@ -248,11 +249,11 @@ class _Plot:
         """Tear the paper where attempts are left out, and say how many."""
         for middle, number in self._layout.gaps:
             left, right = middle - _GAP / 2, middle + _GAP / 2
-            tear = [*_torn(left, _TOP - 4, _BOTTOM + 4), *_torn(right, _TOP - 4, _BOTTOM + 4)[::-1]]
+            tear = [*_zigzag(left, _TOP - 4, _BOTTOM + 4), *_zigzag(right, _TOP - 4, _BOTTOM + 4)[::-1]]
             gap = ET.SubElement(self._root, "polygon", {"points": _points(tear), "fill": _PAPER})
             gap.set("class", "gap")
             for edge in (left, right):
-                _line(self._root, _torn(edge, _TOP - 4, _BOTTOM + 4), _GRID)
+                _line(self._root, _zigzag(edge, _TOP - 4, _BOTTOM + 4), _GRID)
             for line, text in enumerate((f"{number:,}", "more")):
                 at = (middle, _TOP + 24 + line * _ROW)
                 _text(self._root, at, text, anchor="middle")
@@ -284,7 +285,7 @@ class _Plot:
         band.set("class", "outage")
 
     def _draw_end_of_outage(self) -> None:
-        """A line where the message is taken, or given up; above a gap, since it may lie in one."""
+        """Draw a line where the message is taken, or given up; over the gaps, since it may lie in one."""
         if self._outage is None:
             return
         (end, is_hidden), top = self._layout.end_of(self._outage), _TOP
@@ -310,11 +311,11 @@ class _Plot:
         if self._outage is None:
             return
         _rectangle(self._root, _LEFT, y - 11, 12, 12, f"url(#{_HATCH})")
-        unmade = "" if all(map(self._is_made, self._columns)) else "; hollow attempts are not made"
-        _text(self._root, (_LEFT + 18, y), f"the endpoint is down{unmade}")
+        hint = "" if all(map(self._is_made, self._columns)) else "; hollow attempts are not made"
+        _text(self._root, (_LEFT + 18, y), f"the endpoint is down{hint}")
 
 
-def _torn(x: float, top: float, bottom: float) -> list[Point]:
+def _zigzag(x: float, top: float, bottom: float) -> list[Point]:
     """A zigzag from top to bottom."""
     teeth = int((bottom - top) // (2 * _TEAR))
     height = (bottom - top) / teeth

@@ -22,7 +22,7 @@ _LOOK_AGAIN_MS: Final = 200  # while the progress bar is shown
 
 
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
-    """Add the commands to those of `redrive dlq`; the commands."""
+    """Add the commands to those of `redrive dlq`; returns their parsers."""
     back = actions.add_parser("redrive", help="send dead letters back to their origins, or to another queue")
     back.add_argument("queue", help="its name, ARN or URL")
     back.add_argument(
@@ -44,9 +44,9 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     tasks.add_argument("queue", help="its name, ARN or URL")
     add_json(tasks)
     tasks.set_defaults(run=with_client(_tasks))
-    changing = [_add_change(actions, verb, text) for verb, text in _CHANGES.items()]
-    _add_pace(changing[-1])
-    return back, tasks, *changing
+    change_commands = [_add_change(actions, verb, text) for verb, text in _CHANGES.items()]
+    _add_pace(change_commands[-1])
+    return back, tasks, *change_commands
 
 
 _CHANGES: Final = {
@@ -98,7 +98,7 @@ def origin(source: Entry) -> str:
 
 def _redrive(client: Client, parsed: argparse.Namespace) -> int:
     if parsed.dry_run:
-        return _rehearse(client, parsed)
+        return _dry_run(client, parsed)
     members: dict[str, Any] = {"queue": parsed.queue}
     if parsed.to:
         members["to"] = parsed.to
@@ -116,9 +116,9 @@ def _redrive(client: Client, parsed: argparse.Namespace) -> int:
 
 
 async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
-    """Show how far a task is until it has ended; 1 if it did not end by having moved everything.
+    """Show the progress of a task until it ends, as a bar in a terminal; returns 1 if it did not complete.
 
-    A terminal sees a bar. Whoever stops watching stops nothing but that.
+    To stop watching does not stop the task.
     """
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("moved"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
@@ -129,12 +129,12 @@ async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
             if task["state"] not in ("waiting", "running", "cancelling"):
                 break
             await clock.sleep_until(clock.now() + _LOOK_AGAIN_MS)
-    print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_left(task)}{_why(task)}")
+    print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_remainder(task)}{_failure(task)}")
     return 0 if task["state"] == "completed" else 1
 
 
 def cause_members(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The members of a request that say of which cause, and which are spared."""
+    """The members of a request that select dead letters: by cause, by a search, without some ids."""
     members: dict[str, Any] = {"cause": parsed.cause} if parsed.cause else {}
     members |= {"search": parsed.search} if parsed.search else {}
     return members | ({"except": parsed.excepted} if parsed.excepted else {})
@@ -145,32 +145,32 @@ def _pace_members(parsed: argparse.Namespace) -> dict[str, Any]:
     return members | ({"rate": parsed.rate} if parsed.rate else {})
 
 
-def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
+def _dry_run(client: Client, parsed: argparse.Namespace) -> int:
     ids = set(parsed.id)
-    missing, number = set(ids), 0
+    missing_ids, letter_id = set(ids), 0
     cause = {"cause": parsed.cause} if parsed.cause else {}
     if parsed.search:
-        return _count_found(client, parsed)
+        return _print_search_count(client, parsed)
     for letter in _all(client, parsed.queue, cause):
         if letter["id"] in (parsed.excepted or ()):
             continue
-        number = letter["id"]
-        if not ids or number in ids:
+        letter_id = letter["id"]
+        if not ids or letter_id in ids:
             stays = "  stays: it is in flight" if letter["in_flight"] else ""
             unknown = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
-            print(f"{number:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")
-        missing.discard(number)
-    for number in sorted(missing):
-        note(f"there is no dead letter {number} in {parsed.queue}")
-    if not number:
+            print(f"{letter_id:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")
+        missing_ids.discard(letter_id)
+    for letter_id in sorted(missing_ids):
+        note(f"there is no dead letter {letter_id} in {parsed.queue}")
+    if not letter_id:
         note(f"there is nothing in {parsed.queue}")
-    return 1 if missing else 0
+    return 1 if missing_ids else 0
 
 
-def _count_found(client: Client, parsed: argparse.Namespace) -> int:
+def _print_search_count(client: Client, parsed: argparse.Namespace) -> int:
     plan = client.get(_PLANS, queue=parsed.queue, **cause_members(parsed))
-    looked = f", of the oldest {plan['looked_at']} that were looked at" if plan["looked_at"] else ""
-    print(f"{plan['to_move']} {many(plan['to_move'], 'message')} found{looked}")
+    scope = f", of the oldest {plan['looked_at']} that were looked at" if plan["looked_at"] else ""
+    print(f"{plan['to_move']} {many(plan['to_move'], 'message')} found{scope}")
     return 0
 
 
@@ -194,7 +194,7 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
         rate = "  carefully" if task["pace"] == "careful" else rate
         print(
             f"{task['task']}  {moment(task['started_at'])}  {task['state']:10}"
-            f" {task['moved']:>8} of {task['to_move']} moved{_left(task)}  {target}{rate}{_why(task)}"
+            f" {task['moved']:>8} of {task['to_move']} moved{_remainder(task)}  {target}{rate}{_failure(task)}"
         )
     return 0
 
@@ -202,17 +202,17 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
 def _change(client: Client, parsed: argparse.Namespace) -> int:
     members = {"queue": parsed.queue, parsed.verb: True, **({"task": parsed.task} if parsed.task else {})}
     task = client.post(_TASKS, members | _pace_members(parsed))["task"]
-    does = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]
-    print(f"task {task['task']} {does}; {task['moved']} of {task['to_move']} moved so far")
+    effect = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]
+    print(f"task {task['task']} {effect}; {task['moved']} of {task['to_move']} moved so far")
     return 0
 
 
-def _left(task: Entry) -> str:
-    """The number that a task which ended well did not move: in flight by then, expired, or of no origin that stands."""
-    left = task["to_move"] - task["moved"]
-    return f", {left} left" if task["state"] == "completed" and left > 0 else ""
+def _remainder(task: Entry) -> str:
+    """What a completed task did not move, as text: it was in flight or expired by then, or its origin is gone."""
+    remaining = task["to_move"] - task["moved"]
+    return f", {remaining} left" if task["state"] == "completed" and remaining > 0 else ""
 
 
-def _why(task: Entry) -> str:
-    why = task["failure"] or task["stopped_why"]
-    return f": {why}" if why else ""
+def _failure(task: Entry) -> str:
+    reason = task["failure"] or task["stopped_why"]
+    return f": {reason}" if reason else ""

@@ -73,7 +73,7 @@ def _svg(text: str) -> Path:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Print the timetable, the chart and the answer about an outage; 2 for a policy that is none."""
+    """Print the timetable, the chart and the answer about an outage; returns 2 for an invalid policy."""
     try:
         text = "\n\n".join(_paragraphs(_plan(parsed), parsed))
     except (OSError, UnicodeDecodeError, DeliveryPolicyInvalid) as error:
@@ -88,10 +88,10 @@ def _plan(parsed: argparse.Namespace) -> RetryPlan:
         return PLANS[parsed.plan]
     if parsed.policy:
         return read_plan(parsed.policy.name, parsed.policy.read_text())
-    subscribed = ask(parsed.url, parsed.subscription)
-    if subscribed.delivery_policy is None:
-        return replace(PLANS[PROTOCOLS[subscribed.protocol].schedule_name], title=subscribed.endpoint)
-    return read_plan(subscribed.endpoint, subscribed.delivery_policy)
+    retries = ask(parsed.url, parsed.subscription)
+    if retries.delivery_policy is None:
+        return replace(PLANS[PROTOCOLS[retries.protocol].schedule_name], title=retries.endpoint)
+    return read_plan(retries.endpoint, retries.delivery_policy)
 
 
 def _paragraphs(plan: RetryPlan, parsed: argparse.Namespace) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _outage(schedule: RetrySchedule, parsed: argparse.Namespace) -> DrawnOutage 
 
 
 def _room() -> int:
-    """The width of the screen; what is not read on one is as wide as it likes."""
+    """The characters of a line: as many as a terminal has, or else as many as a chart can use."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
 
 
@@ -130,8 +130,8 @@ def _room() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
-    """A subscription, as far as its retries go."""
+class SubscriptionRetries:
+    """The properties of a subscription that determine its retries."""
 
     protocol: str  # `https`, `sqs` …
     endpoint: str  # Endpoint of the deliveries
@@ -139,7 +139,7 @@ class Subscribed:
     delivery_policy: str | None
 
 
-def ask(url: str, arn: str) -> Subscribed:
+def ask(url: str, arn: str) -> SubscriptionRetries:
     """Ask a server for a subscription.
 
     Where the environment has no key, the call is signed for the subscription's account, which a server without
@@ -165,12 +165,12 @@ def ask(url: str, arn: str) -> Subscribed:
         raise CommandFailed(f"{url} answers, but not as SNS does: is it another server?") from None
     except (BotoCoreError, ValueError) as error:
         raise CommandFailed(str(error).strip()) from None
-    return Subscribed(
+    return SubscriptionRetries(
         attributes["Protocol"], attributes["Endpoint"], attributes.get("EffectiveDeliveryPolicy")
     )
 
 
 def _message(refusal: ClientError, url: str) -> str:
-    """The server's own words; a page of another server's has a status and no more."""
+    """The server's own message; the answer of a server that is not Redrive may have only a status."""
     error = refusal.response["Error"]
     return error.get("Message") or f"{error.get('Code')} from {url}: is it Redrive?"

@@ -30,7 +30,7 @@ def run(parsed: argparse.Namespace) -> int:
     log_format.set_up(settings.log_level, settings.log_format)
     try:
         if settings.workers > 1 and parsed.worker is None:
-            return asyncio.run(_supervised(settings, parsed.words))
+            return asyncio.run(_supervise(settings, parsed.words))
         _serve(settings, origins, parsed.worker)
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
@@ -67,8 +67,8 @@ def _serve(settings: Settings, origins: Sequence[Origin], worker: Any) -> None:
         raise CommandFailed(str(error)) from None
 
 
-async def _supervised(settings: Settings, words: list[str]) -> int:
-    """Let so many workers serve; the exit status."""
+async def _supervise(settings: Settings, words: list[str]) -> int:
+    """Serve with several worker processes; returns the exit status."""
     from redrive.cli.worker import command  # noqa: PLC0415 - which imports the command line
     from redrive.server.http import bound, url_of  # noqa: PLC0415 - 60 ms of imports that other commands do not need
     from redrive.workers.member import WorkerFailed  # noqa: PLC0415 - likewise

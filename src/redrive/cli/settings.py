@@ -49,9 +49,9 @@ def add_settings(command: argparse.ArgumentParser, names: frozenset[str] | None 
 def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
     """The settings that a parsed command line, the environment and its file make together.
 
-    Variables that look like settings and are none are told of: nothing else says that they have no effect.
+    It warns of variables that look like settings and are none, since these have no effect.
     """
-    for warning in _unknown(os.environ):
+    for warning in _unknown_variable_warnings(os.environ):
         note(warning)
     return read_settings(vars(parsed), os.environ, file_of(parsed))
 
@@ -63,12 +63,14 @@ def file_of(parsed: argparse.Namespace) -> Path | None:
     return file
 
 
-def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
-    known = {variable_of(field.name) for field in fields(Settings)} | _OTHER_VARIABLES
-    for name in sorted(environment.keys() - known):
+def _unknown_variable_warnings(environment: Mapping[str, str]) -> Iterator[str]:
+    variables = {variable_of(field.name) for field in fields(Settings)} | _OTHER_VARIABLES
+    for name in sorted(environment.keys() - variables):
         if name.startswith(ENVIRONMENT_PREFIX) and not name.startswith(_TEST_PREFIX):
-            near = get_close_matches(name, known, n=1)
-            yield f"warning: {name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")
+            similar_names = get_close_matches(name, variables, n=1)
+            yield f"warning: {name} is not a setting" + (
+                f"; did you mean {similar_names[0]}?" if similar_names else ""
+            )
 
 
 def register_config(command: argparse.ArgumentParser) -> None:
@@ -108,46 +110,47 @@ def _doctor(parsed: argparse.Namespace) -> int:
     """Print a line a check."""
     settings, origins = settings_of(parsed)
     file = file_of(parsed) if any(map(_is_secret_of_file, origins)) else None
-    all_findings = [*findings(settings), *_of_machine(settings, file)]
-    examined = _examined(settings)
+    all_findings = [*findings(settings), *_machine_findings(settings, file)]
+    store_checks = _examine_store(settings)
     if parsed.json:
         store = [
-            {"check": check, "fact": fact or None, "wrong": wrong or None} for check, fact, wrong in examined
+            {"check": check, "fact": fact or None, "wrong": fault or None}
+            for check, fact, fault in store_checks
         ]
         checks = [{"check": each.check, "open": each.open or None} for each in all_findings]
         print_json({"checks": checks, "store": store})
     else:
         for each in all_findings:
             print(f"{'OPEN' if each.open else 'ok':6}{each.check:18}{each.open}".rstrip())
-        for check, fact, wrong in examined:
-            text = "; ".join(filter(None, (fact, wrong)))
-            print(f"{'WRONG' if wrong else 'ok':6}{check:18}{text}".rstrip())
-    return 1 if any(each.open for each in all_findings) or any(wrong for *_, wrong in examined) else 0
+        for check, fact, fault in store_checks:
+            text = "; ".join(filter(None, (fact, fault)))
+            print(f"{'WRONG' if fault else 'ok':6}{check:18}{text}".rstrip())
+    return 1 if any(each.open for each in all_findings) or any(fault for *_, fault in store_checks) else 0
 
 
-def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:
+def _examine_store(settings: Settings) -> Sequence[tuple[str, str, str]]:
     from redrive.composition.store import kind_of  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     return asyncio.run(kind_of(settings).examine())
 
 
 def _is_secret_of_file(origin: Origin) -> bool:
-    """True if the settings file has a password, or declares keys perhaps."""
+    """True if a setting may put a secret into the settings file: a password, or the keys that resources declare."""
     is_masked = isinstance(origin.value, str) and origin.masked != origin.value
     return "file (" in origin.source and (is_masked or origin.name == "resources")
 
 
-def _of_machine(settings: Settings, config: Path | None) -> Iterator[Finding]:
+def _machine_findings(settings: Settings, config: Path | None) -> Iterator[Finding]:
     """Checks of the machine: file modes, the user, the limit of open files."""
     readable = [f"{file} ({mode:o})" for file, mode in _readable(_secret_files(settings, config))]
     advice = f"others can read {', '.join(readable)}; chmod 600" if readable else ""
     yield Finding("files", advice)
-    root = os.geteuid() == 0 and settings.functions_isolation != "user"
-    yield Finding("user", "the server would run as root; run it as a dedicated user" if root else "")
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    few = most != resource.RLIM_INFINITY and most < _FILES_MIN
+    is_root = os.geteuid() == 0 and settings.functions_isolation != "user"
+    yield Finding("user", "the server would run as root; run it as a dedicated user" if is_root else "")
+    files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    is_low = files_max != resource.RLIM_INFINITY and files_max < _FILES_MIN
     yield Finding(
-        "open files", f"{most} are allowed, and clients take 10,000; LimitNOFILE=20000" if few else ""
+        "open files", f"{files_max} are allowed, and clients take 10,000; LimitNOFILE=20000" if is_low else ""
     )
 
 
@@ -163,7 +166,7 @@ def _secret_files(settings: Settings, config: Path | None) -> Iterator[Path]:
 
 
 def _readable(files: Iterator[Path]) -> Iterator[tuple[Path, int]]:
-    """The files that others may read or write, with their modes; one that is not there yet is nobody's."""
+    """The files that others may read or write, with their modes; files that do not exist yet are left out."""
     for file in files:
         try:
             mode = stat.S_IMODE(file.stat().st_mode)

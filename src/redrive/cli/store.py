@@ -65,8 +65,8 @@ def _show(distribution: dict[str, Any]) -> None:
         layout = (
             f"by {table['column']}, {table['shards']} shards" if table["column"] else "a copy on each node"
         )
-        moved = table["rows_moved"]
-        rows = f", {moved} {many(moved, 'row')} moved" if moved else ""
+        rows_moved = table["rows_moved"]
+        rows = f", {rows_moved} {many(rows_moved, 'row')} moved" if rows_moved else ""
         print(f"{table['name']:15} {layout}{rows}{'' if table['changed'] else ' (as before)'}")
     print(f"{distribution['role']:15} has the planner's settings on each node")
 
@@ -77,21 +77,21 @@ _STORE: Final = frozenset({"store"})
 
 
 def _register_contents(actions: "argparse._SubParsersAction[Any]") -> None:
-    """Add the commands."""
+    """Add the commands `backup`, `verify` and `migrate`."""
     backup = actions.add_parser(
         "backup",
         help="copy a SQLite store to a new file, while it is served",
         description="Copy a SQLite store to a new file, while it is served, and verify the copy.",
     )
     backup.add_argument("file", type=Path, metavar="FILE", help="the copy; the file must not exist")
-    _finish(backup, _backup)
+    _add_options(backup, _backup)
     verify = actions.add_parser(
         "verify",
         help="read the whole store: count rows, compute digests, find damage",
         description="Read a whole store, which may be in use, and print the number of rows and a digest of each table."
         " Stores with the same contents have the same digests. The exit status is 1 if something is damaged.",
     )
-    _finish(verify, _verify)
+    _add_options(verify, _verify)
     migrate = actions.add_parser(
         "migrate",
         help="fill an empty PostgreSQL database with a SQLite store",
@@ -99,10 +99,10 @@ def _register_contents(actions: "argparse._SubParsersAction[Any]") -> None:
         " Neither may be in use meanwhile; the file stays unchanged.",
     )
     migrate.add_argument("--to", required=True, metavar="URL", help="the database: postgresql://…")
-    _finish(migrate, _migrate)
+    _add_options(migrate, _migrate)
 
 
-def _finish(command: argparse.ArgumentParser, run: Any) -> None:
+def _add_options(command: argparse.ArgumentParser, run: Any) -> None:
     add_json(command)
     add_settings(command, _STORE)
     command.set_defaults(run=run)

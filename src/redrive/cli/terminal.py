@@ -37,7 +37,7 @@ def many(number: int, word: str) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def shortened(text: str, most: int = 60) -> str:
+def shorten(text: str, chars_max: int = 60) -> str:
     """The text on one line of at most so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return line if len(line) <= chars_max else line[: chars_max - 1] + "…"

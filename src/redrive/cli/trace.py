@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from redrive.cli.client import Client, Entry, add_server, with_client
 from redrive.cli.dlq import print_attempts
 from redrive.cli.redriving import origin
-from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shortened
+from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shorten
 
 _LOG_GROUPS: Final = "sns/"  # SNS's delivery-status logs: sns/REGION/ACCOUNT/TOPIC
 
@@ -39,7 +39,7 @@ def _run(client: Client, parsed: argparse.Namespace) -> int:
         print(f"{_queue_or_topic(delivery)}: {_state(delivery)}")
         print_attempts(delivery["history"])
     for entry in entries:
-        print(f"logged {moment(entry['timestamp'])}  {_logged(entry['message'])}")
+        print(f"logged {moment(entry['timestamp'])}  {_log_line(entry['message'])}")
     if trace["partial"]:
         note(
             "there is more than one trace looks at: 10,000 queues and subscriptions, 10,000 messages of each"
@@ -62,8 +62,8 @@ def _queue_or_topic(delivery: Entry) -> str:
 
 
 def _state(delivery: Entry) -> str:
-    pushed = delivery["subscription"] or delivery["dead_letter"]
-    attempts = f"{delivery['attempts']} {many(delivery['attempts'], 'attempt' if pushed else 'receive')}"
+    is_pushed = delivery["subscription"] or delivery["dead_letter"]
+    attempts = f"{delivery['attempts']} {many(delivery['attempts'], 'attempt' if is_pushed else 'receive')}"
     if delivery["dead_letter"] and delivery["state"] == "available":
         return attempts
     if delivery["state"] == "available":
@@ -76,14 +76,14 @@ def _state(delivery: Entry) -> str:
     )
 
 
-def _logged(line: str) -> str:
+def _log_line(line: str) -> str:
     """A delivery-status entry in short: how it ended, where, and the endpoint's status."""
     try:
         document = json.loads(line)
         delivery = document["delivery"]
         return f"{document['status']}  {delivery['destination']}  {delivery.get('statusCode', '')}".rstrip()
     except (ValueError, KeyError, TypeError):
-        return shortened(line, 200)  # of another writer, who knows the message as well
+        return shorten(line, 200)  # of another writer, who knows the message as well
 
 
 def _log_entries(client: Client, message_id: str) -> Iterator[Entry]:

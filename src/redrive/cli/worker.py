@@ -20,14 +20,14 @@ def command(words: Sequence[str], channel: int, sockets: Sequence[int]) -> list[
 
 
 def start(channel: str, sockets: str, words: Sequence[str]) -> int:
-    """Serve as a worker; the exit status."""
+    """Serve as a worker; returns the exit status."""
     from redrive.workers.worker import Worker  # noqa: PLC0415 - only workers need it
 
-    inherited = [socket.socket(fileno=int(number)) for number in (channel, *sockets.split(","))]
-    for each in inherited:
+    connections = [socket.socket(fileno=int(number)) for number in (channel, *sockets.split(","))]
+    for each in connections:
         each.setblocking(False)  # noqa: FBT003 - the method's only argument
         each.set_inheritable(False)
-    return main(words, Worker(inherited[0], inherited[1:]))
+    return main(words, Worker(connections[0], connections[1:]))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class DeclaredKey:
 
 
 @dataclass(slots=True)
-class Declared:
+class Declarations:
     """All that is declared."""
 
     queues: list[DeclaredQueue] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Declared:
     keys: list[DeclaredKey] = field(default_factory=list)
 
 
-def read_declared(paths: str) -> Declared:
+def read_declarations(paths: str) -> Declarations:
     """Read what files declare.
 
     Args:
@@ -84,13 +84,13 @@ def read_declared(paths: str) -> Declared:
     Raises:
         SettingsInvalid: A file cannot be read, or declares something unusable; the message names it.
     """
-    declared = Declared()
+    declarations = Declarations()
     for file in _files(paths):
-        where, document = str(file), _document(file)
-        declared.queues += _Table.each(where, document, "queues", _queue)
-        declared.topics += _Table.each(where, document, "topics", _topic)
-        declared.keys += _Table.each(where, document, "keys", _key)
-    return declared
+        location, document = str(file), _document(file)
+        declarations.queues += _Table.each(location, document, "queues", _queue)
+        declarations.topics += _Table.each(location, document, "topics", _topic)
+        declarations.keys += _Table.each(location, document, "keys", _key)
+    return declarations
 
 
 def _files(paths: str) -> Iterator[Path]:
@@ -115,49 +115,49 @@ def _document(file: Path) -> Mapping[str, Any]:
 
 
 class _Table:
-    """One table of a file, whose members are taken out one after the other; what is left is unknown."""
+    """One table of a file. Reading a member removes it; members that are left at the end are unknown."""
 
-    def __init__(self, where: str, members: object) -> None:
+    def __init__(self, location: str, members: object) -> None:
         if not isinstance(members, dict):
-            raise SettingsInvalid(f"{where} is not a table")
-        self.where = where
+            raise SettingsInvalid(f"{location} is not a table")
+        self.location = location
         self._members = dict(members)
 
     @classmethod
     def each(
-        cls, where: str, members: Mapping[str, Any], name: str, read: "Callable[[_Table], T]"
+        cls, location: str, members: Mapping[str, Any], name: str, read: "Callable[[_Table], T]"
     ) -> list[T]:
         """The values read from each table of a list."""
         tables = members.get(name, [])
         if not isinstance(tables, list):
-            raise SettingsInvalid(f"{where}: {name} is not a list of tables")
+            raise SettingsInvalid(f"{location}: {name} is not a list of tables")
         values = []
         for number, table_members in enumerate(tables, start=1):
-            table = cls(f"{where}: {name} {number}", table_members)
+            table = cls(f"{location}: {name} {number}", table_members)
             values.append(read(table))
-            table.end()
+            table.refuse_unknown()
         return values
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._members.pop(name, default)
         if not isinstance(value, str) or (not value and default is None):
-            raise SettingsInvalid(f"{self.where} has no {name}")
+            raise SettingsInvalid(f"{self.location} has no {name}")
         return value
 
     def tables(self, name: str, read: "Callable[[_Table], T]") -> list[T]:
-        values = self.each(self.where, self._members, name, read)
+        values = self.each(self.location, self._members, name, read)
         self._members.pop(name, None)
         return values
 
     def texts(self, name: str) -> dict[str, str]:
         values = self._members.pop(name, {})
         if not isinstance(values, dict):
-            raise SettingsInvalid(f"{self.where} has {name} that are not a table")
+            raise SettingsInvalid(f"{self.location} has {name} that are not a table")
         return {key: _text(value) for key, value in values.items()}
 
-    def end(self) -> None:
+    def refuse_unknown(self) -> None:
         if self._members:
-            raise SettingsInvalid(f"{self.where} has unknown members: {', '.join(sorted(self._members))}")
+            raise SettingsInvalid(f"{self.location} has unknown members: {', '.join(sorted(self._members))}")
 
 
 def _text(value: object) -> str:

@@ -34,8 +34,8 @@ class Finding(NamedTuple):
 
 def findings(settings: Settings) -> Iterator[Finding]:
     """All checks of the settings, in the order of the steps."""
-    for check, look in _CHECKS.items():
-        yield Finding(check, look(settings))
+    for check, risk_of in _CHECKS.items():
+        yield Finding(check, risk_of(settings))
 
 
 def _signatures(settings: Settings) -> str:
@@ -46,10 +46,10 @@ def _signatures(settings: Settings) -> str:
 
 def _test_switches(settings: Settings) -> str:
     switches = ("allow_reset", "insecure_test_keys", "skip_queue_waits")
-    used = [name for name in switches if getattr(settings, name)]
+    active_names = [name for name in switches if getattr(settings, name)]
     if settings.clock == "simulated":
-        used.append("clock")
-    return f"{', '.join(used)}: for tests; leave them as they are by default" if used else ""
+        active_names.append("clock")
+    return f"{', '.join(active_names)}: for tests; leave them as they are by default" if active_names else ""
 
 
 def _sealed_secrets(settings: Settings) -> str:

@@ -41,13 +41,13 @@ def read_settings(
     Raises:
         SettingsInvalid: Something is unknown or unusable.
     """
-    from_file, declares = _read_file(file)
+    from_file, declares_resources = _read_file(file)
     values: dict[str, Any] = {}
     origins: list[Origin] = []
     for field in fields(Settings):
         raw_value, source = _nearest(field, flags, environment, from_file, file)
         value = values[field.name] = _convert(field.name, raw_value, type(field.default))
-        if field.name == "resources" and declares:
+        if field.name == "resources" and declares_resources:
             value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
             source = f"file ({file})" if source == "default" else f"{source} and file ({file})"
         origins.append(Origin(field.name, value, source, row_of(field).masked(value)))

@@ -346,7 +346,7 @@ class Settings:
     @property
     def forbids_private(self) -> bool:
         """True if private addresses are refused as endpoints: any client could subscribe them."""
-        return self.forbid_private_endpoints or self._is_reached
+        return self.forbid_private_endpoints or self._is_reached_by_others
 
     @property
     def runs_functions(self) -> bool:
@@ -357,10 +357,12 @@ class Settings:
         """
         if self.functions != "auto":
             return self.functions == "on"
-        return not self._is_reached or (self.auth == "required" and self.functions_isolation != "none")
+        return not self._is_reached_by_others or (
+            self.auth == "required" and self.functions_isolation != "none"
+        )
 
     @property
-    def _is_reached(self) -> bool:
+    def _is_reached_by_others(self) -> bool:
         """True if others than the machine's own user reach this server.
 
         One on loopback that asks for signatures or has a public URL is not a developer's own: it is behind a proxy.

@@ -100,8 +100,7 @@ def read_addresses(pairs: str) -> dict[str, str]:
     Raises:
         SettingsInvalid: Something is not `NAME=VALUE`.
     """
-    pairs_by_name = _read_pairs("azure_endpoints", pairs)
-    return {name.rstrip("/").lower(): value for name, value in pairs_by_name}
+    return {name.rstrip("/").lower(): value for name, value in _read_pairs("azure_endpoints", pairs)}
 
 
 def read_aws_endpoints(pairs: str) -> dict[str, str]:
