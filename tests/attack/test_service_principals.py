@@ -33,7 +33,7 @@ def test_a_service_acts_as_a_role_of_the_own_account_that_trusts_it_or_as_nobody
             (OTHER, GOOD, False),
             (OTHER, "no role's ARN", False),
         ):
-            principal = await identities.acting(service, account, role, REGION, "s")
+            principal = await identities.role_principal(service, account, role, REGION, "s")
             name = f"arn:aws:sts::{ACCOUNT}:assumed-role/good/s" if acts else role
             assert (principal.name, principal.account) == (name, account)
             asked = AccessRequest(principal, "sqs:SendMessage", f"arn:aws:sqs:{REGION}:{account}:q")

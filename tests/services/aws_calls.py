@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from redrive.aws.wire.signatures.sigv4 import Signed, verify
+from redrive.aws.wire.signatures.sigv4 import VerifiedSignature, verify
 from redrive.model.http import Request
 from redrive.runtime.machine import SystemClock
 
@@ -32,7 +32,7 @@ class AwsCall:
     headers: Mapping[str, str]
     body: bytes
 
-    def proved(self, secret: str = SECRET) -> Signed:
+    def proved(self, secret: str = SECRET) -> VerifiedSignature:
         """Return the id of the key that signed the call; fails a test whose signature does not hold."""
         path, _, query = self.target.partition("?")
         request = Request("POST", path, query, dict(self.headers), self.body)

@@ -318,9 +318,10 @@ class _Plot:
 def _zigzag(x: float, top: float, bottom: float) -> list[Point]:
     """A zigzag from top to bottom."""
     teeth = int((bottom - top) // (2 * _TEAR))
-    height = (bottom - top) / teeth
+    tooth_height = (bottom - top) / teeth
     return [
-        (x + (_TEAR / 2 if tooth % 2 else -_TEAR / 2), top + tooth * height) for tooth in range(teeth + 1)
+        (x + (_TEAR / 2 if tooth % 2 else -_TEAR / 2), top + tooth * tooth_height)
+        for tooth in range(teeth + 1)
     ]
 
 

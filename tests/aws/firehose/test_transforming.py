@@ -38,7 +38,7 @@ class Talkative:
     async def call(self, *_: Any) -> dict[str, Any]:
         return {"FunctionError": "Unhandled", "Payload": b'{"errorMessage": "' + b"x" * 1_000_000 + b'"}'}
 
-    async def acting(self, *_: Any) -> None:
+    async def role_principal(self, *_: Any) -> None:
         return None
 
     def add(self, *_: Any) -> None:

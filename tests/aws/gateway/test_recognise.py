@@ -160,4 +160,4 @@ def test_a_rest_service_without_dated_paths_is_recognised_by_the_scope(
     monkeypatch.setitem(recognition._REST_ENDPOINTS, "scheduler", "scheduler")
     for scope, service in (("scheduler", "scheduler"), ("apigateway", "apigateway"), ("events", None)):
         request = Request("GET", "/schedule-groups", "", {"authorization": SCOPED.format(scope)}, b"")
-        assert recognition.service_named(request) == service
+        assert recognition.service_in_head(request) == service

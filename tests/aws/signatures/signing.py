@@ -11,7 +11,7 @@ from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from redrive.aws.wire.signatures.sigv4 import Signed, verify
+from redrive.aws.wire.signatures.sigv4 import VerifiedSignature, verify
 from redrive.model.http import Request
 
 KEY_ID: Final = "AKIAREDRIVETESTS2345"
@@ -63,7 +63,7 @@ def secret_of(access_key_id: str) -> str | None:
     return SECRET if access_key_id == KEY_ID else None
 
 
-def check(request: Request, now: int = SIGNED_AT, **expected: str) -> Signed:
+def check(request: Request, now: int = SIGNED_AT, **expected: str) -> VerifiedSignature:
     return verify(request, secret_of, now, **expected)
 
 

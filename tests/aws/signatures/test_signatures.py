@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.signatures.sigv4 import SignatureMismatch, Signed, verify
+from redrive.aws.wire.signatures.sigv4 import SignatureMismatch, VerifiedSignature, verify
 from redrive.model.http import Request
 from tests.aws.signatures.signing import (
     ENDPOINT,
@@ -52,7 +52,7 @@ def test_verifies_what_botocore_signs_in_a_header(
 ) -> None:
     url = f"{ENDPOINT}{path}?{query}" if query else f"{ENDPOINT}{path}"
     request = sign(method, url, headers=headers, body=body, token=token)
-    assert check(request) == Signed(KEY_ID, "20150830", "us-east-1", "sqs", presigned=False)
+    assert check(request) == VerifiedSignature(KEY_ID, "20150830", "us-east-1", "sqs", presigned=False)
 
 
 @given(
@@ -62,7 +62,7 @@ def test_verifies_what_botocore_signs_in_a_query(
     method: str, path: str, params: dict[str, str], headers: list[tuple[str, str]], token: str | None
 ) -> None:
     request = sign(method, ENDPOINT + path, params=params, headers=headers, token=token, expires_seconds=60)
-    assert check(request) == Signed(KEY_ID, "20150830", "us-east-1", "sqs", presigned=True)
+    assert check(request) == VerifiedSignature(KEY_ID, "20150830", "us-east-1", "sqs", presigned=True)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=6), _texts, min_size=1, max_size=4))

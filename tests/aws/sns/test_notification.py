@@ -172,7 +172,7 @@ def test_an_unsubscribe_confirmation_says_what_ends() -> None:
 
 
 def test_a_confirmation_is_signed_over_its_fields_in_order() -> None:
-    assert notification.signed_ask(_ASKED, _LINKS) == (
+    assert notification.signed_question(_ASKED, _LINKS) == (
         "Message\n"
         "You have chosen to subscribe to the topic arn:aws:sns:us-east-1:123456789012:Rental-Orders.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message.\n"

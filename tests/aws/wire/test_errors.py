@@ -9,7 +9,7 @@ from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1
 from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec
-from redrive.aws.wire.rest.rest_xml import RestXmlCodec, in_words_of_s3
+from redrive.aws.wire.rest.rest_xml import RestXmlCodec, as_s3_error
 from redrive.aws.wire.service import Service
 from tests.aws.wire.clients import Client
 
@@ -160,7 +160,7 @@ def test_sdks_read_every_error_of_the_framework(name: str, code: str) -> None:
         answer = Client(name, "rest-xml").answer(
             operation, RestXmlCodec({}).render_error(service, error, "an-id")
         )
-        error = in_words_of_s3(error)
+        error = as_s3_error(error)
         assert answer["Error"]["Code"] == error.code
         assert answer["Error"]["Message"] == error.message.replace("\x01", "\ufffd")
         assert answer["ResponseMetadata"].pop("HostId") == "an-id"

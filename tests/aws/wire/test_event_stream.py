@@ -3,7 +3,7 @@
 import pytest
 from botocore.eventstream import EventStreamBuffer
 
-from redrive.aws.wire.json.event_stream import framed, message
+from redrive.aws.wire.json.event_stream import frame, message
 from redrive.aws.wire.service import Service
 
 
@@ -31,5 +31,5 @@ def test_an_event_is_a_message(
 
 def test_messages_follow_each_other() -> None:
     buffer = EventStreamBuffer()
-    buffer.add_data(framed({"a": "é"}, b"1") + framed({}, b""))
+    buffer.add_data(frame({"a": "é"}, b"1") + frame({}, b""))
     assert [(each.headers, each.payload) for each in buffer] == [({"a": "é"}, b"1"), ({}, b"")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.query.input import unescaped
+from redrive.aws.wire.query.input import unescape
 
 PIECES = st.sampled_from(
     ["%", "%2", "%4g", "%41", "%c3%a9", "%C3", "%00", "+", "\\", "\\x41", "\\n", "\u00e9", "\n", "a"]
@@ -20,16 +20,16 @@ def test_escapes_are_read_as_the_standard_library_reads_them(text: str) -> None:
         expected = unquote_plus(text, "utf-8", "strict")
     except UnicodeDecodeError:
         with pytest.raises(UnicodeDecodeError):
-            unescaped(text)
+            unescape(text)
     else:
-        assert unescaped(text) == expected
+        assert unescape(text) == expected
 
 
 @given(st.text())
 def test_escaped_text_is_read_back(text: str) -> None:
-    assert unescaped(quote_plus(text)) == text
+    assert unescape(quote_plus(text)) == text
 
 
 @pytest.mark.parametrize("text", ["%", "%%", "%4", "a%zz", "%\\x41"])
 def test_malformed_escapes_stay_as_they_are(text: str) -> None:
-    assert unescaped(text) == text
+    assert unescape(text) == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.query.query import escaped, structure_writer
+from redrive.aws.wire.query.query import escape, structure_writer
 from redrive.aws.wire.service import Service
 
 
@@ -21,7 +21,7 @@ from redrive.aws.wire.service import Service
     ],
 )
 def test_texts_are_escaped_for_xml(text: str, expected: str) -> None:
-    assert escaped(text) == expected
+    assert escape(text) == expected
 
 
 XML_TEXT = st.text(
@@ -32,13 +32,13 @@ XML_TEXT = st.text(
 
 @given(XML_TEXT)
 def test_escaped_xml_text_is_read_back_unchanged(text: str) -> None:
-    element = ET.fromstring(f"<a>{escaped(text)}</a>")
+    element = ET.fromstring(f"<a>{escape(text)}</a>")
     assert (element.text or "") == text
 
 
 @given(st.text(st.characters()))
 def test_any_escaped_text_is_readable_xml(text: str) -> None:
-    ET.fromstring(f"<a>{escaped(text)}</a>".encode())
+    ET.fromstring(f"<a>{escape(text)}</a>".encode())
 
 
 def test_members_stand_in_the_model_s_order() -> None:

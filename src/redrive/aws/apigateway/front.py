@@ -20,7 +20,7 @@ from redrive.aws.apigateway.http.front import HttpApiFront
 from redrive.aws.apigateway.requests.answers import ApiAnswer, answer_refusal, response_of
 from redrive.aws.apigateway.requests.metrics import AccessLog, ApiMetrics
 from redrive.aws.apigateway.rest.front import RestFront
-from redrive.aws.wire.cors import preflight, shared
+from redrive.aws.wire.cors import preflight, sharing_headers
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
 from redrive.model.names import id_text
@@ -99,7 +99,7 @@ class ApiFront:
         settings = {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
         route = exchange.route if exchange.resource else ""
         self._count_and_log(exchange, answer, settings, route=route, is_rest=False)
-        answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
+        answer.headers |= {**sharing_headers(cors, exchange.request), "apigw-requestid": exchange.extended_id}
         return response_of(answer, exchange)
 
     def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:

@@ -125,6 +125,7 @@ def format_moment(pattern: str, moment: datetime) -> str:
 
 
 def _format_token(text: str, letter: str | None, moment: datetime) -> str:
+    """The text for a token of a pattern: one letter, repeated; a text in quotes (`''` is a quote); or other signs."""
     if letter is None:
         return text[1:-1].replace("''", "'") or "'" if text[0] == "'" else text
     if letter in "yu":
@@ -214,7 +215,7 @@ class ObjectWriter:
 
     async def put(self, stream: DeliveryStream, key: str, content: bytes) -> None:
         """Put an object, whole and on disk when this returns; raises AwsError if S3 refuses."""
-        principal = await self._roles.acting(stream.account, stream.role, stream.region)
+        principal = await self._roles.role_principal(stream.account, stream.role, stream.region)
         target = {"Bucket": stream.bucket, "Key": key}
 
         async def ask(operation: str, **params: Any) -> Structure:

@@ -138,7 +138,7 @@ class SubscribedStreams:
             return _failed_attempt(
                 "AccessDeniedException", f"SNS is unable to assume role {role}", HTTPStatus.FORBIDDEN
             )
-        principal = await self._roles.acting(arn.account, role, arn.region)
+        principal = await self._roles.role_principal(arn.account, role, arn.region)
         attempts: list[Attempt] = []
         for batch in _batches(records):
             attempts += await self._put(principal, arn.region, arn.resource.removeprefix(_RESOURCE), batch)

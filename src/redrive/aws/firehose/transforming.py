@@ -75,7 +75,7 @@ class Transformation:
         self._metrics = metrics
 
     async def apply(self, stream: DeliveryStream, records: Sequence[WaitingRecord]) -> TransformationResult:
-        """The records as they go on; all of them, as they are, where the stream has no function."""
+        """The records as the stream's function has processed them; unchanged, if it has no function."""
         processor = stream.processor("Lambda")
         if processor is None:
             return TransformationResult([record.data for record in records])
@@ -135,7 +135,7 @@ class Transformation:
                 for record in batch
             ],
         }
-        principal = await self._roles.acting(stream.account, stream.role, stream.region)
+        principal = await self._roles.role_principal(stream.account, stream.role, stream.region)
         params = {"FunctionName": arn, "Payload": orjson.dumps(event)}
         try:
             answer = await self._calls.call("lambda", "Invoke", params, principal, stream.region)

@@ -14,8 +14,8 @@ from redrive.aws.wire.signatures.sigv2_query import is_presigned_v2, scope_v2, v
 from redrive.aws.wire.signatures.sigv4 import (
     CredentialScope,
     SignatureMismatch,
-    Signed,
     UnknownKey,
+    VerifiedSignature,
     credential_scope,
     is_region,
     normal_path,
@@ -115,7 +115,7 @@ class Holders:
 #: The signing name of Redrive's own routes, which no policy speaks of.
 OWN_ROUTES: Final = "redrive"
 _ACCOUNTS_OWN: Final = "This route is for an account's own access keys, not for its users and roles."
-_GIVEN_OUT: Final = ("AKIA", "ASIA")  # the beginnings of ids of keys that are made here
+_OWN_KEY_PREFIXES: Final = ("AKIA", "ASIA")  # the beginnings of ids of keys that are made here
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,15 @@ class Caller:
 
     principal: Principal
     region: str
-    noted_key: str = (
-        ""  # The id of the lasting key whose uses are noted for it; empty: none, or noted already
-    )
+    # The id of the lasting key whose use is to be noted; empty: there is none, or it is noted already.
+    noted_key: str = ""
 
 
 class Authentication(Protocol):
     """A way to tell who calls."""
 
-    def known(self, request: Request, service: str) -> Caller | None:
-        """The caller, where that is told by the credential alone, without waiting; None: ask `caller`."""
+    def remembered_caller(self, request: Request, service: str) -> Caller | None:
+        """The caller, where this node remembers it by the credential, so that nothing is awaited; None: ask `caller`."""
         ...
 
     async def caller(self, request: Request, service: str) -> Caller:
@@ -161,37 +160,37 @@ class TrustAll:
         self._nobody = Caller(account_root(ANY_ACCOUNT), region)
         self._callers: dict[tuple[str, str], Caller] = {}
 
-    def known(self, request: Request, service: str) -> Caller | None:
-        """See `Authentication.known`: whoever called before, as nearly every caller did."""
+    def remembered_caller(self, request: Request, service: str) -> Caller | None:
+        """See `Authentication.remembered_caller`: whoever called before, as nearly every caller did."""
         scope = credential_scope(request)
         caller = None if scope is None else self._callers.get((scope.access_key_id, scope.region))
-        return None if caller is None else self._noted(caller, service)
+        return None if caller is None else self._note_use(caller, service)
 
     async def caller(self, request: Request, service: str) -> Caller:
         """See `Authentication.caller`; refuses a region that is none, and nobody else."""
         scope = _scope(request, service, self._region)
         if scope is None:
             return self._nobody
-        known = self._callers.get((scope.access_key_id, scope.region))
-        if known is None:
+        caller = self._callers.get((scope.access_key_id, scope.region))
+        if caller is None:
             if not is_region(scope.region):
                 raise common(SignatureMismatch.json_code, wrong_region(scope.region))
             if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
                 self._callers.clear()
-            known = await self._unproven(request, scope)
-            self._callers[scope.access_key_id, scope.region] = known
-        return self._noted(known, service)
+            caller = await self._claimed_caller(request, scope)
+            self._callers[scope.access_key_id, scope.region] = caller
+        return self._note_use(caller, service)
 
-    def _noted(self, caller: Caller, service: str) -> Caller:
-        """The caller, whose key is in use."""
+    def _note_use(self, caller: Caller, service: str) -> Caller:
+        """The caller; the use of its key is noted."""
         if caller.noted_key and self._uses is not None:
             self._uses.note(caller.noted_key, service, caller.region)
         return caller
 
-    async def _unproven(self, request: Request, scope: CredentialScope) -> Caller:
-        """The holder of a key that was given out here, or else the account that its id is."""
+    async def _claimed_caller(self, request: Request, scope: CredentialScope) -> Caller:
+        """The holder of a key that was created here, or else the account that the key's id stands for; unverified."""
         key_id = scope.access_key_id
-        if self._holders is not None and key_id.startswith(_GIVEN_OUT):
+        if self._holders is not None and key_id.startswith(_OWN_KEY_PREFIXES):
             holder = await self._holders.of(key_id, token_of(request))
             principal = None if holder is None else await self._holders.principal(holder)
             if holder is not None and principal is not None:
@@ -218,8 +217,8 @@ class SigV4Verifier:
         self._refusals = Refusals(clock) if refusals is None else refusals
         self._region = region
 
-    def known(self, request: Request, service: str) -> Caller | None:  # noqa: ARG002 - the other way needs them
-        """See `Authentication.known`: each request is proved anew."""
+    def remembered_caller(self, request: Request, service: str) -> Caller | None:  # noqa: ARG002 - the other way needs them
+        """See `Authentication.remembered_caller`: each request is proved anew."""
         return None
 
     async def caller(self, request: Request, service: str) -> Caller:
@@ -227,7 +226,7 @@ class SigV4Verifier:
         scope = _scope(request, service, self._region)
         holder = None if scope is None else await self._holders.of(scope.access_key_id, token_of(request))
         try:
-            signed = self._verified(request, None if holder is None else holder.secret, service)
+            signature = self._verify(request, None if holder is None else holder.secret, service)
             if holder is None:
                 raise UnknownKey
             self._holders.check_current(holder)
@@ -240,19 +239,19 @@ class SigV4Verifier:
         if principal.permissions is not None and service == OWN_ROUTES:
             raise common("AccessDeniedException", _ACCOUNTS_OWN)
         if scope is not None and holder.session is None:
-            self._holders.uses.note(scope.access_key_id, service, signed.region)
-        return Caller(principal, signed.region)
+            self._holders.uses.note(scope.access_key_id, service, signature.region)
+        return Caller(principal, signature.region)
 
-    def _verified(self, request: Request, secret: str | None, service: str) -> Signed:
+    def _verify(self, request: Request, secret: str | None, service: str) -> VerifiedSignature:
         if service == "s3":
-            return self._verified_by_s3(request, secret)
+            return self._verify_s3(request, secret)
         path = request.path
         # Signers normalise paths and routes do not: `/_aws/sqs/messages/../../..` would be signed like `/`.
         if path != "/" and normal_path(path) != path:
             raise SignatureMismatch("The path of a signed request has no empty segments and no dot segments.")
         return verify(request, lambda _: secret, self._clock.now(), service=service)
 
-    def _verified_by_s3(self, request: Request, secret: str | None) -> Signed:
+    def _verify_s3(self, request: Request, secret: str | None) -> VerifiedSignature:
         now = self._clock.now()
         if is_presigned_v2(request) and "authorization" not in request.headers:
             return verify_v2(request, bucket_of_host(request.host), lambda _: secret, now, self._region)

@@ -114,9 +114,9 @@ class ServiceRoles:
         """True if the service may act as a role for an account."""
         if not self._identities.restricts:
             return True
-        return await self._identities.assumed(self._service, account, role, region) is not None
+        return await self._identities.service_session(self._service, account, role, region) is not None
 
-    async def acting(self, account: str, role: str, region: str, session: str = "") -> Principal:
+    async def role_principal(self, account: str, role: str, region: str, session: str = "") -> Principal:
         """The principal by which the service acts as a role for an account; see `Identities.acting`.
 
         Args:
@@ -125,4 +125,6 @@ class ServiceRoles:
             region: Where it acts.
             session: The name of the session; empty: the service's usual one.
         """
-        return await self._identities.acting(self._service, account, role, region, session or self._session)
+        return await self._identities.role_principal(
+            self._service, account, role, region, session or self._session
+        )

@@ -18,11 +18,11 @@ from redrive.aws.gateway.authentication import Authentication, Caller
 from redrive.aws.gateway.authorization import check_own_policies
 from redrive.aws.gateway.inner_calls import BASE_URL
 from redrive.aws.gateway.recognise import (
-    Recognised,
+    Recognition,
     action,
     is_compressed,
     recognise,
-    service_named,
+    service_in_head,
     unrecognised,
 )
 from redrive.aws.gateway.unoffered import operation_text, refusal, service_text
@@ -72,25 +72,25 @@ class Gateway:
 
     def body_bytes_max(self, request: Request) -> int:
         """The largest body of a request, told by its head alone."""
-        service = service_named(request)
+        service = service_in_head(request)
         return _BODY_BYTES_MAX if service is None else profile_of(service).body_bytes_max
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         request_id = id_text(self._runtime.message_id())
-        recognised = recognise(request)
+        recognition = recognise(request)
         if request.record is not None:
-            _identify(request.record, recognised, request_id)
-        if recognised is None or recognised.codec is None:
+            _identify(request.record, recognition, request_id)
+        if recognition is None or recognition.codec is None:
             return refusal(request, request_id, self._facades) or unrecognised(request_id)
-        service, codec = Service.load(recognised.service), recognised.codec
+        service, codec = Service.load(recognition.service), recognition.codec
         try:
-            caller = self._caller(request, recognised, service) or await self._authentication.caller(
+            caller = self._caller(request, recognition, service) or await self._authentication.caller(
                 request, service.profile.endpoint_prefix
             )
             call = self._call(request, caller, service, request_id)
-            name = action(request) if recognised.operation is None else recognised.operation
-            return await carried_out(call, service, name, codec, self._facades)
+            name = action(request) if recognition.operation is None else recognition.operation
+            return await carry_out(call, service, name, codec, self._facades)
         except AwsError as error:
             if request.record is not None:
                 request.record.error = error.code
@@ -99,17 +99,17 @@ class Gateway:
             return codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours: clients repeat what they can read
             logger.exception(
-                "%s %s failed, request id %s", service.profile.name, recognised.operation, request_id
+                "%s %s failed, request id %s", service.profile.name, recognition.operation, request_id
             )
             if request.record is not None:
                 request.record.error = "InternalFailure"
             return codec.render_error(service, common("InternalFailure", _FAILED), request_id)
 
-    def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller | None:
+    def _caller(self, request: Request, recognition: Recognition, service: Service) -> Caller | None:
         """The caller, where nobody has to be waited for to tell it."""
-        if recognised.operation in service.profile.unsigned and _follows_link(request):
+        if recognition.operation in service.profile.unsigned and _follows_link(request):
             return _NOBODY
-        return self._authentication.known(request, service.profile.endpoint_prefix)
+        return self._authentication.remembered_caller(request, service.profile.endpoint_prefix)
 
     def _call(self, request: Request, caller: Caller, service: Service, request_id: str) -> Call:
         """The call of a known caller, whose body is decompressed."""
@@ -142,31 +142,31 @@ def decompress(request: Request, profile: Profile) -> None:
         raise common("SerializationException", "This service takes no compressed content")
     unzip = zlib.decompressobj(_GZIP)
     try:
-        unzipped = unzip.decompress(request.body, profile.body_bytes_max)
+        content = unzip.decompress(request.body, profile.body_bytes_max)
     except zlib.error as error:
         raise common("SerializationException", "The content is not gzip") from error
     if unzip.unconsumed_tail:
         raise common("SerializationException", f"The content is larger than {profile.body_bytes_max} bytes")
     if not unzip.eof:
         raise common("SerializationException", "The content is incomplete")
-    request.body = unzipped
+    request.body = content
     del request.headers["content-encoding"]
 
 
 def _speaks_query(request: Request) -> bool:
     """True for a request of the Query protocol, and for one that asks for its statuses."""
-    own = "x-amz-target" in request.headers or "smithy-protocol" in request.headers
-    return not own or request.headers.get("x-amzn-query-mode", "").lower() == "true"
+    is_other_protocol = "x-amz-target" in request.headers or "smithy-protocol" in request.headers
+    return not is_other_protocol or request.headers.get("x-amzn-query-mode", "").lower() == "true"
 
 
-def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:
+def _identify(record: RequestRecord, recognition: Recognition | None, request_id: str) -> None:
     record.request_id = request_id
-    if recognised is not None:
-        record.service = recognised.service
-        record.operation = recognised.operation or ""
+    if recognition is not None:
+        record.service = recognition.service
+        record.operation = recognition.operation or ""
 
 
-async def carried_out(
+async def carry_out(
     call: Call,
     service: Service,
     name: str,
@@ -186,23 +186,23 @@ async def carried_out(
         AwsError: The service refuses.
     """
     operation = service.operation(name)
-    called = service.profile.name
-    facade = facades.get(called)
+    service_name = service.profile.name
+    facade = facades.get(service_name)
     if isinstance(facade, UnopenedService):
         facade = await facade.open()
     if facade is None:
-        raise common("UnknownOperationException", service_text(called, operation.name, facades))
+        raise common("UnknownOperationException", service_text(service_name, operation.name, facades))
     verb = facade.operations.get(operation.name)
     if verb is None:
-        raise common("UnknownOperationException", operation_text(called, operation.name))
+        raise common("UnknownOperationException", operation_text(service_name, operation.name))
     params = codec.parse(operation, call.request)
     operation.check(params)
     if call.principal.is_restricted:
-        await check_own_policies(call, facade, called, operation.name, params)
+        await check_own_policies(call, facade, service_name, operation.name, params)
     try:
         result = await verb(call, params)
-    except RedriveError as refused:
-        raise facade.translated(refused) from refused
+    except RedriveError as error:
+        raise facade.translated(error) from error
     if operation.name in service.profile.large_answers:
         return await offload(call.account, lambda: codec.render(operation, result, call.id), patient=True)
     return codec.render(operation, result, call.id)
@@ -238,20 +238,20 @@ class WireCalls:
             request_id: Of the answer.
             keys: Condition keys of policies that follow from why the call is made.
         """
-        recognised = recognise(request)
-        if recognised is None or recognised.codec is None:
+        recognition = recognise(request)
+        if recognition is None or recognition.codec is None:
             return unrecognised(request_id)
-        service, codec = Service.load(recognised.service), recognised.codec
-        name = recognised.operation or action(request)
+        service, codec = Service.load(recognition.service), recognition.codec
+        name = recognition.operation or action(request)
         call = Call(request, caller, region, self._runtime.clock.now(), request_id, BASE_URL, keys)
         try:
-            answer = await carried_out(call, service, name, codec, self._facades)
+            answer = await carry_out(call, service, name, codec, self._facades)
             if answer.parts is None or answer.length is None:
                 return answer
             body = b"".join([part async for part in answer.parts])
             return replace(answer, body=body, length=None, parts=None)
-        except AwsError as refused:
-            return codec.render_error(service, refused, request_id)
+        except AwsError as error:
+            return codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours, which the API answers for
-            logger.exception("%s %s failed, request id %s", recognised.service, name, request_id)
+            logger.exception("%s %s failed, request id %s", recognition.service, name, request_id)
             return codec.render_error(service, common("InternalFailure", _FAILED), request_id)

@@ -60,8 +60,8 @@ def session_of(principal: Principal) -> Session | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
-    """A holder of policies, and what was made of all that belongs to it."""
+class _CachedPermissions:
+    """The permissions of a holder of policies, and the documents that they were made from."""
 
     parts: Sequence[object]
     permissions: Permissions
@@ -79,7 +79,7 @@ class Identities:
         """
         self._documents = documents
         self.restricts = restricts
-        self._gathered: dict[tuple[str, str], _Gathered] = {}
+        self._cache: dict[tuple[str, str], _CachedPermissions] = {}
 
     async def user(self, account: str, name: str, unique_id: str | None = None) -> Principal | None:
         """The user of a name; None: there is none, or not the one of that id."""
@@ -119,20 +119,20 @@ class Identities:
             user = await self._documents.get(USER, key_of(session.account, session.user))
             if user is None or user.id != session.unique_id:
                 return None
-        permissions = await self._of_federated(user, session) if self.restricts else None
+        permissions = await self._federated_permissions(user, session) if self.restricts else None
         return federated_user(session, permissions, {"aws:tokenissuetime": moment_text(session.issued_at)})
 
-    async def _of_federated(self, user: User | None, session: Session) -> Permissions:
+    async def _federated_permissions(self, user: User | None, session: Session) -> Permissions:
         if not session.policies and not session.policy_arns:
             return permissions_of([])
         if user is not None:
             return await self.permissions(user, session)
-        managed = [await self.managed(arn) for arn in session.policy_arns]
+        managed = [await self.managed_policy(arn) for arn in session.policy_arns]
         texts = (*session.policies, *(policy.text for policy in managed if policy is not None))
         return permissions_of([stored_policy(text, Form.IDENTITY) for text in texts])
 
-    async def again(self, account: str, arn: str, session: Session | None) -> Principal:
-        """The principal that asked for something a while ago, with the rights it has now; who is gone has none.
+    async def current_principal(self, account: str, arn: str, session: Session | None) -> Principal:
+        """The principal that asked for something a while ago, with its rights of now: none, if it was deleted.
 
         Args:
             account: For which the service acts.
@@ -152,7 +152,9 @@ class Identities:
             principal = await self.session(session)
         return principal or principal_without_rights(arn, account)
 
-    async def acting(self, service: str, account: str, role: str, region: str, session: str) -> Principal:
+    async def role_principal(
+        self, service: str, account: str, role: str, region: str, session: str
+    ) -> Principal:
         """The principal by which a service acts as a role for an account; one without rights where it may not.
 
         Args:
@@ -164,29 +166,31 @@ class Identities:
         """
         if not self.restricts:
             return account_root(account)
-        assumed = await self.assumed(service, account, role, region)
-        principal = None if assumed is None else await self.session(replace(assumed, name=session))
+        assumed_session = await self.service_session(service, account, role, region)
+        principal = (
+            None if assumed_session is None else await self.session(replace(assumed_session, name=session))
+        )
         return principal or principal_without_rights(role, account)
 
-    async def assumed(self, service: str, account: str, role: str, region: str) -> Session | None:
+    async def service_session(self, service: str, account: str, role: str, region: str) -> Session | None:
         """The session in which a service may act as a role for an account, without a name; None: it may not.
 
         The role is one of that account, and trusts the service. A role that does not exist stands for the account itself
         as long as that has neither users nor roles.
 
         Args:
-            service: See `acting`.
-            account: See `acting`.
-            role: See `acting`.
-            region: See `acting`.
+            service: See `role_principal`.
+            account: See `role_principal`.
+            role: See `role_principal`.
+            region: See `role_principal`.
         """
-        known = await self.role(role)
-        if known is None:
-            own = account_of(role) == account and not await self.has_any(account)
-            return Session(account) if own else None
-        if known.account != account or not self.trusts(known, service, region):
+        stored_role = await self.role(role)
+        if stored_role is None:
+            is_own = account_of(role) == account and not await self.has_any(account)
+            return Session(account) if is_own else None
+        if stored_role.account != account or not self.trusts(stored_role, service, region):
             return None
-        return Session(account, role=known.arn, unique_id=known.id)
+        return Session(account, role=stored_role.arn, unique_id=stored_role.id)
 
     async def role(self, arn: str) -> Role | None:
         """The role of an ARN."""
@@ -206,11 +210,11 @@ class Identities:
 
     async def has_any(self, account: str) -> bool:
         """True if an account has users or roles."""
-        beginning = f"{account}/"
-        roles = await self._documents.find(ROLE, beginning, limit=1)
-        return bool(roles or await self._documents.find(USER, beginning, limit=1))
+        prefix = f"{account}/"
+        roles = await self._documents.find(ROLE, prefix, limit=1)
+        return bool(roles or await self._documents.find(USER, prefix, limit=1))
 
-    async def managed(self, arn: str) -> ManagedPolicy | None:
+    async def managed_policy(self, arn: str) -> ManagedPolicy | None:
         """The managed policy of an ARN."""
         if arn in aws_managed():
             return aws_managed()[arn]
@@ -227,16 +231,16 @@ class Identities:
                 holders += [] if group is None else [group]
         arns = {arn for each in holders for arn in each.attached} | {holder.boundary}
         arns |= set() if session is None else set(session.policy_arns)
-        managed = {arn: await self.managed(arn) for arn in sorted(arns) if arn}
+        managed = {arn: await self.managed_policy(arn) for arn in sorted(arns) if arn}
         parts = [*holders, *managed.values()]
-        at = holder.arn, "" if session is None else session.access_key_id
-        known = self._gathered.get(at)
-        if known is not None and len(known.parts) == len(parts) and all(map(is_, known.parts, parts)):
-            return known.permissions
-        if len(self._gathered) >= _REMEMBERED_MAX:
-            self._gathered.clear()
+        key = holder.arn, "" if session is None else session.access_key_id
+        cached = self._cache.get(key)
+        if cached is not None and len(cached.parts) == len(parts) and all(map(is_, cached.parts, parts)):
+            return cached.permissions
+        if len(self._cache) >= _REMEMBERED_MAX:
+            self._cache.clear()
         permissions = _permissions(holders, managed, session)
-        self._gathered[at] = _Gathered(parts, permissions)
+        self._cache[key] = _CachedPermissions(parts, permissions)
         return permissions
 
 
@@ -258,17 +262,17 @@ def _permissions(
         )
     ]
     boundary = holders[0].boundary
-    of_session: list[Policy] = []
+    session_policies: list[Policy] = []
     if session is not None:
-        of_session = [stored_policy(text, Form.IDENTITY) for text in session.policies]
-        of_session += map(read, session.policy_arns)
-    return permissions_of(identity, read(boundary) if boundary else None, of_session)
+        session_policies = [stored_policy(text, Form.IDENTITY) for text in session.policies]
+        session_policies += map(read, session.policy_arns)
+    return permissions_of(identity, read(boundary) if boundary else None, session_policies)
 
 
 #: Of credentials that a service hands to a process which it starts for a role. No process lives as long, and none is
 #: given others; they end with the role, and what they may do is asked on each call.
 SERVICE_SECONDS: Final = 365 * 24 * 60 * 60
-_NOBODYS: Final = "AROA" + "A" * 17  # the id of a role that is not there
+_NO_ROLE_ID: Final = "AROA" + "A" * 17  # the id of a role that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +291,13 @@ class Sessions:
             seconds: For how long.
         """
         now = self.runtime.clock.now()
-        begun = replace(
+        new_session = replace(
             session,
             access_key_id=temporary_key_id(session.account, self.runtime.rng),
             issued_at=now,
             expires_at=now + seconds * 1000,
         )
-        return self.tokens.issue(begun)
+        return self.tokens.issue(new_session)
 
     async def for_function(
         self, role: str, function: str, account: str, region: str, seconds: int = SERVICE_SECONDS
@@ -311,8 +315,8 @@ class Sessions:
         """
         session = None
         if self.identities.restricts:
-            session = await self.identities.assumed("lambda", account, role, region)
-        elif (known := await self.identities.role(role)) is not None:
-            session = Session(account, role=role, unique_id=known.id)
-        session = session or Session(account, role=role, unique_id=_NOBODYS)
+            session = await self.identities.service_session("lambda", account, role, region)
+        elif (stored_role := await self.identities.role(role)) is not None:
+            session = Session(account, role=role, unique_id=stored_role.id)
+        session = session or Session(account, role=role, unique_id=_NO_ROLE_ID)
         return self.begin(replace(session, name=function), seconds)

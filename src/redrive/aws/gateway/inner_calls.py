@@ -100,8 +100,8 @@ class InnerCalls:
             result = await facade.operations[operation](call, params)
         except StoreUnavailable:
             raise
-        except RedriveError as refused:
-            raise facade.translated(refused) from refused
+        except RedriveError as error:
+            raise facade.translated(error) from error
         body = result.get("Body")
         return {**result, "Body": await body.whole()} if isinstance(body, StreamedBody) else result
 

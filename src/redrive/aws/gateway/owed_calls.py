@@ -62,7 +62,7 @@ async def backlog_in(
     return topic, subscription
 
 
-def asked_at(push_request: PushRequest) -> tuple[str, str]:
+def account_and_region_of(push_request: PushRequest) -> tuple[str, str]:
     """The account and the region that a call is made for."""
     return push_request.headers[_ACCOUNT], push_request.headers[_REGION]
 
@@ -100,13 +100,13 @@ def owed_profiles(dialect: str) -> Callable[[object], Mapping[str, DeliveryProfi
     return lambda _: {dialect: OwedCallProfile(dialect)}
 
 
-async def attempted(
-    calling: Awaitable[object], service: str, text: Callable[[AwsError], str]
+async def make_call(
+    call: Awaitable[object], service: str, text: Callable[[AwsError], str]
 ) -> tuple[str | None, Attempt]:
     """Make a call.
 
     Args:
-        calling: The call.
+        call: The call.
         service: The service that is called.
         text: Words a refusal.
 
@@ -114,18 +114,20 @@ async def attempted(
         The reason of a failure, None: the call did not fail; and the attempt.
     """
     try:
-        await calling
-    except StoreUnavailable as away:
-        return str(away), _failure(Reason.SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE, str(away))
+        await call
+    except StoreUnavailable as error:
+        return str(error), _failure(Reason.SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
     except KeyError:
         missing = f"This server does not offer {service}"
         return missing, _failure(Reason.MISSING, HTTPStatus.NOT_FOUND, missing)
-    except AwsError as refused:
-        reason = Reason.CLIENT_ERROR if refused.sender else Reason.SERVER_ERROR
-        return text(refused), _failure(reason, refused.status, text(refused))
+    except AwsError as error:
+        reason = Reason.CLIENT_ERROR if error.sender else Reason.SERVER_ERROR
+        return text(error), _failure(reason, error.status, text(error))
     return None, Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
 
 
 def _failure(reason: Reason, status: int, text: str) -> Attempt:
-    again = reason is Reason.SERVER_ERROR
-    return Attempt(AttemptResult.FAILED if again else AttemptResult.REFUSED, reason, status, text[:1024], 0)
+    is_temporary = reason is Reason.SERVER_ERROR
+    return Attempt(
+        AttemptResult.FAILED if is_temporary else AttemptResult.REFUSED, reason, status, text[:1024], 0
+    )

@@ -19,7 +19,7 @@ from redrive.model.http import Request, Response
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognition:
     """The service, operation and codec of a request."""
 
     service: str  # Botocore's name of it: `Service.load` takes it
@@ -29,7 +29,7 @@ class Recognised:
     codec: Codec | None  # Its protocol for this request; None for one that is recognised but not spoken
 
 
-def recognise(request: Request) -> Recognised | None:
+def recognise(request: Request) -> Recognition | None:
     """Return what an AWS request asks for, or None if that cannot be determined.
 
     JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
@@ -46,14 +46,14 @@ def recognise(request: Request) -> Recognised | None:
     return _by_route(request) or _by_action(request)
 
 
-def service_named(request: Request) -> str | None:
-    """Return the service that a request's head names, for its body to be measured by before it is here."""
+def service_in_head(request: Request) -> str | None:
+    """Return the service that a request's head names, by which the size of its body is limited before it arrives."""
     target = request.headers.get("x-amz-target")
     if target is not None:
         return _TARGETS.get(target.rpartition(".")[0])
     if request.path.startswith(_CBOR_PATH):
-        called = _CBOR_ROUTE.fullmatch(request.path)
-        return None if called is None else _TARGETS.get(called[1])
+        route_match = _CBOR_ROUTE.fullmatch(request.path)
+        return None if route_match is None else _TARGETS.get(route_match[1])
     if _may_be_for_s3(request) and is_for_s3(request):
         return "s3"
     return _rest_service(request) or _query_service(request)
@@ -102,22 +102,22 @@ _HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1
 
 
 # Targets of operations that exist, as SDKs send them: taking the header apart for each request takes 1 us more.
-KNOWN_TARGETS: Final[dict[tuple[str, str], Recognised]] = {}
+KNOWN_TARGETS: Final[dict[tuple[str, str], Recognition]] = {}
 _JSON_TYPES: Final = ("application/x-amz-json-1.0", "application/x-amz-json-1.1")
 
 
-def _by_target(request: Request, target: str) -> Recognised | None:
-    called = (target, request.headers.get("content-type", ""))
-    if (known := KNOWN_TARGETS.get(called)) is not None:
-        return known
+def _by_target(request: Request, target: str) -> Recognition | None:
+    key = (target, request.headers.get("content-type", ""))
+    if (remembered := KNOWN_TARGETS.get(key)) is not None:
+        return remembered
     prefix, _, operation = target.rpartition(".")
     service = _TARGETS.get(prefix)
     if service is None:
         return None
-    recognised = Recognised(service, operation, _json_codec(request, service))
-    if called[1] in _JSON_TYPES and operation in Service.load(service).operation_names:
-        KNOWN_TARGETS[called] = recognised  # so there are no more than the models have operations
-    return recognised
+    recognition = Recognition(service, operation, _json_codec(request, service))
+    if key[1] in _JSON_TYPES and operation in Service.load(service).operation_names:
+        KNOWN_TARGETS[key] = recognition  # so there are no more than the models have operations
+    return recognition
 
 
 def _json_codec(request: Request, service: str) -> JsonCodec:
@@ -129,30 +129,30 @@ def _json_codec(request: Request, service: str) -> JsonCodec:
     return JSON_1_1 if Service.load(service).json_version == "1.1" else JSON_1_0
 
 
-def _by_path(path: str) -> Recognised | None:
+def _by_path(path: str) -> Recognition | None:
     route = _CBOR_ROUTE.fullmatch(path)
     service = None if route is None else _TARGETS.get(route[1])
     if route is None or service is None or "smithy-rpc-v2-cbor" not in _PROFILES[service].protocols:
         return None
-    return Recognised(service, route[2], CBOR)
+    return Recognition(service, route[2], CBOR)
 
 
-def _by_route(request: Request) -> Recognised | None:
+def _by_route(request: Request) -> Recognition | None:
     """Paths of REST services begin with a word, or the date of their API; those of queues begin with an account."""
     service = _rest_service(request)
     if service is None:
         return None
     operation = route(service, request.method, request.path, request.query)
-    return None if operation is None else Recognised(service, operation[0], RestJsonCodec(operation[1]))
+    return None if operation is None else Recognition(service, operation[0], RestJsonCodec(operation[1]))
 
 
 def _rest_service(request: Request) -> str | None:
     """The REST service whose path this is: by its date or first word, else by the scope of the signature."""
     if request.path == "/":  # every call by Query
         return None
-    dated = _DATED_PATH.match(request.path)
-    if dated is not None:
-        return _DATES.get(dated[1])
+    date_match = _DATED_PATH.match(request.path)
+    if date_match is not None:
+        return _DATES.get(date_match[1])
     service: str | None = "apigateway"
     if not request.path.startswith(_GATEWAY_PATHS):
         scope = credential_scope(request)
@@ -161,43 +161,39 @@ def _rest_service(request: Request) -> str | None:
 
 
 def _may_be_for_s3(request: Request) -> bool:
-    """False for nearly every call of an SDK to other services, which would be looked at for nothing."""
+    """False for nearly every call of an SDK to other services, to which `is_for_s3` need not be applied."""
     return request.path != "/" or request.method != "POST" or bool(request.query)
 
 
-def _by_bucket(request: Request) -> Recognised | None:
-    route_of_bucket = s3_route(request)
-    return (
-        None
-        if route_of_bucket is None
-        else Recognised("s3", route_of_bucket[0], RestXmlCodec(route_of_bucket[1]))
-    )
+def _by_bucket(request: Request) -> Recognition | None:
+    bucket_route = s3_route(request)
+    return None if bucket_route is None else Recognition("s3", bucket_route[0], RestXmlCodec(bucket_route[1]))
 
 
-def _by_action(request: Request) -> Recognised | None:
+def _by_action(request: Request) -> Recognition | None:
     codec = QUERY_AS_JSON if "application/json" in request.headers.get("accept", "") else QUERY
     service = _query_service(request)
     if is_compressed(request):
-        return None if service is None else Recognised(service, None, codec)
+        return None if service is None else Recognition(service, None, codec)
     operation = action(request)
     if not operation:
         return None
-    service = service or _VERSIONS.get(search(request, _VERSION)) or _actions_of_one().get(operation)
-    return None if service is None else _recognised(service, operation, codec)
+    service = service or _VERSIONS.get(search(request, _VERSION)) or _unique_actions().get(operation)
+    return None if service is None else _query_recognition(service, operation, codec)
 
 
-# Actions that exist, likewise: making the value anew takes 1 us.
-_KNOWN_ACTIONS: Final[dict[tuple[str, str, Codec], Recognised]] = {}
+# The same of actions that exist: to make the value each time takes 1 us.
+_KNOWN_ACTIONS: Final[dict[tuple[str, str, Codec], Recognition]] = {}
 
 
-def _recognised(service: str, operation: str, codec: Codec) -> Recognised:
-    called = (service, operation, codec)
-    known = _KNOWN_ACTIONS.get(called)
-    if known is None:
-        known = Recognised(service, operation, codec)
+def _query_recognition(service: str, operation: str, codec: Codec) -> Recognition:
+    key = (service, operation, codec)
+    recognition = _KNOWN_ACTIONS.get(key)
+    if recognition is None:
+        recognition = Recognition(service, operation, codec)
         if operation in Service.load(service).operation_names:
-            _KNOWN_ACTIONS[called] = known
-    return known
+            _KNOWN_ACTIONS[key] = recognition
+    return recognition
 
 
 def _query_service(request: Request) -> str | None:
@@ -212,7 +208,7 @@ def _query_service(request: Request) -> str | None:
 
 
 @cache
-def _actions_of_one() -> dict[str, str]:
+def _unique_actions() -> dict[str, str]:
     """Return the services of the actions that one query service alone has."""
     owners: dict[str, list[str]] = {}
     for service in set(_QUERY_ENDPOINTS.values()):

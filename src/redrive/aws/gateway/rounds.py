@@ -37,7 +37,8 @@ class Rounds:
         if not header:
             return next_header
         others = [part for part in header.split(";") if part and not part.startswith("Lineage=")]
-        return ";".join([*others, next_header.rpartition(";")[2]])
+        lineage = next_header.rpartition(";")[2]
+        return ";".join([*others, lineage])
 
     def of(self, header: str | None) -> int:
         """The rounds that a trace header counts; 0 if it comes from elsewhere."""

@@ -55,7 +55,7 @@ def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:
     path = "/" if not parameters else _OBJECT_PATH if "Key" in parameters else _BUCKET_PATH
     query = parse_qs(request.query, keep_blank_values=True)
     for route in _routes().get((request.method, path), ()):
-        if route.fits(query, request.headers):
+        if route.matches(query, request.headers):
             return route.operation, parameters
     return None
 
@@ -81,7 +81,7 @@ class _Route:
     required: tuple[str, ...]
     headers: tuple[str, ...]
 
-    def fits(self, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> bool:
+    def matches(self, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> bool:
         return (
             all(query.get(name) == values for name, values in self.query.items())
             and all(name in query for name in self.required)
@@ -89,7 +89,7 @@ class _Route:
         )
 
     @property
-    def demands(self) -> int:
+    def condition_count(self) -> int:
         return len(self.query) + len(self.required) + len(self.headers)
 
 
@@ -112,5 +112,5 @@ def _routes() -> Mapping[tuple[str, str], list[_Route]]:
         route = _Route(name, parse_qs(query, keep_blank_values=True), tuple(required["querystring"]), headers)
         by_method.setdefault((method, path), []).append(route)
     for routes in by_method.values():
-        routes.sort(key=lambda route: -route.demands)
+        routes.sort(key=lambda route: -route.condition_count)
     return by_method

@@ -62,19 +62,17 @@ class _UnofferedCall(NamedTuple):
 
 def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Response | None:
     """The answer to a request that no offered service recognises; None if it is not one to AWS."""
-    request_target = _call_of(request)
-    if request_target is None:
+    call = _call_of(request)
+    if call is None:
         return None
     if request.record is not None:
-        request.record.service, request.record.operation = request_target.service, request_target.operation
-        request.record.error = _CODES.get(request_target.write, _CODE)
-    return request_target.write(
-        request, service_text(request_target.service, request_target.operation, offered), request_id
-    )
+        request.record.service, request.record.operation = call.service, call.operation
+        request.record.error = _CODES.get(call.write, _CODE)
+    return call.write(request, service_text(call.service, call.operation, offered), request_id)
 
 
 def _call_of(request: Request) -> _UnofferedCall | None:
-    service = _signed_for(request)
+    service = _service_in_scope(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
         return _UnofferedCall(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)
     if (action := _action(request)) is not None:
@@ -83,11 +81,11 @@ def _call_of(request: Request) -> _UnofferedCall | None:
         return None
     if request.headers.get("content-type", "").startswith(_FORM):
         return _UnofferedCall(service, "a form", _as_missing_action)
-    called = f"{request.method} {request.path[:_PATH_CHARS_MAX]}"
-    return _UnofferedCall(service, called, _REST.get(service, _as_rest_json))
+    method_and_path = f"{request.method} {request.path[:_PATH_CHARS_MAX]}"
+    return _UnofferedCall(service, method_and_path, _REST.get(service, _as_rest_json))
 
 
-def _signed_for(request: Request) -> str | None:
+def _service_in_scope(request: Request) -> str | None:
     match = _SCOPE.search(request.headers.get("authorization", "")) or _SCOPE_IN_QUERY.search(request.query)
     return None if match is None else match[1]
 

@@ -17,7 +17,7 @@ from redrive.access.principals import Principal, account_root, service_acting_fo
 from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.owed_calls import asked_at, attempted
+from redrive.aws.gateway.owed_calls import account_and_region_of, make_call
 from redrive.aws.gateway.rounds import TRACE, Rounds
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
@@ -211,7 +211,7 @@ class DeliveryStreams:
     async def _put(self, group: ResourceName, arn: str, role: str, record: bytes) -> None:
         name = arn.rpartition("/")[2]
         records = {"DeliveryStreamName": name, "Records": [{"Data": record}]}
-        caller = await self._roles.acting(group.account, role, group.region)
+        caller = await self._roles.role_principal(group.account, role, group.region)
         answer = await self._calls.call("firehose", "PutRecordBatch", records, caller, group.region)
         if answer.get("FailedPutCount"):
             raise common("ServiceUnavailableException", _BUSY)
@@ -257,10 +257,10 @@ class SubscribedEndpoint:
     async def push(self, push_request: PushRequest) -> Attempt:
         """Hand events over; a refusal is final, and the log says so."""
         log_batch = LogBatch.unpack(push_request.body)
-        group = ResourceName(*asked_at(push_request), log_batch.group)
+        group = ResourceName(*account_and_region_of(push_request), log_batch.group)
         service = log_batch.destination.split(":")[2]
         delivery = self._destinations[service].deliver(group, log_batch)
-        error, attempt = await attempted(
+        error, attempt = await make_call(
             delivery, service, lambda refused: f"{refused.message} ({refused.code})"
         )
         if error is not None:

@@ -109,7 +109,7 @@ class TopicOperations:
         subscriptions = self._engine.resources.subscriptions
         confirmed = (await subscriptions.count(topic.name)).confirmed
         unconfirmed = await subscriptions.unconfirmed(topic.name)
-        pending = sum(subscription_state.is_there(subscription, call.now) for subscription in unconfirmed)
+        pending = sum(subscription_state.is_visible(subscription, call.now) for subscription in unconfirmed)
         return {"Attributes": topic_attributes.attribute_texts(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:

@@ -27,7 +27,7 @@ class Consumers:
         self._by_queue: dict[int, dict[tuple[str, str], Consumer]] = {}
 
     def note(self, queue_id: int, principal: str, address: str, agent: str, messages: int, now: int) -> None:
-        """Count a receive and its messages. It costs two look-ups, since every receive does it."""
+        """Count a receive and its messages. Every receive does this, so it costs no more than two look-ups."""
         consumers = self._by_queue.get(queue_id)
         consumer = None if consumers is None else consumers.get((principal, address))
         if consumer is None:

@@ -134,7 +134,7 @@ class _View:
             return self._shows_delayed
         if self.is_in_flight(delivery):
             if self._queue.ordered:
-                self._held_up.add(delivery.group_id)
+                self._held_up.add(delivery.group_id)  # later deliveries of the group wait for it
             return self._shows_invisible
         return self._shows_invisible or delivery.group_id not in self._held_up
 
@@ -149,8 +149,8 @@ def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
     Raises:
         AwsError: The call is not one for this endpoint, or names no queue.
     """
-    called = recognise(request)
-    if called is not None and called.operation != _OPERATION:
+    recognition = recognise(request)
+    if recognition is not None and recognition.operation != _OPERATION:
         raise AwsError("InvalidRequest", f"This endpoint only accepts {_OPERATION} calls")
     params = codec.parse(Service.load("sqs").operation(_OPERATION), _without_path(request))
     if url := params.get("QueueUrl"):
@@ -167,9 +167,9 @@ def _without_path(request: Request) -> Request:
 
 
 def _codec(request: Request) -> Codec:
-    called = recognise(request)
-    if called is not None and isinstance(called.codec, JsonCodec):
-        return called.codec
+    recognition = recognise(request)
+    if recognition is not None and isinstance(recognition.codec, JsonCodec):
+        return recognition.codec
     return _DocumentCodec() if "json" in request.headers.get("accept", "") else QUERY
 
 
@@ -196,6 +196,7 @@ def _as_document(answer: Response) -> Response:
 
 
 def _contents(element: "Element") -> object:
+    """The text of an element without children, or else the contents of its children by their tags."""
     if not len(element):
         return element.text
     parts: dict[str, list[object]] = {}

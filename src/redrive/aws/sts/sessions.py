@@ -103,7 +103,7 @@ class Assuming:
     async def _managed_policy_arns(self, params: Structure) -> tuple[str, ...]:
         arns = tuple(each.get("arn", "") for each in params.get("PolicyArns") or ())
         for arn in arns:
-            if await self._sessions.identities.managed(arn) is None:
+            if await self._sessions.identities.managed_policy(arn) is None:
                 raise error("MalformedPolicyDocumentException", f"Policy {arn} does not exist.")  # chosen
         return arns
 

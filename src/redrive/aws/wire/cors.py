@@ -13,41 +13,41 @@ _SCHEMES: Final = frozenset({"https://*", "http://*"})  # which HTTP APIs allow 
 
 
 def preflight(cors: Mapping[str, Any] | None, request: Request) -> Response | None:
-    """The answer to a browser that asks before it sends; None: it does not ask, or nobody made rules."""
+    """The answer to a browser's preflight request; None: it is another request, or there are no rules."""
     is_preflight = request.method == "OPTIONS" and "access-control-request-method" in request.headers
     if cors is None or not is_preflight:
         return None
-    headers = shared(cors, request)
+    headers = sharing_headers(cors, request)
     if headers:
         for name, member in (("Methods", "AllowMethods"), ("Headers", "AllowHeaders")):
             if cors.get(member):
-                headers[f"Access-Control-Allow-{name}"] = _listed(cors[member])
+                headers[f"Access-Control-Allow-{name}"] = _join(cors[member])
         if cors.get("MaxAge"):
             headers["Access-Control-Max-Age"] = str(cors["MaxAge"])
     return Response(200, b"", "application/json", headers)
 
 
-def shared(cors: Mapping[str, Any] | None, request: Request) -> dict[str, str]:
-    """The headers of an answer that the page which asked may read; none, where it may not."""
+def sharing_headers(cors: Mapping[str, Any] | None, request: Request) -> dict[str, str]:
+    """The headers that let the page which asks read the answer; none, if it may not."""
     origin = request.headers.get("origin")
     if cors is None or origin is None or not _is_allowed(cors.get("AllowOrigins") or (), origin):
         return {}
     with_credentials = bool(cors.get("AllowCredentials"))
-    anybody = _ANY in cors["AllowOrigins"] and not with_credentials
-    headers = {"Access-Control-Allow-Origin": _ANY if anybody else origin}
-    if not anybody:
+    any_origin = _ANY in cors["AllowOrigins"] and not with_credentials
+    headers = {"Access-Control-Allow-Origin": _ANY if any_origin else origin}
+    if not any_origin:
         headers["Vary"] = "Origin"
     if with_credentials:
         headers["Access-Control-Allow-Credentials"] = "true"
     if cors.get("ExposeHeaders"):
-        headers["Access-Control-Expose-Headers"] = _listed(cors["ExposeHeaders"])
+        headers["Access-Control-Expose-Headers"] = _join(cors["ExposeHeaders"])
     return headers
 
 
 def _is_allowed(origins: Sequence[str], origin: str) -> bool:
-    beginnings = (each[:-1] for each in origins if each in _SCHEMES)
-    return _ANY in origins or origin in origins or any(origin.startswith(each) for each in beginnings)
+    prefixes = (each[:-1] for each in origins if each in _SCHEMES)
+    return _ANY in origins or origin in origins or any(origin.startswith(each) for each in prefixes)
 
 
-def _listed(values: Sequence[str]) -> str:
+def _join(values: Sequence[str]) -> str:
     return ",".join(values)

@@ -42,8 +42,8 @@ def trace_of(request: Request, now: int, request_id: str) -> str:
         now: ms.
         request_id: Of its answer.
     """
-    own = f"Root=1-{now // 1000:08x}-{request_id.replace('-', '')[:24]}"
-    return request.headers.get("x-amzn-trace-id") or own
+    new_trace = f"Root=1-{now // 1000:08x}-{request_id.replace('-', '')[:24]}"
+    return request.headers.get("x-amzn-trace-id") or new_trace
 
 
 def event_of(
@@ -62,7 +62,7 @@ def event_of(
         path: As it was asked for.
         authorizer: What is known of the caller, by the kind of what told it; None: nobody asked.
     """
-    headers = {**request.headers, **forwarding(request)}
+    headers = {**request.headers, **forwarding_headers(request)}
     cookies, query = headers.pop("cookie", ""), query_of(request)
     return {
         "version": "2.0",
@@ -102,12 +102,12 @@ def body_of(request: Request) -> dict[str, Any]:
     """The members of an event that have a request's body: as it is where it says that it is text, else as base64."""
     if not request.body:
         return {"isBase64Encoded": False}
-    if not is_coded(request):
+    if not needs_base64(request):
         return {"body": request.body.decode(), "isBase64Encoded": False}
     return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
 
 
-def is_coded(request: Request) -> bool:
+def needs_base64(request: Request) -> bool:
     """True if a request's body goes into events as base64."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.body and not _TEXT.fullmatch(content_type):
@@ -140,7 +140,7 @@ def query_of(request: Request) -> Mapping[str, Sequence[str]]:
         return {}
 
 
-def forwarding(request: Request) -> dict[str, str]:
+def forwarding_headers(request: Request) -> dict[str, str]:
     """The headers that a load balancer adds."""
     port = request.host.rpartition(":")[2]
     return {

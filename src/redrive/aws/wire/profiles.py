@@ -18,16 +18,16 @@ def _as_published(shapes: Raw) -> Raw:
 
 
 def in_order(**orders: tuple[str, ...]) -> Callable[[Raw], Raw]:
-    """The models' enumerations in the order in which refusals print them, a hash table's (recorded)."""
+    """A change of shapes that puts enumerations in the order in which refusals print them, a hash table's (recorded)."""
 
-    def amended(shapes: Raw) -> Raw:
-        ordered = {
+    def with_order(shapes: Raw) -> Raw:
+        ordered_shapes = {
             name: {**shapes[name], "enum": sorted(shapes[name]["enum"], key=order.index)}
             for name, order in orders.items()
         }
-        return {**shapes, **ordered}
+        return {**shapes, **ordered_shapes}
 
-    return amended
+    return with_order
 
 
 MIB: Final = 1024 * 1024

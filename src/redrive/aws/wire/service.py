@@ -101,8 +101,8 @@ class Service:
         Raises:
             AwsError: The service has no operation of that name.
         """
-        compiled = self._operations.get(name)
-        return self._compile(name) if compiled is None else compiled
+        operation = self._operations.get(name)
+        return self._compile(name) if operation is None else operation
 
     def error(self, code: str, message: str = "", query_message: str | None = None) -> AwsError:
         """Return one of the service's errors, with the code, status and fault its model or its profile gives it.
@@ -126,7 +126,7 @@ class Service:
         parameters = self._shapes[raw["input"]["shape"]] if "input" in raw else _NO_STRUCTURE
         output = self._shapes[raw["output"]["shape"]] if "output" in raw else None
         members = () if output is None else output.members.values()
-        begins = f"{name[0].lower()}{name[1:]}Input" if self.profile.names_input else ""
+        input_name = f"{name[0].lower()}{name[1:]}Input" if self.profile.names_input else ""
         operation = Operation(
             service=self,
             name=name,
@@ -137,7 +137,7 @@ class Service:
             method=raw["http"]["method"],
             path=raw["http"]["requestUri"],
             status=raw["http"].get("responseCode", 200),
-            _violations=self._checks.violations(parameters, begins),
+            _violations=self._checks.violations(parameters, input_name),
         )
         self._operations[name] = operation
         return operation

@@ -86,8 +86,8 @@ class Member:
     @property
     def query_key(self) -> str:
         """The name inside a query structure: a flattened list stands under its elements' name."""
-        of_elements = self.shape.element.query_name if self.flattened and self.shape.type == "list" else None
-        return of_elements or self.query_name or self.name
+        element_name = self.shape.element.query_name if self.flattened and self.shape.type == "list" else None
+        return element_name or self.query_name or self.name
 
 
 class Shapes:
@@ -105,8 +105,8 @@ class Shapes:
         Raises:
             KeyError: The model has none.
         """
-        resolved = self._resolved.get(name)
-        return self._resolve(name) if resolved is None else resolved
+        shape = self._resolved.get(name)
+        return self._resolve(name) if shape is None else shape
 
     def _resolve(self, name: str) -> Shape:
         raw = self._raw[name]

@@ -112,29 +112,29 @@ class Checks:
             for name in shape.required
             if ViolationKind.REQUIRED in self._kinds
         ]
-        needed = {name for name, _ in required}
-        inner: dict[str, tuple[str, Checker]] | None = None
+        required_names = {name for name, _ in required}
+        checkers: dict[str, tuple[str, Checker]] | None = None
 
-        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
-            nonlocal inner
-            if inner is None:  # compiled at first use: a shape may contain itself
-                inner = self._inner(shape)
+        def check(value: Value, path: _Path, violations: list[Violation]) -> None:
+            nonlocal checkers
+            if checkers is None:  # compiled at first use: a shape may contain itself
+                checkers = self._member_checkers(shape)
             # Nearly every structure has all that it needs and nothing to look into, which sets tell at once.
-            if not value.keys() >= needed:
+            if not value.keys() >= required_names:
                 missing = [step for name, step in required if name not in value]
-                collected.extend(
+                violations.extend(
                     Violation(_text((path, step)), ViolationKind.REQUIRED, None, None) for step in missing
                 )
-            if inner.keys().isdisjoint(value):
+            if checkers.keys().isdisjoint(value):
                 return
-            for name, (step, inspect) in inner.items():
+            for name, (step, inspect) in checkers.items():
                 item = value.get(name)
                 if item is not None:
-                    inspect(item, (path, step), collected)
+                    inspect(item, (path, step), violations)
 
         return check
 
-    def _inner(self, shape: Shape) -> dict[str, tuple[str, Checker]]:
+    def _member_checkers(self, shape: Shape) -> dict[str, tuple[str, Checker]]:
         checkers = [(member, self._checker(member.shape)) for member in shape.members.values()]
         return {
             member.name: (self._spelling.member(member), checker)
@@ -147,12 +147,12 @@ class Checks:
         if not rules:
             return contents
 
-        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
-            collected.extend(
+        def check(value: Value, path: _Path, violations: list[Violation]) -> None:
+            violations.extend(
                 Violation(_text(path), r.kind, value, r.bound) for r in rules if not r.holds(value)
             )
             if contents is not None:
-                contents(value, path, collected)
+                contents(value, path, violations)
 
         return check
 
@@ -163,10 +163,10 @@ class Checks:
         if inspect is None:
             return None
 
-        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, violations: list[Violation]) -> None:
             for index, element in enumerate(value, 1):
-                inspect(element, (path, step, index), collected)
-                if len(collected) >= _VIOLATIONS_MAX:
+                inspect(element, (path, step, index), violations)
+                if len(violations) >= _VIOLATIONS_MAX:
                     return
 
         return check
@@ -180,27 +180,27 @@ class Checks:
         if inspect is None:
             return keys
 
-        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
+        def check(value: Value, path: _Path, violations: list[Violation]) -> None:
             for index, (key, item) in enumerate(value.items(), 1):
-                inspect(item, (path, step, key, index), collected)
-                if len(collected) >= _VIOLATIONS_MAX:
+                inspect(item, (path, step, key, index), violations)
+                if len(violations) >= _VIOLATIONS_MAX:
                     return
 
         return _both(keys, check)
 
     def _scalars(
-        self, within: Shape, shape: Shape, kind: ViolationKind, of: Callable[[Value], Value]
+        self, collection: Shape, shape: Shape, kind: ViolationKind, items_of: Callable[[Value], Value]
     ) -> Checker | None:
         rules = self._rules(shape)
         if not rules:
             return None
         phrases = tuple(phrase(rule.kind, rule.bound) for rule in rules)
-        if within.names_null:
+        if collection.names_null:
             phrases += (ViolationKind.REQUIRED.value,)
 
-        def check(value: Value, path: _Path, collected: list[Violation]) -> None:
-            if not all(rule.holds(item) for item in of(value) for rule in rules):
-                collected.append(Violation(_text(path), kind, value, phrases))
+        def check(value: Value, path: _Path, violations: list[Violation]) -> None:
+            if not all(rule.holds(item) for item in items_of(value) for rule in rules):
+                violations.append(Violation(_text(path), kind, value, phrases))
 
         return check
 
@@ -221,16 +221,16 @@ def _both(first: Checker | None, second: Checker | None) -> Checker | None:
     if first is None or second is None:
         return first or second
 
-    def check(value: Value, path: _Path, collected: list[Violation]) -> None:
-        first(value, path, collected)
-        second(value, path, collected)
+    def check(value: Value, path: _Path, violations: list[Violation]) -> None:
+        first(value, path, violations)
+        second(value, path, violations)
 
     return check
 
 
 def _enum_rules(shape: Shape) -> list[_Rule]:
-    permitted = frozenset(shape.enum)
-    return [_Rule(ViolationKind.ENUM, shape.enum, permitted.__contains__)] if permitted else []
+    values = frozenset(shape.enum)
+    return [_Rule(ViolationKind.ENUM, shape.enum, values.__contains__)] if values else []
 
 
 def _bound_rules(shape: Shape) -> list[_Rule]:
@@ -240,13 +240,13 @@ def _bound_rules(shape: Shape) -> list[_Rule]:
 
 
 def _limits(
-    shape: Shape, most: ViolationKind, least: ViolationKind, counters: Callable[[Value], float]
+    shape: Shape, max_kind: ViolationKind, min_kind: ViolationKind, measure: Callable[[Value], float]
 ) -> list[_Rule]:
     rules = []
     if (upper := shape.most) is not None:
-        rules.append(_Rule(most, upper, lambda value: counters(value) <= upper))
+        rules.append(_Rule(max_kind, upper, lambda value: measure(value) <= upper))
     if (lower := shape.least) is not None:
-        rules.append(_Rule(least, lower, lambda value: counters(value) >= lower))
+        rules.append(_Rule(min_kind, lower, lambda value: measure(value) >= lower))
     return rules
 
 
@@ -262,11 +262,11 @@ _CLASSES: Final = {
 }
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     if not all(name in pattern for name in _CLASSES) or "_" not in pattern:
         return re.compile(pattern, re.ASCII)  # Java's \w, \d and \s are ASCII unless told
-    for name, signs in _CLASSES.items():
-        pattern = pattern.replace(name, signs)
+    for name, characters in _CLASSES.items():
+        pattern = pattern.replace(name, characters)
     return re.compile(pattern)
 
 
@@ -274,7 +274,7 @@ def _pattern_rules(shape: Shape) -> list[_Rule]:
     if shape.pattern is None:
         return []
     try:
-        match = _compiled(shape.pattern).fullmatch
+        match = _compile(shape.pattern).fullmatch
     except re.error:  # Unicode classes such as \p{M}: Python has none, so the facade must look
         return []
     length_max = _PATTERN_LENGTH_MAX if shape.most is None else max(int(shape.most), _TOO_LONG_MATCHED_MAX)

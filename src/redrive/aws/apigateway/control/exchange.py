@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.aws.wire.http_events import forwarding, moment_text, query_of, trace_of
+from redrive.aws.wire.http_events import forwarding_headers, moment_text, query_of, trace_of
 from redrive.model.http import Request
 
 
@@ -244,7 +244,9 @@ class Exchange:
 
 def _headers(request: Request) -> Mapping[str, str]:
     """The headers, with capitals in their names, and those that a load balancer adds."""
-    return {capitalized(name): value for name, value in {**request.headers, **forwarding(request)}.items()}
+    return {
+        capitalized(name): value for name, value in {**request.headers, **forwarding_headers(request)}.items()
+    }
 
 
 def capitalized(name: str) -> str:

@@ -28,7 +28,7 @@ from redrive.aws.apigateway.requests.routing import RoutesCache
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.http_events import is_coded
+from redrive.aws.wire.http_events import needs_base64
 from redrive.aws.wire.query.query import QUERY
 from redrive.aws.wire.service import Service
 from redrive.engine.engine import Engine
@@ -178,7 +178,7 @@ class HttpApiFront:
             return await self._service_answer(exchange, integration, subtype, caller)
         is_version_1 = integration.get("PayloadFormatVersion") == "1.0"
         event = (
-            functions.event_of(exchange, coded=is_coded(exchange.request), version="1.0")
+            functions.event_of(exchange, coded=needs_base64(exchange.request), version="1.0")
             if is_version_1
             else functions.event_v2_of(exchange)
         )

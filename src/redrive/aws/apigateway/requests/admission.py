@@ -170,7 +170,7 @@ class Callers:
             raise Refusal(
                 "API_CONFIGURATION_ERROR", reason=f"API Gateway cannot assume the role {credentials}"
             )
-        return await self._roles.acting(api_place.account, credentials, api_place.region)
+        return await self._roles.role_principal(api_place.account, credentials, api_place.region)
 
 
 _HEADER: Final = "x-api-key"

@@ -24,7 +24,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackResource,
     resource_key,
 )
-from redrive.aws.gateway.owed_calls import attempted, backlog_in
+from redrive.aws.gateway.owed_calls import backlog_in, make_call
 from redrive.aws.wire.timestamps import to_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest
@@ -88,7 +88,7 @@ class StackTopicEndpoint:
         """Publish an event; a refusal is final, and the log says so."""
         notification = orjson.loads(push_request.body)
         stack, topic = notification["stack"], notification["topic"]
-        error, attempt = await attempted(
+        error, attempt = await make_call(
             self._publish(stack, topic, notification["message"]),
             "sns",
             lambda refused: f"{refused.message} ({refused.code})",

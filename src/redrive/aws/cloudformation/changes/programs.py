@@ -86,9 +86,9 @@ class Services:
                 raise AwsError("UnknownOperation", f"This server does not offer {service} {operation}.")
             account, role = stack.name.account, stack.target_settings.role
             if role:
-                principal = await self.roles.acting(account, role, stack.name.region)
+                principal = await self.roles.role_principal(account, role, stack.name.region)
             else:
-                principal = await self.identities.again(account, stack.caller, stack.session)
+                principal = await self.identities.current_principal(account, stack.caller, stack.session)
             region = in_region or stack.name.region
             return await self.calls.call(service, operation, params, principal, region, of_stack=True)
 

@@ -22,7 +22,7 @@ from redrive.aws.cloudwatch.alarms.records import (
     history_key,
 )
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.owed_calls import asked_at, attempted, backlog_in
+from redrive.aws.gateway.owed_calls import account_and_region_of, backlog_in, make_call
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest
@@ -121,8 +121,8 @@ class ActionEndpoint:
     async def push(self, push_request: PushRequest) -> Attempt:
         """Carry an action out, and write down how it went: what is tried again, each time anew."""
         action = Action.unpack(push_request.body)
-        name = ResourceName(*asked_at(push_request), action.alarm)
-        error, attempt = await attempted(
+        name = ResourceName(*account_and_region_of(push_request), action.alarm)
+        error, attempt = await make_call(
             self._call(action, name), action.service, lambda refused: _text(refused, action, name)
         )
         if error is not None:

@@ -101,7 +101,7 @@ class ExecutionRoles:
     async def principal(self, version: Configuration) -> Principal:
         """The principal that a function's calls are made by."""
         name = version.name
-        return await self._roles.acting(name.account, version.role, name.region, name.name)
+        return await self._roles.role_principal(name.account, version.role, name.region, name.name)
 
     async def _call(self, version: Configuration) -> Call:
         principal = await self.principal(version)

@@ -25,7 +25,7 @@ from redrive.aws.lambda_.invocations.invoking import TRACE
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.streams import AnswerBroken, AnswerStream, begin
 from redrive.aws.lambda_.urls.events import PRELUDE_END, AnswerMalformed, event_of, head_of, response_of
-from redrive.aws.wire.cors import preflight, shared
+from redrive.aws.wire.cors import preflight, sharing_headers
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.http_events import trace_of
 from redrive.aws.wire.signatures.sigv4 import credential_scope
@@ -92,7 +92,7 @@ class FunctionUrls:
             answer = await self._invoke(request, target, url_place, function_target, url, request_id)
             answer.headers = {
                 **answer.headers,
-                **shared(url.cors, request),
+                **sharing_headers(url.cors, request),
                 "x-amzn-RequestId": request_id,
                 "X-Amzn-Trace-Id": trace_of(request, began, request_id),
             }

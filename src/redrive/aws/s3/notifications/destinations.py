@@ -13,7 +13,7 @@ import orjson
 
 from redrive.access.principals import service_acting_for
 from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
-from redrive.aws.gateway.owed_calls import asked_at, attempted, backlog_in
+from redrive.aws.gateway.owed_calls import account_and_region_of, backlog_in, make_call
 from redrive.aws.gateway.rounds import TRACE, Rounds
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.documents.access import BucketAccess
@@ -126,12 +126,12 @@ class Destinations:
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Send a notification; a refusal is final, and logged."""
-        account, region = asked_at(push_request)
+        account, region = account_and_region_of(push_request)
         notification = OwedNotification.unpack(push_request.body)
         bucket = Bucket(notification.bucket, account, region, 0)
         sending = self._send(bucket, notification.arn, notification.message, notification.trace)
         service = notification.arn.split(":")[2]
-        error, attempt = await attempted(
+        error, attempt = await make_call(
             sending, service, lambda refused: f"{refused.message} ({refused.code})"
         )
         if error is not None:

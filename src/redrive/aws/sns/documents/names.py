@@ -64,7 +64,7 @@ class SubscriptionName(NamedTuple):
 
 
 def subscription_in(arn: str) -> SubscriptionName:
-    """The subscription that an ARN means, whichever its region: its own messages link to it without one.
+    """The subscription that an ARN means, of any region: the links in messages are calls without a region.
 
     Raises:
         AwsError: `InvalidParameter`: it is not a subscription's ARN.

@@ -59,7 +59,7 @@ class AuditLog:
         self._stream = stream
 
     def write(self, audit: Audit, sample: Sample) -> None:
-        """Write a publication down, if it is one of the chosen ones."""
+        """Log and count the findings in a publication, if it is in the sample and the policy names a destination."""
         if self._rng.random() * 100 >= audit.sample_rate:
             return
         entries = [_as_structure(name, sample.inspected) for name in sample.identifiers]
@@ -68,7 +68,7 @@ class AuditLog:
         if group is None:
             return
         self._count([_point(sample, "messages_with_findings" if findings else "messages_without_findings")])
-        if not group:
+        if not group:  # a destination without a log group: it is counted only
             return
         record = {
             "messageId": sample.message_id,

@@ -67,17 +67,17 @@ def encode(value: Value) -> bytes:
     try:
         return dumps(value, indefinite_containers=True)
     except UnicodeEncodeError:
-        return dumps(_encodable(value), indefinite_containers=True)
+        return dumps(_without_surrogates(value), indefinite_containers=True)
 
 
-def _encodable(value: Value) -> Value:
+def _without_surrogates(value: Value) -> Value:
     match value:
         case str():
             return value.encode(errors="replace").decode()
         case list():
-            return [_encodable(item) for item in value]
+            return [_without_surrogates(item) for item in value]
         case dict():
-            return {_encodable(key): _encodable(item) for key, item in value.items()}
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
         case _:
             return value
 
@@ -99,19 +99,19 @@ _HOOKS: Final[Mapping[str, Any]] = {"object_hook": _with_text_keys, "semantic_de
 
 
 def _counting_hooks() -> Mapping[str, Any]:
-    """The same, which refuse what holds more maps and tags than a request has use for."""
+    """Hooks like `_HOOKS`, which also refuse more maps and tags than a request has use for."""
     numbers = count(1)
 
-    def counted(hook: Callable[..., Any]) -> Callable[..., Any]:
-        def spend(*arguments: Any) -> Any:
+    def with_count(hook: Callable[..., Any]) -> Callable[..., Any]:
+        def count_and_call(*arguments: Any) -> Any:
             if next(numbers) > _ITEMS_MAX:
                 raise MalformedCbor("the request holds too many values")
             return hook(*arguments)
 
-        return spend
+        return count_and_call
 
     return {
-        "object_hook": counted(_with_text_keys),
-        "semantic_decoders": {tag: counted(as_tag) for tag, as_tag in _AS_TAGS.items()},
-        "tag_hook": counted(lambda tag, _immutable: tag),
+        "object_hook": with_count(_with_text_keys),
+        "semantic_decoders": {tag: with_count(as_tag) for tag, as_tag in _AS_TAGS.items()},
+        "tag_hook": with_count(lambda tag, _immutable: tag),
     }

@@ -47,24 +47,24 @@ def _structure_reader(shape: Shape) -> Reader:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
-        parsed = {}
-        for name, value in _of(dict, item, shape).items():
+        structure = {}
+        for name, value in _checked(dict, item, shape).items():
             if not _is_absent(value) and (member := members.get(name)) is not None:
-                parsed[member[0]] = member[1](value)
-        return parsed
+                structure[member[0]] = member[1](value)
+        return structure
 
     return read
 
 
 def _list_reader(shape: Shape) -> Reader:
     read = reader(shape.element.shape)
-    return lambda item: [read(element) for element in _of(list, item, shape) if not _is_absent(element)]
+    return lambda item: [read(element) for element in _checked(list, item, shape) if not _is_absent(element)]
 
 
 def _map_reader(shape: Shape) -> Reader:
     read = reader(shape.value.shape)
     return lambda item: {
-        key: read(value) for key, value in _of(dict, item, shape).items() if not _is_absent(value)
+        key: read(value) for key, value in _checked(dict, item, shape).items() if not _is_absent(value)
     }
 
 
@@ -73,29 +73,29 @@ def _scalar_reader(shape: Shape) -> Reader:
         case "integer" | "long":
             return lambda item: _integer(item, shape)
         case "float" | "double":
-            return lambda item: float(item if type(item) is int else _of(float, item, shape))
+            return lambda item: float(item if type(item) is int else _checked(float, item, shape))
         case "timestamp":
             return lambda item: _moment(item, shape)
         case "blob":
-            return lambda item: _of(bytes, item, shape)
+            return lambda item: _checked(bytes, item, shape)
         case "boolean":
-            return lambda item: _of(bool, item, shape)
+            return lambda item: _checked(bool, item, shape)
         case _:
-            return lambda item: _of(str, item, shape)
+            return lambda item: _checked(str, item, shape)
 
 
 def _is_absent(item: Value) -> bool:
     return item is None or item is undefined
 
 
-def _of(expected_type: type, item: Value, shape: Shape) -> Value:
+def _checked(expected_type: type, item: Value, shape: Shape) -> Value:
     if type(item) is not expected_type:
         raise _mismatch(shape)
     return item
 
 
 def _integer(item: Value, shape: Shape) -> int:
-    number: int = _of(int, item, shape)
+    number: int = _checked(int, item, shape)
     if not -_LONG_END <= number < _LONG_END:
         raise _mismatch(shape)
     return number
@@ -148,12 +148,12 @@ def _structure_writer(shape: Shape) -> Writer:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = {m.name: (m.json_name, writer(m.shape)) for m in shape.members.values()}
-        written = {}
+        document = {}
         for name, item in value.items():
             if item is not None:
                 json_name, write_item = members[name]
-                written[json_name] = write_item(item)
-        return written
+                document[json_name] = write_item(item)
+        return document
 
     return write
 

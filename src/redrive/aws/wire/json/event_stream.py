@@ -17,11 +17,11 @@ from redrive.aws.wire.shapes import Shape, Structure
 
 CONTENT_TYPE: Final = "application/vnd.amazon.eventstream"
 Events = AsyncGenerator[tuple[str, Structure]]
-_BESIDES: Final = 16  # three lengths and sums before, and one behind
+_FRAME_BYTES: Final = 16  # three lengths and sums before, and one behind
 _STRING: Final = 7  # the type of a header's value
 
 
-async def encoded(shape: Shape, events: Events, first: bytes = b"") -> AsyncIterator[bytes]:
+async def encode_events(shape: Shape, events: Events, first: bytes = b"") -> AsyncIterator[bytes]:
     """Events as messages.
 
     Args:
@@ -38,7 +38,7 @@ async def encoded(shape: Shape, events: Events, first: bytes = b"") -> AsyncIter
 
 def initial_response(members: bytes) -> bytes:
     """The message that begins an answer of the RPC protocols: what the operation answers besides its events, as JSON."""
-    return framed(
+    return frame(
         {":event-type": "initial-response", ":content-type": "application/json", ":message-type": "event"},
         members,
     )
@@ -46,23 +46,23 @@ def initial_response(members: bytes) -> bytes:
 
 def message(shape: Shape, name: str, event: Structure) -> bytes:
     """One event as a message: its payload is its one binary member, or its members as JSON."""
-    raw = next((member.name for member in shape.members.values() if member.is_event_payload), None)
-    if raw is not None:
-        content_type, payload = "application/octet-stream", event.get(raw, b"")
+    payload_name = next((member.name for member in shape.members.values() if member.is_event_payload), None)
+    if payload_name is not None:
+        content_type, payload = "application/octet-stream", event.get(payload_name, b"")
     else:
         write = writer(shape)
         content_type = "application/json"
         payload = orjson.dumps(event if write is None else write(event), default=as_base64)
     kind = "exception" if shape.is_exception else "event"
-    return framed({f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}, payload)
+    return frame({f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}, payload)
 
 
-def framed(headers: Mapping[str, str], payload: bytes) -> bytes:
+def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     """A message of these headers and this payload."""
-    head = b"".join(_header(name, value) for name, value in headers.items())
-    lengths = struct.pack("!II", _BESIDES + len(head) + len(payload), len(head))
-    unsummed = b"".join((lengths, struct.pack("!I", zlib.crc32(lengths)), head, payload))
-    return unsummed + struct.pack("!I", zlib.crc32(unsummed))
+    header_bytes = b"".join(_header(name, value) for name, value in headers.items())
+    lengths = struct.pack("!II", _FRAME_BYTES + len(header_bytes) + len(payload), len(header_bytes))
+    without_checksum = b"".join((lengths, struct.pack("!I", zlib.crc32(lengths)), header_bytes, payload))
+    return without_checksum + struct.pack("!I", zlib.crc32(without_checksum))
 
 
 def _header(name: str, value: str) -> bytes:

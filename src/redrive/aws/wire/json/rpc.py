@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encoded, initial_response
+from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encode_events, initial_response
 from redrive.aws.wire.json.values import as_base64, reader, writer
 from redrive.aws.wire.service import Operation, Service, answer_headers
 from redrive.aws.wire.shapes import Member, Structure, Value
@@ -28,21 +28,21 @@ def load(body: bytes, values_max: int) -> Value:
     return orjson.loads(body)
 
 
-def _exceeds(body: bytes, most: int) -> bool:
-    """True if a JSON document has more objects, lists and elements than that, told before any of them is made.
+def _exceeds(body: bytes, values_max: int) -> bool:
+    """True if a JSON document has more objects, lists and elements than that, without parsing it.
 
     Texts may hold brackets and commas of their own, so where there are many the texts are taken out: without escapes,
     every other piece between quotes is one. All of it are searches for bytes, 2 ms for a mebibyte.
     """
-    if _marks(body) <= most:
+    if _count_marks(body) <= values_max:
         return False
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > _QUOTES_PER_VALUE * (most + 1):
+    if unescaped.count(b'"') > _QUOTES_PER_VALUE * (values_max + 1):
         return True
-    return _marks(b"".join(unescaped.split(b'"')[::2])) > most
+    return _count_marks(b"".join(unescaped.split(b'"')[::2])) > values_max
 
 
-def _marks(text: bytes) -> int:
+def _count_marks(text: bytes) -> int:
     return text.count(b"{") + text.count(b"[") + text.count(b",")
 
 
@@ -73,7 +73,7 @@ class JsonCodec:
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return the result as JSON; an operation without output answers an empty body, some a row of events."""
         if operation.events is not None:
-            return _streamed(operation.events, dict(result), request_id)
+            return _stream_response(operation.events, dict(result), request_id)
         write = None if operation.output is None else writer(operation.output)
         body = b"" if write is None else orjson.dumps(write(result), default=as_base64)
         return Response(200, body, self._content_type, answer_headers(request_id))
@@ -83,7 +83,7 @@ class JsonCodec:
         headers = {**answer_headers(request_id)}
         if service.query_compatible:
             headers["x-amzn-query-error"] = f"{error.query_code};{error.fault}"
-        body = {"__type": _qualified(service, error)}
+        body = {"__type": _qualified_code(service, error)}
         if error.message:
             body["message"] = error.message
         return Response(error.status, orjson.dumps(body), self._content_type, headers)
@@ -93,13 +93,13 @@ JSON_1_0: Final = JsonCodec("1.0")
 JSON_1_1: Final = JsonCodec("1.1")
 
 
-def _streamed(member: Member, result: Structure, request_id: str) -> Response:
-    """The events that an answer is, behind a message of its other members, of which no operation here has any."""
-    parts = encoded(member.shape, result.pop(member.name), initial_response(orjson.dumps(result)))
+def _stream_response(member: Member, result: Structure, request_id: str) -> Response:
+    """An answer that is a stream: a message of its other members, which no operation here has, and then the events."""
+    parts = encode_events(member.shape, result.pop(member.name), initial_response(orjson.dumps(result)))
     return Response(200, b"", CONTENT_TYPE, answer_headers(request_id), parts=parts)
 
 
-def _qualified(service: Service, error: AwsError) -> str:
+def _qualified_code(service: Service, error: AwsError) -> str:
     """Return the error's code with its namespace, which services of the JSON 1.1 generation leave out."""
-    own = service.profile.json_namespace
-    return f"{error.namespace or own}#{error.code}" if own else error.code
+    namespace = service.profile.json_namespace
+    return f"{error.namespace or namespace}#{error.code}" if namespace else error.code

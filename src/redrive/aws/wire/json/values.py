@@ -18,8 +18,8 @@ Reader: TypeAlias = Callable[[Value], Value]
 Writer: TypeAlias = Callable[[Value], Value]
 
 _LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
-#: The values of these types are taken as JSON has them: nearly all there are, for which a reader would be called.
-_AS_THEY_ARE: Final[dict[str, type]] = {"string": str, "character": str, "boolean": bool}
+#: Types whose values are taken as JSON has them, without the call of a reader: nearly all values are of these.
+_UNCONVERTED: Final[dict[str, type]] = {"string": str, "character": str, "boolean": bool}
 _FLOAT_WORDS: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -42,29 +42,29 @@ def _structure_reader(shape: Shape) -> Reader:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = {
-                m.json_name: (m.name, _AS_THEY_ARE.get(m.shape.type), reader(m.shape))
+                m.json_name: (m.name, _UNCONVERTED.get(m.shape.type), reader(m.shape))
                 for m in shape.members.values()
             }
         if type(value) is not dict:
             raise _mismatch(value, "Expected null")
-        parsed = {}
+        structure = {}
         for name, item in value.items():
             if item is not None and (member := members.get(name)) is not None:
-                member_name, as_it_is, read_item = member
-                parsed[member_name] = item if type(item) is as_it_is else read_item(item)
-        return parsed
+                member_name, unconverted_type, read_item = member
+                structure[member_name] = item if type(item) is unconverted_type else read_item(item)
+        return structure
 
     return read
 
 
 def _list_reader(shape: Shape) -> Reader:
     element = reader(shape.element.shape)
-    most = shape.elements_max
+    elements_max = shape.elements_max
 
     def read(value: Value) -> Value:
         if type(value) is not list:
             raise _mismatch(value, "Expected list or null")
-        if len(value) > most:
+        if len(value) > elements_max:
             raise _serialization(f"A list of {len(value)} elements is too long")
         return [element(item) for item in value if item is not None]
 
@@ -73,12 +73,12 @@ def _list_reader(shape: Shape) -> Reader:
 
 def _map_reader(shape: Shape) -> Reader:
     item_reader = reader(shape.value.shape)
-    most = shape.elements_max
+    elements_max = shape.elements_max
 
     def read(value: Value) -> Value:
         if type(value) is not dict:
             raise _mismatch(value, "Expected null")
-        if len(value) > most:
+        if len(value) > elements_max:
             raise _serialization(f"A map of {len(value)} entries is too long")
         return {key: item_reader(item) for key, item in value.items() if item is not None}
 
@@ -98,8 +98,8 @@ def _integer(shape: Shape) -> Reader:
     sentence = f"{{}} can not be converted to {'an Integer' if shape.type == 'integer' else 'a Long'}"
 
     def read(value: Value) -> Value:
-        a_number = type(value) is int or type(value) is float
-        if a_number and -_LONG_END <= value < _LONG_END:
+        is_number = type(value) is int or type(value) is float
+        if is_number and -_LONG_END <= value < _LONG_END:
             return int(value)
         raise _mismatch(value, sentence)
 
@@ -231,23 +231,23 @@ def writer(shape: Shape) -> Writer | None:
 
 
 def _structure_writer(shape: Shape) -> Writer:
-    ready: frozenset[str] | None = None  # members that go out under their own name as they are
+    ready_names: frozenset[str] | None = None  # members that go out under their own name as they are
     members: dict[str, tuple[str, Writer | None]] = {}
 
     def write(value: Value) -> Value:
-        nonlocal ready
-        if ready is None:  # compiled at first use: a shape may contain itself
+        nonlocal ready_names
+        if ready_names is None:  # compiled at first use: a shape may contain itself
             members.update((m.name, (m.json_name, writer(m.shape))) for m in shape.members.values())
-            ready = frozenset(name for name, means in members.items() if means == (name, None))
+            ready_names = frozenset(name for name, target in members.items() if target == (name, None))
         # Most structures are ready whole, and to see it takes a third of what copying them would.
-        if ready.issuperset(value) and None not in value.values():
+        if ready_names.issuperset(value) and None not in value.values():
             return value
-        written = {}
+        document = {}
         for name, item in value.items():
             if item is not None:
                 json_name, convert = members[name]
-                written[json_name] = item if convert is None else convert(item)
-        return written
+                document[json_name] = item if convert is None else convert(item)
+        return document
 
     return write
 

@@ -39,7 +39,7 @@ class FormNode:
 
 
 def search(request: Request, mark: bytes) -> str:
-    """The last value of a field in the first `SEARCHED_BYTES` of a form, else in its last, at a cost no form can raise.
+    """The last value of a field in the first `SEARCHED_BYTES` of a form, else in its last: a longer form costs no more.
 
     The body's stands over the query's. A name that is spelled with escapes is not found: no client has a reason to.
 
@@ -47,16 +47,17 @@ def search(request: Request, mark: bytes) -> str:
         request: Whose form.
         mark: What stands before the value: `b"&Action="`; the first field has no ampersand.
     """
-    match = _searched(request.body, mark) if _has_form(request) else None
+    match = _search_in(request.body, mark) if _has_form(request) else None
     if match is None and request.query:
-        match = _searched(request.query.encode(errors="replace"), mark)
+        match = _search_in(request.query.encode(errors="replace"), mark)
     return match or ""
 
 
-def _searched(text: bytes, mark: bytes) -> str | None:
+def _search_in(text: bytes, mark: bytes) -> str | None:
+    """The value behind the last mark at the start of a text, else at its end; None: there is none; empty: too long."""
     start = text.rfind(mark, 0, SEARCHED_BYTES)
     if start < 0:
-        if text.startswith(mark[1:]):
+        if text.startswith(mark[1:]):  # the first field, which has no ampersand
             start = -1
         else:
             start = text.rfind(mark, max(SEARCHED_BYTES, len(text) - SEARCHED_BYTES))
@@ -95,7 +96,7 @@ def tree(fields: Mapping[str, str], fields_max: int) -> FormNode:
         AwsError: `SerializationException`: it has more branches than `fields_max` sensible names would give it.
     """
     root = FormNode()
-    left = _NODES_PER_FIELD * fields_max
+    remaining_nodes = _NODES_PER_FIELD * fields_max
     for name, text in fields.items():
         if "." not in name and name not in root.children:
             root.children[name] = FormNode(text)
@@ -105,37 +106,37 @@ def tree(fields: Mapping[str, str], fields_max: int) -> FormNode:
                 child = node.children.get(step)
                 if child is None:
                     child = node.children[step] = FormNode()
-                    left -= 1
+                    remaining_nodes -= 1
                 node = child
             node.text = text
-            if left < 0:
+            if remaining_nodes < 0:
                 raise common("SerializationException", "The parameters' names are nested too deeply")
     return root
 
 
-def _fields(text: str, most: int) -> dict[str, str]:
+def _fields(text: str, fields_max: int) -> dict[str, str]:
     """The decoded fields; the standard library's own parser takes twice as long for short forms."""
     fields: dict[str, str] = {}
-    if text.count("&") >= most:
-        raise _too_many(most)
+    if text.count("&") >= fields_max:
+        raise _too_many(fields_max)
     for field in text.split("&"):
         name, _, value = field.partition("=")
         if "%" in field or "+" in field:
-            name, value = _decoded(name), _decoded(value)
+            name, value = _decode(name), _decode(value)
         fields[name] = value
     fields.pop("", None)
     return fields
 
 
-def _too_many(most: int) -> AwsError:
-    return common("SerializationException", f"The request has more than {most} parameters")
+def _too_many(fields_max: int) -> AwsError:
+    return common("SerializationException", f"The request has more than {fields_max} parameters")
 
 
-def _decoded(text: str) -> str:
-    return (_remembered if len(text) <= _REMEMBERED_CHARS_MAX else unescaped)(text)
+def _decode(text: str) -> str:
+    return (_remembered_unescape if len(text) <= _REMEMBERED_CHARS_MAX else unescape)(text)
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     r"""A text without its escapes, as `unquote_plus` of the standard library reads it, strictly.
 
     That takes 200 to 350 ns for each escape, 0.1 s for a mebibyte of them. Python's own `\x` escapes are read in C,
@@ -144,25 +145,25 @@ def unescaped(text: str) -> str:
     Raises:
         UnicodeDecodeError: It is not UTF-8.
     """
-    spaced = text.replace("+", " ").replace("\\", r"\x5c")
+    with_spaces = text.replace("+", " ").replace("\\", r"\x5c")
     try:
-        return _without_escapes(spaced)
+        return _without_escapes(with_spaces)
     except UnicodeDecodeError as error:
         if error.encoding == "utf-8":
             raise
-    return _without_escapes(_NO_ESCAPE.sub("%25", spaced))
+    return _without_escapes(_NO_ESCAPE.sub("%25", with_spaces))
 
 
 def _without_escapes(text: str) -> str:
-    escaped = text.replace("%", r"\x").encode(errors="surrogatepass")
-    return escaped.decode("unicode_escape").encode("latin-1").decode()
+    python_text = text.replace("%", r"\x").encode(errors="surrogatepass")
+    return python_text.decode("unicode_escape").encode("latin-1").decode()
 
 
 _NO_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")  # which stays as it is
 # Nearly every call names a resource by an ARN, whose colons come escaped, and most name the same ones again: 5 us of
 # a Publish that takes 60. 4 MB of them at most.
 _REMEMBERED_CHARS_MAX: Final = 256
-_remembered: Final = lru_cache(maxsize=4096)(unescaped)
+_remembered_unescape: Final = lru_cache(maxsize=4096)(unescape)
 
 
 # ---- values by shape: flattened and member lists, flattened and entry maps, everything from text ---------------
@@ -188,12 +189,12 @@ def structure_reader(shape: Shape) -> Reader:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = _members(shape)
-        parsed = {}
+        structure = {}
         for step, child in node.children.items():
             member = members.get(step)
             if member is not None:
-                parsed[member[0]] = member[1](child)
-        return parsed
+                structure[member[0]] = member[1](child)
+        return structure
 
     return read
 
@@ -210,18 +211,18 @@ def flat_reader(shape: Shape) -> Callable[[Mapping[str, str]], Structure | None]
         nonlocal members
         if members is None:
             members = _flat_members(shape)
-        parsed: Structure = {}
+        structure: Structure = {}
         try:
             for name, text in fields.items():
                 member = members.get(name)
                 if member is not None:
                     own_name, parse = member
-                    parsed[own_name] = text if parse is None else parse(text)
+                    structure[own_name] = text if parse is None else parse(text)
                 elif "." in name:
                     return None
         except (ValueError, AwsError):
             return None
-        return parsed
+        return structure
 
     return read
 
@@ -229,9 +230,9 @@ def flat_reader(shape: Shape) -> Callable[[Mapping[str, str]], Structure | None]
 def _flat_members(shape: Shape) -> dict[str, tuple[str, Callable[[str], Value] | None]]:
     """Return the members' names and parsers by their names in the request; None: a text stays as it is."""
     members: dict[str, tuple[str, Callable[[str], Value] | None]] = {}
-    for called, (name, reader) in _members(shape).items():
+    for field_name, (name, reader) in _members(shape).items():
         parse = _PARSERS.get(shape.members[name].shape.type, partial(_read_leaf, reader))
-        members[called] = name, None if parse is str else parse
+        members[field_name] = name, None if parse is str else parse
     return members
 
 
@@ -245,8 +246,8 @@ def _members(shape: Shape) -> dict[str, tuple[str, Reader]]:
     A flattened list has two: SDKs write its elements under their name, but an empty list under the list's own.
     """
     members = [(member, (member.name, _reader(member))) for member in shape.members.values()]
-    own = {member.query_name or member.name: value for member, value in members}
-    return own | {member.query_key: value for member, value in members}
+    by_own_name = {member.query_name or member.name: value for member, value in members}
+    return by_own_name | {member.query_key: value for member, value in members}
 
 
 def _reader(member: Member) -> Reader:
@@ -265,15 +266,17 @@ def _reader(member: Member) -> Reader:
 def _list(shape: Shape, *, flattened: bool) -> Reader:
     read_element = _reader(shape.element)
     element_name = shape.element.query_name or "member"
-    most = shape.elements_max
+    elements_max = shape.elements_max
 
     def read(node: FormNode) -> Value:
         if flattened:
             if node.text:  # one element without its index, as people write it by hand
                 return [read_element(node)]
-            return [read_element(child) for child in _indexed(node, most)]
+            return [read_element(child) for child in _by_index(node, elements_max)]
         elements = node.children.get(element_name)
-        return [] if elements is None else [read_element(child) for child in _indexed(elements, most)]
+        return (
+            [] if elements is None else [read_element(child) for child in _by_index(elements, elements_max)]
+        )
 
     return read
 
@@ -282,14 +285,14 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     key_name = shape.key.query_name or "key"
     value_name = shape.value.query_name or "value"
     read_key, read_value = _reader(shape.key), _reader(shape.value)
-    most = shape.elements_max
+    elements_max = shape.elements_max
 
     def entries(node: FormNode) -> Iterator[FormNode]:
         if not flattened:
-            return _indexed(node.children["entry"], most) if "entry" in node.children else iter(())
+            return _by_index(node.children["entry"], elements_max) if "entry" in node.children else iter(())
         if key_name in node.children:  # `Attribute.Name=…&Attribute.Value=…`, as SQS's reference writes it
             return iter((node,))
-        return _indexed(node, most)
+        return _by_index(node, elements_max)
 
     def read(node: FormNode) -> Value:
         parsed = {}
@@ -303,9 +306,9 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     return read
 
 
-def _indexed(node: FormNode, most: float) -> Iterator[FormNode]:
+def _by_index(node: FormNode, elements_max: float) -> Iterator[FormNode]:
     """Return the numbered steps below a node in the order of their numbers, which may have gaps."""
-    if len(node.children) > most:
+    if len(node.children) > elements_max:
         raise _malformed(f"A list or map of {len(node.children)} elements is too long")
     for index in node.children:
         if _INDEX.fullmatch(index) is None:

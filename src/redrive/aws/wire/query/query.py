@@ -32,7 +32,7 @@ _SPECIAL: Final = re.compile('[&<>"\r\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\uff
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;"}
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return text for an element; what XML 1.0 cannot write becomes the replacement character."""
     if _SPECIAL.search(text) is None:
         return text
@@ -75,16 +75,16 @@ def _member_writer(member: Member) -> XmlWriter:
 def _element(tag: str, shape: Shape) -> XmlWriter:
     match shape.type:
         case "structure":
-            return _wrapped(tag, structure_writer(shape))
+            return _with_tags(tag, structure_writer(shape))
         case "list":
-            return _wrapped(tag, _each(_element(shape.element.query_name or "member", shape.element.shape)))
+            return _with_tags(tag, _each(_element(shape.element.query_name or "member", shape.element.shape)))
         case "map":
-            return _wrapped(tag, _entries("entry", shape))
+            return _with_tags(tag, _entries("entry", shape))
         case _:
             return _scalar(tag, shape)
 
 
-def _wrapped(tag: str, write_content: XmlWriter) -> XmlWriter:
+def _with_tags(tag: str, write_content: XmlWriter) -> XmlWriter:
     start, end = f"<{tag}>", f"</{tag}>"
 
     def write(value: Value, out: list[str]) -> None:
@@ -111,7 +111,7 @@ def _entries(tag: str, shape: Shape) -> XmlWriter:
         write_key(entry[0], out)
         write_value(entry[1], out)
 
-    write_entries = _each(_wrapped(tag, write_entry))
+    write_entries = _each(_with_tags(tag, write_entry))
     return lambda value, out: write_entries(value.items(), out)
 
 
@@ -123,7 +123,7 @@ def _scalar(tag: str, shape: Shape) -> XmlWriter:
 def _text(shape: Shape) -> Callable[[Value], str]:
     match shape.type:
         case "string" | "character":
-            return escaped
+            return escape
         case "boolean":
             return lambda value: "true" if value else "false"
         case "blob":
@@ -238,24 +238,24 @@ class QueryCodec:
         if operation.output is not None:
             structure_writer(operation.output)(result, out)
         inner = f"{frame.start}{''.join(out)}{frame.end}" if out else frame.empty
-        body = f"{frame.before}{inner}{frame.between}{escaped(request_id)}{frame.after}"
+        body = f"{frame.before}{inner}{frame.between}{escape(request_id)}{frame.after}"
         return Response(200, body.encode(), _XML, answer_headers(request_id))
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
         """Return the error as XML."""
         body = (
             f'{service.profile.xml_declaration}<ErrorResponse xmlns="{service.xml_namespace}"><Error>'
-            f"<Type>{error.fault}</Type><Code>{escaped(error.query_code)}</Code>"
+            f"<Type>{error.fault}</Type><Code>{escape(error.query_code)}</Code>"
             f"{_message(error.query_message)}"
             f"{'<Detail/>' if service.profile.error_detail else ''}</Error>"
-            f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
+            f"<RequestId>{escape(request_id)}</RequestId></ErrorResponse>"
         )
         return Response(error.status, body.encode(), _XML, answer_headers(request_id))
 
 
 def _message(text: str) -> str:
     """The element of an error's text; an error without a text has none."""
-    return f"<Message>{escaped(text)}</Message>" if text else ""
+    return f"<Message>{escape(text)}</Message>" if text else ""
 
 
 class _Frame(NamedTuple):

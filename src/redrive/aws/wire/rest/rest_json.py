@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote
 import orjson
 
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encoded
+from redrive.aws.wire.json.event_stream import CONTENT_TYPE, encode_events
 from redrive.aws.wire.json.rpc import load
 from redrive.aws.wire.json.values import as_base64, reader, writer
 from redrive.aws.wire.rest.values import query_of, value_of
@@ -40,13 +40,13 @@ def route(service: str, method: str, path: str, query: str) -> tuple[str, Mappin
         return None
     for candidate in _routes(service).get(method, ()):
         match = candidate.path.fullmatch(path)
-        if match is not None and _fits(candidate, query):
+        if match is not None and _has_query(candidate, query):
             values = (unquote(value) for value in match.groups())
             return candidate.operation, dict(zip(candidate.names, values, strict=True))
     return None
 
 
-def _fits(candidate: RestRoute, query: str) -> bool:
+def _has_query(candidate: RestRoute, query: str) -> bool:
     if not candidate.query:
         return True
     fields = parse_qs(query, keep_blank_values=True)
@@ -58,20 +58,20 @@ def _routes(service: str) -> Mapping[str, list[RestRoute]]:
     """The routes of each method: with a query first, then those with fewer parameters and more text."""
     by_method: dict[str, list[RestRoute]] = {}
     for operation, (method, uri) in Service.load(service).routes.items():
-        by_method.setdefault(method, []).append(_compiled(operation, uri))
+        by_method.setdefault(method, []).append(_compile(operation, uri))
     for routes in by_method.values():
         routes.sort(key=lambda each: (not each.query, len(each.names), -len(each.path.pattern)))
     return by_method
 
 
-def _compiled(operation: str, uri: str) -> RestRoute:
+def _compile(operation: str, uri: str) -> RestRoute:
     path, _, query = uri.partition("?")
-    names, pattern, at = [], "", 0
+    names, pattern, position = [], "", 0
     for match in _NAME.finditer(path):
         names.append(match[1])
-        pattern += re.escape(path[at : match.start()]) + ("(.+)" if match[2] else "([^/]+)")
-        at = match.end()
-    pattern += re.escape(path[at:].rstrip("/")) + "/?"
+        pattern += re.escape(path[position : match.start()]) + ("(.+)" if match[2] else "([^/]+)")
+        position = match.end()
+    pattern += re.escape(path[position:].rstrip("/")) + "/?"
     return RestRoute(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))
 
 
@@ -101,15 +101,15 @@ class RestJsonCodec:
         query = query_of(request.query)
         for name, member in shape.members.items():
             if member.location == "querystring" and member.shape.type == "map":
-                if left := _left_of(query, operation):
-                    parsed[name] = left
+                if other_fields := _other_fields(query, operation):
+                    parsed[name] = other_fields
                 continue
-            value = self._located(member, query, request.headers)
+            value = self._value_outside_body(member, query, request.headers)
             if value is not None:
                 parsed[name] = value
         return parsed
 
-    def _located(
+    def _value_outside_body(
         self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
     ) -> Value | None:
         match member.location:
@@ -153,7 +153,7 @@ class RestJsonCodec:
             else:
                 body[name] = value
         if shape.payload in body and (events := shape.members[shape.payload].shape).is_event_stream:
-            parts = encoded(events, body[shape.payload])
+            parts = encode_events(events, body[shape.payload])
             return Response(status, b"", CONTENT_TYPE, headers, parts=parts)
         return Response(status, _body_of(shape, body), "application/json", headers)
 
@@ -176,12 +176,12 @@ class RestJsonCodec:
         return Response(error.status, orjson.dumps(body), "application/json", headers)
 
 
-def _left_of(query: Mapping[str, list[str]], operation: Operation) -> dict[str, str]:
-    """The fields of a query that no other member has, and that do not tell the operation."""
+def _other_fields(query: Mapping[str, list[str]], operation: Operation) -> dict[str, str]:
+    """The fields of a query that no other member has, and that do not select the operation."""
     members = operation.input.members.values()
-    taken = {member.json_name for member in members if member.location == "querystring"}
-    taken |= query_of(operation.path.partition("?")[2]).keys()
-    return {name: texts[-1] for name, texts in query.items() if name not in taken}
+    member_names = {member.json_name for member in members if member.location == "querystring"}
+    member_names |= query_of(operation.path.partition("?")[2]).keys()
+    return {name: texts[-1] for name, texts in query.items() if name not in member_names}
 
 
 def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.query.query import escaped, structure_writer
+from redrive.aws.wire.query.query import escape, structure_writer
 from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
@@ -48,7 +48,7 @@ class _Error(NamedTuple):
 
 
 #: Errors of the front that all services share, by their codes, in the words of S3.
-_OF_FRONT: Final[Mapping[str, _Error]] = {
+_FRONT_ERRORS: Final[Mapping[str, _Error]] = {
     "AccessDeniedException": _Error("AccessDenied", 403),
     "IncompleteSignatureException": _Error("AuthorizationHeaderMalformed", 400),
     "InternalFailure": _Error("InternalError", 500, "We encountered an internal error. Please try again."),
@@ -62,9 +62,9 @@ _OF_FRONT: Final[Mapping[str, _Error]] = {
 }
 
 
-def in_words_of_s3(error: AwsError) -> AwsError:
+def as_s3_error(error: AwsError) -> AwsError:
     """An error as S3 says it."""
-    s3_form = _OF_FRONT.get(error.code)
+    s3_form = _FRONT_ERRORS.get(error.code)
     if s3_form is None:
         return error
     text = s3_form.message or error.message or "Invalid Argument"
@@ -96,26 +96,26 @@ class RestXmlCodec:
         """
         headers, body = request.headers, request.body
         if is_chunked(request):
-            chunked = read_chunked(request)
-            headers, body = {**chunked.trailers, **headers}, chunked.content
+            chunked_body = read_chunked(request)
+            headers, body = {**chunked_body.trailers, **headers}, chunked_body.content
         query = query_of(request.query)
         shape = operation.input
         parsed: Structure = {}
         for name, member in shape.members.items():
-            value = self._located(member, query, headers)
+            value = self._value_outside_body(member, query, headers)
             if value is not None:
                 parsed[name] = value
         if shape.payload:
             _read_payload(shape.members[shape.payload], body, parsed)
         return parsed
 
-    def _located(
+    def _value_outside_body(
         self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
     ) -> Value | None:
         name = member.json_name
         match member.location:
             case "uri":
-                return _decoded(self._parameters[name])
+                return _decode(self._parameters[name])
             case "querystring":
                 value = query.get(name)
                 return None if value is None else value_of(member.shape, value)
@@ -123,12 +123,12 @@ class RestXmlCodec:
                 text = _header(name.lower(), query, headers)
                 return None if text is None else value_of(member.shape, [text])
             case "headers":
-                beginning = name.lower()
+                prefix = name.lower()
                 values_by_name = {**{each: values[-1] for each, values in query.items()}, **headers}
                 return {
-                    each.lower()[len(beginning) :]: text
+                    each.lower()[len(prefix) :]: text
                     for each, text in values_by_name.items()
-                    if each.lower().startswith(beginning)
+                    if each.lower().startswith(prefix)
                 }
             case _:
                 return None
@@ -164,13 +164,13 @@ class RestXmlCodec:
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - as Codec
         """Return the error: a document with its code, its text and its details."""
-        s3_error = in_words_of_s3(error)
+        s3_error = as_s3_error(error)
         headers = _headers(request_id)
         if s3_error.status == _NOT_MODIFIED:
             return Response(s3_error.status, b"", "", {**headers, **s3_error.details})
-        details = "".join(f"<{name}>{escaped(text)}</{name}>" for name, text in s3_error.details.items())
+        details = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in s3_error.details.items())
         body = (
-            f"{_DECLARATION}<Error><Code>{s3_error.code}</Code><Message>{escaped(s3_error.message)}</Message>{details}"
+            f"{_DECLARATION}<Error><Code>{s3_error.code}</Code><Message>{escape(s3_error.message)}</Message>{details}"
             f"<RequestId>{request_id}</RequestId><HostId>{request_id}</HostId></Error>"
         )
         return Response(s3_error.status, body.encode(), _XML, headers)
@@ -196,7 +196,7 @@ def _header_text(member: Member, value: Value) -> str:
     return str(value)
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeDecodeError:
@@ -221,7 +221,7 @@ def _document(operation: Operation, shape: Shape, members: Structure) -> bytes:
     if operation.name in _UNWRAPPED:
         (name,) = shape.members
         text = members.get(name)
-        inner = "" if text is None else escaped(text)
+        inner = "" if text is None else escape(text)
         return f"{_DECLARATION}<{name}{namespace}>{inner}</{name}>".encode()
     if shape.payload:
         members, shape = members.get(shape.payload) or {}, shape.members[shape.payload].shape

@@ -27,7 +27,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunked:
+class ChunkedBody:
     """A body that came in chunks."""
 
     chunks: tuple[Chunk, ...]  # With the empty one at the end
@@ -45,7 +45,7 @@ def is_chunked(request: Request) -> bool:
     return request.headers.get("x-amz-content-sha256", "").startswith(_BEGINNING)
 
 
-def read_chunked(request: Request) -> Chunked:
+def read_chunked(request: Request) -> ChunkedBody:
     """Take a body apart; nothing is verified but its form and its length.
 
     Raises:
@@ -57,18 +57,18 @@ def read_chunked(request: Request) -> Chunked:
     declared_trailers = request.headers.get("x-amz-trailer", "").lower().replace(" ", "")
     if trailers.keys() != set(filter(None, declared_trailers.split(","))):
         raise _malformed_trailer()
-    chunked = Chunked(chunks, trailers, signature)
-    declared = request.headers.get("x-amz-decoded-content-length", "")
-    if declared != str(sum(len(chunk.content) for chunk in chunks)):
+    chunked_body = ChunkedBody(chunks, trailers, signature)
+    declared_length = request.headers.get("x-amz-decoded-content-length", "")
+    if declared_length != str(sum(len(chunk.content) for chunk in chunks)):
         raise _incomplete()
-    return chunked
+    return chunked_body
 
 
 def _chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
     chunks: list[Chunk] = []
-    at = 0
+    position = 0
     while not chunks or chunks[-1].content:
-        line = _LINE.match(body, at, at + _LINE_BYTES_MAX)
+        line = _LINE.match(body, position, position + _LINE_BYTES_MAX)
         if line is None or len(chunks) >= _CHUNKS_MAX:
             raise _incomplete()
         end = line.end() + int(line[1], 16)
@@ -78,22 +78,24 @@ def _chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
         chunks.append(Chunk(content, (line[2] or b"").decode()))
         if not content and end != line.end():  # the body ends before the chunk does
             raise _incomplete()
-        at = end + 2 if content else end
-    return tuple(chunks), body[at:]
+        position = end + 2 if content else end
+    return tuple(chunks), body[position:]
 
 
 def _trailers(rest: bytes) -> Iterator[tuple[str, str]]:
     """The trailers, each on its own line, before an empty line or the end."""
-    at = 0
+    position = 0
     for _ in range(_TRAILERS_MAX):
-        line = _TRAILER.match(rest, at)
+        line = _TRAILER.match(rest, position)
         if line is None:
             break
         yield line[1].decode().lower(), line[2].decode()
-        at = line.end()
-        if rest[at : at + 2] == b"\r\n" and rest[at + 2 :].startswith(_TRAILER_SIGNATURE.encode()):
-            at += 2  # Java's SDK has an empty line before the signature
-    if rest[at:] not in (b"", b"\r\n", b"\r\n\r\n"):
+        position = line.end()
+        if rest[position : position + 2] == b"\r\n" and rest[position + 2 :].startswith(
+            _TRAILER_SIGNATURE.encode()
+        ):
+            position += 2  # Java's SDK has an empty line before the signature
+    if rest[position:] not in (b"", b"\r\n", b"\r\n\r\n"):
         raise _malformed_trailer()
 
 

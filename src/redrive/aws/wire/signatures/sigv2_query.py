@@ -15,8 +15,8 @@ from redrive.aws.wire.signatures.sigv4 import (
     EXPIRES_SECONDS_MAX,
     CredentialScope,
     SignatureMismatch,
-    Signed,
     UnknownKey,
+    VerifiedSignature,
 )
 from redrive.model.http import Request
 
@@ -24,7 +24,7 @@ _FIELDS: Final = frozenset({"AWSAccessKeyId", "Signature", "Expires"})
 _FIELDS_MAX: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,12}")
 #: The parameters that are signed; the others are not part of the resource.
-_OF_RESOURCE: Final = frozenset(
+_SIGNED_PARAMETERS: Final = frozenset(
     (
         *(
             "accelerate",
@@ -67,7 +67,7 @@ def scope_v2(request: Request, region: str) -> CredentialScope:
 
 def verify_v2(
     request: Request, bucket: str | None, secret_of: Callable[[str], str | None], now: int, region: str
-) -> Signed:
+) -> VerifiedSignature:
     """Prove who presigned a URL.
 
     Args:
@@ -95,7 +95,7 @@ def verify_v2(
     expected = base64.b64encode(hmac.digest(secret.encode(), text.encode(), "sha1"))
     if not hmac.compare_digest(expected, fields.get("Signature", "").encode()):
         raise SignatureMismatch
-    return Signed(fields["AWSAccessKeyId"], "", region, "s3", presigned=True)
+    return VerifiedSignature(fields["AWSAccessKeyId"], "", region, "s3", presigned=True)
 
 
 def _fields(request: Request) -> dict[str, str]:
@@ -107,13 +107,15 @@ def _fields(request: Request) -> dict[str, str]:
 
 def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], expires: str) -> str:
     values = {name.lower(): value for name, value in fields.items() if name not in _FIELDS} | request.headers
-    amazons = [f"{name}:{values[name].strip()}\n" for name in sorted(values) if name.startswith("x-amz-")]
+    amazon_headers = [
+        f"{name}:{values[name].strip()}\n" for name in sorted(values) if name.startswith("x-amz-")
+    ]
     resource = request.path if bucket is None else f"/{bucket}{request.path}"
-    signed = [
+    resource_parameters = [
         name if not value else f"{name}={value}"
         for name, value in sorted(fields.items())
-        if name in _OF_RESOURCE
+        if name in _SIGNED_PARAMETERS
     ]
-    query = f"?{'&'.join(signed)}" if signed else ""
-    plain = [request.method, values.get("content-md5", ""), values.get("content-type", ""), expires]
-    return "\n".join([*plain, "".join(amazons)]) + resource + query
+    query = f"?{'&'.join(resource_parameters)}" if resource_parameters else ""
+    head = [request.method, values.get("content-md5", ""), values.get("content-type", ""), expires]
+    return "\n".join([*head, "".join(amazon_headers)]) + resource + query

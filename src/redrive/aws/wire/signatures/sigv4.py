@@ -42,8 +42,8 @@ __all__ = [
     "Rules",
     "SignatureMismatch",
     "SignatureRefused",
-    "Signed",
     "UnknownKey",
+    "VerifiedSignature",
     "credential_scope",
     "is_region",
     "normal_path",
@@ -73,7 +73,7 @@ class CredentialScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class VerifiedSignature:
     """A signature that holds: the Scope's attributes, now true, and whether it came in the query."""
 
     access_key_id: str
@@ -107,7 +107,7 @@ def verify(
     region: str | None = None,
     service: str | None = None,
     rules: "Rules | None" = None,
-) -> Signed:
+) -> VerifiedSignature:
     """Prove who signed a request.
 
     Args:
@@ -135,7 +135,9 @@ def verify(
     if secret is None:
         raise UnknownKey
     _check_signature(request, presented, signed_headers, scope, secret, rules or GENERAL)
-    return Signed(scope.access_key_id, scope.date, scope.region, scope.service, presented.presigned)
+    return VerifiedSignature(
+        scope.access_key_id, scope.date, scope.region, scope.service, presented.presigned
+    )
 
 
 def _scope(credential: str) -> CredentialScope | None:
@@ -155,10 +157,10 @@ def _check_signed_headers(request: Request, names: Sequence[str]) -> None:
     `content-type` does not decide it: PHP's SDK never signs it. A name that stands twice is refused because its value
     would be put together twice: 64 KiB of names, each of a header of 64 KiB, would be gigabytes.
     """
-    signed = set(names)
-    if len(signed) < len(names):
+    signed_names = set(names)
+    if len(signed_names) < len(names):
         raise SignatureMismatch
-    for name in request.headers.keys() - signed:
+    for name in request.headers.keys() - signed_names:
         if name.startswith("x-amz-") or name == "content-encoding":
             raise SignatureMismatch(f"'{name}' must be a 'SignedHeader' in the AWS Authorization.")
 
@@ -167,12 +169,12 @@ def _check_time(presented: PresentedSignature, now: int) -> None:
     if presented.signed_at < now - presented.life_ms:
         raise SignatureMismatch(
             f"Signature expired: {presented.timestamp} is now earlier than {_basic_format(now - presented.life_ms)} "
-            f"({_basic_format(now)} - {_span(presented.life_ms)})"
+            f"({_basic_format(now)} - {_duration_text(presented.life_ms)})"
         )
     if presented.signed_at > now + SKEW_MS:
         raise SignatureMismatch(
             f"Signature not yet current: {presented.timestamp} is still later than {_basic_format(now + SKEW_MS)} "
-            f"({_basic_format(now)} + {_span(SKEW_MS)})"
+            f"({_basic_format(now)} + {_duration_text(SKEW_MS)})"
         )
 
 
@@ -180,7 +182,7 @@ def _basic_format(moment_ms: int) -> str:
     return f"{datetime.fromtimestamp(moment_ms // 1000, UTC):%Y%m%dT%H%M%SZ}"
 
 
-def _span(span_ms: int) -> str:
+def _duration_text(span_ms: int) -> str:
     minutes, rest_ms = divmod(span_ms, 60_000)
     return f"{span_ms // 1000} sec." if rest_ms else f"{minutes} min."
 
@@ -192,23 +194,23 @@ def _checked_scope(presented: PresentedSignature, region: str | None, service: s
             "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got "
             f"'{presented.credential}'"
         )
-    wrong = []
+    faults = []
     if not is_region(scope.region) or (region is not None and scope.region != region):
-        wrong.append(wrong_region(scope.region))
+        faults.append(wrong_region(scope.region))
     if service is not None and scope.service != service:
-        wrong.append(f"Credential should be scoped to correct service: '{service}'.")
+        faults.append(f"Credential should be scoped to correct service: '{service}'.")
     terminator = presented.credential.rpartition("/")[2]
     if terminator != _TERMINATOR:
-        wrong.append(
+        faults.append(
             f"Credential should be scoped with a valid terminator: '{_TERMINATOR}', not '{terminator}'."
         )
     if scope.date != presented.timestamp[:8]:
-        wrong.append(
+        faults.append(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
             f"'{scope.date}' != '{presented.timestamp[:8]}', from '{presented.timestamp}'."
         )
-    if wrong:
-        raise SignatureMismatch(" ".join(wrong))
+    if faults:
+        raise SignatureMismatch(" ".join(faults))
     return scope
 
 
@@ -305,18 +307,18 @@ def _canonical_queries(query: str) -> Iterator[str]:
     if query.count("&") > QUERY_FIELDS_MAX:
         raise SignatureMismatch(f"A signed query string has at most {QUERY_FIELDS_MAX} parameters.")
     pairs = [(name, value) for name, _, value in (piece.partition("=") for piece in query.split("&"))]
-    as_sent = _joined(pairs)
+    as_sent = _join(pairs)
     yield as_sent
-    as_encoded = _joined([(_encoded(name), _encoded(value)) for name, value in pairs])
+    as_encoded = _join([(_encode(name), _encode(value)) for name, value in pairs])
     if as_encoded != as_sent:
         yield as_encoded
 
 
-def _joined(pairs: list[tuple[str, str]]) -> str:
+def _join(pairs: list[tuple[str, str]]) -> str:
     return "&".join([f"{name}={value}" for name, value in sorted(pairs)])
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return quote(unquote_to_bytes(text.replace("+", " ")), safe="-_.~")
 
 

@@ -153,15 +153,15 @@ def _signature_in_header(request: Request, authorization: str) -> PresentedSigna
             )
         parts.setdefault(name, value)  # the first of two, as `credential_scope` reads it
     timestamp = _header_timestamp(request)
-    lacking = [
+    faults = [
         f"Authorization header requires '{name}' parameter." for name in _IN_HEADER if not parts.get(name)
     ]
     if not timestamp:
-        lacking.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
-    if lacking:
+        faults.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
+    if faults:
         digest = _fingerprint(authorization)
-        lacking.append(f"(Hashed with SHA-256 and encoded with Base64) Authorization={digest}")
-        raise IncompleteSignature(" ".join(lacking))
+        faults.append(f"(Hashed with SHA-256 and encoded with Base64) Authorization={digest}")
+        raise IncompleteSignature(" ".join(faults))
     return PresentedSignature(
         algorithm=algorithm,
         credential=parts["Credential"],
@@ -186,11 +186,11 @@ def _signature_in_query(request: Request) -> PresentedSignature:
         name, _, value = piece.partition("=")
         if name in _READ_IN_QUERY:
             values.setdefault(name, unquote(value))  # the first of two, as `credential_scope` reads it
-    lacking = [
+    faults = [
         f"AWS query-string parameters must include '{name}'." for name in _IN_QUERY if not values.get(name)
     ]
-    if lacking:
-        raise IncompleteSignature(" ".join([*lacking, "Re-examine the query-string parameters."]))
+    if faults:
+        raise IncompleteSignature(" ".join([*faults, "Re-examine the query-string parameters."]))
     timestamp = values["X-Amz-Date"]
     return PresentedSignature(
         algorithm=values["X-Amz-Algorithm"],

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
-from redrive.aws.wire.signatures.aws_chunked import Chunk, Chunked, is_chunked, read_chunked
+from redrive.aws.wire.signatures.aws_chunked import Chunk, ChunkedBody, is_chunked, read_chunked
 from redrive.aws.wire.signatures.sigv4 import (
     Rules,
     SignatureMismatch,
-    Signed,
+    VerifiedSignature,
     payload_hash,
     signing_key,
     verify,
@@ -30,7 +30,7 @@ _NOT_HASHED: Final = _SIGNED_CHUNKS | {_UNSIGNED_PAYLOAD, "STREAMING-UNSIGNED-PA
 _NOTHING: Final = hashlib.sha256(b"").hexdigest()
 
 
-def verify_s3(request: Request, secret_of: Callable[[str], str | None], now: int) -> Signed:
+def verify_s3(request: Request, secret_of: Callable[[str], str | None], now: int) -> VerifiedSignature:
     """Prove who signed a request to S3, and that each chunk of its body is the signer's.
 
     Args:
@@ -42,11 +42,11 @@ def verify_s3(request: Request, secret_of: Callable[[str], str | None], now: int
         SignatureRefused: One of its four kinds.
         AwsError: The body is not in the form that its head says.
     """
-    signed = verify(request, secret_of, now, service="s3", rules=S3)
+    signature = verify(request, secret_of, now, service="s3", rules=S3)
     if request.headers.get("x-amz-content-sha256") in _SIGNED_CHUNKS:
-        secret = secret_of(signed.access_key_id) or ""
-        _check_chunks(request, signed, secret, read_chunked(request))
-    return signed
+        secret = secret_of(signature.access_key_id) or ""
+        _check_chunks(request, signature, secret, read_chunked(request))
+    return signature
 
 
 def _path(path: str) -> str:
@@ -68,23 +68,26 @@ def _payload(request: Request) -> str:
 S3: Final = Rules(_path, _payload)
 
 
-def _check_chunks(request: Request, signed: Signed, secret: str, chunked: Chunked) -> None:
+def _check_chunks(
+    request: Request, verified: VerifiedSignature, secret: str, chunked_body: ChunkedBody
+) -> None:
+    """Verify the signature of each chunk, which continues that of the one before, and of the trailers."""
     presented = read_signature(request)
-    key = signing_key(secret, signed.date, signed.region, signed.service)
-    head = f"{presented.timestamp}\n{signed.date}/{signed.region}/s3/aws4_request"
-    previous = presented.signature
-    for chunk in chunked.chunks:
+    key = signing_key(secret, verified.date, verified.region, verified.service)
+    head = f"{presented.timestamp}\n{verified.date}/{verified.region}/s3/aws4_request"
+    previous_signature = presented.signature
+    for chunk in chunked_body.chunks:
         digest = hashlib.sha256(chunk.content).hexdigest()
-        text = f"AWS4-HMAC-SHA256-PAYLOAD\n{head}\n{previous}\n{_NOTHING}\n{digest}"
-        previous = _checked(key, text, chunk)
-    if chunked.trailer_signature is not None or "x-amz-trailer" in request.headers:
-        lines = "".join(f"{name}:{value}\n" for name, value in chunked.trailers.items())
+        text = f"AWS4-HMAC-SHA256-PAYLOAD\n{head}\n{previous_signature}\n{_NOTHING}\n{digest}"
+        previous_signature = _check_chunk(key, text, chunk)
+    if chunked_body.trailer_signature is not None or "x-amz-trailer" in request.headers:
+        lines = "".join(f"{name}:{value}\n" for name, value in chunked_body.trailers.items())
         digest = hashlib.sha256(lines.encode()).hexdigest()
-        text = f"AWS4-HMAC-SHA256-TRAILER\n{head}\n{previous}\n{digest}"
-        _checked(key, text, Chunk(b"", chunked.trailer_signature or ""))
+        text = f"AWS4-HMAC-SHA256-TRAILER\n{head}\n{previous_signature}\n{digest}"
+        _check_chunk(key, text, Chunk(b"", chunked_body.trailer_signature or ""))
 
 
-def _checked(key: bytes, text: str, chunk: Chunk) -> str:
+def _check_chunk(key: bytes, text: str, chunk: Chunk) -> str:
     expected = hmac.digest(key, text.encode(), "sha256").hex()
     if not hmac.compare_digest(expected.encode(), chunk.signature.encode()):
         raise SignatureMismatch
