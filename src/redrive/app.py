@@ -38,7 +38,7 @@ from redrive.composition import (
 from redrive.composition.core import Core, make_authentication, make_keyring, make_sessions, web_endpoint
 from redrive.composition.event_grid import DeferredEventGrid
 from redrive.composition.extension import Extension, Presenter
-from redrive.composition.extensions import Extensions, deferred_extensions
+from redrive.composition.extensions import ExtensionRegistry, deferred_extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.composition.store import kind_of, open_store, root_key, seal_of
@@ -74,7 +74,7 @@ class Server:
     """A server with its store open and every part in its place; it accepts no requests before `serve`."""
 
     core: Core  # Parts that all facades share
-    parts: Extensions  # The facades, and their parts
+    parts: ExtensionRegistry  # The facades, and their parts
     router: Router  # Says which part a request is for
     front: HttpFront  # Speaks HTTP
     time: SimulatedTime | None  # Moves the clock, where that is a simulated one
@@ -267,7 +267,7 @@ async def _core(
     )
 
 
-def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
+def _extensions(core: Core, collector: opentelemetry.Collector) -> ExtensionRegistry:
     """The facades and their parts; they call each other by `core.services`, once all of them are made."""
     parts = [make(core) for make in (sns.mobile_push, sns.text_messages, sns.data_protection)]
     beyond, keys = destinations.extension(core), kms.extension(core)
@@ -288,11 +288,11 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
     ]
     setting = functions.prepare(core) if core.settings.runs_functions else None
     services = deferred_extensions(core, setting, beyond.delivery.endpoints, presenters, encryption)
-    return Extensions(core, [*facades, *others], [grid, *services])
+    return ExtensionRegistry(core, [*facades, *others], [grid, *services])
 
 
 def _server(
-    core: Core, extensions: Extensions, declared: Declarations, collector: opentelemetry.Collector
+    core: Core, extensions: ExtensionRegistry, declared: Declarations, collector: opentelemetry.Collector
 ) -> Server:
     provisioner = Provisioner(core.services, core.keyring, core.runtime, core.settings.region)
     provision = functools.partial(provisioner.apply, declared)

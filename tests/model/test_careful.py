@@ -8,14 +8,14 @@ from redrive.model.task import (
     PROGRESS_MAX,
     CarefulPace,
     CarefulStep,
-    Fares,
     MoveTask,
     Progress,
+    SampleOutcomes,
     careful_step,
 )
 
 PACE = CarefulPace()
-TEN_TAKEN = Fares(10, taken=10, failed=0)
+TEN_TAKEN = SampleOutcomes(10, taken=10, failed=0)
 AGAIN = CarefulStep(wait_ms=LOOK_AGAIN_MS)
 STOP = CarefulStep(stop=True)
 
@@ -23,27 +23,27 @@ STOP = CarefulStep(stop=True)
 @pytest.mark.parametrize(
     ("moved", "fares", "passed_ms", "step"),
     [
-        (0, Fares(), None, CarefulStep(move=10)),
-        (7, Fares(7, 0, 0), None, CarefulStep(move=3)),
-        (10, Fares(10, 0, 0), None, AGAIN),  # nobody has tried them yet
-        (10, Fares(10, 9, 0), None, AGAIN),
-        (10, Fares(10, 0, 10), None, STOP),
-        (10, Fares(10, 8, 2), None, STOP),
-        (10, Fares(10, 9, 1), None, CarefulStep(move=1, wait_ms=200)),  # one alone may be a chance
-        (10, Fares(1, 0, 1), None, STOP),  # but not if it is all there is
+        (0, SampleOutcomes(), None, CarefulStep(move=10)),
+        (7, SampleOutcomes(7, 0, 0), None, CarefulStep(move=3)),
+        (10, SampleOutcomes(10, 0, 0), None, AGAIN),  # nobody has tried them yet
+        (10, SampleOutcomes(10, 9, 0), None, AGAIN),
+        (10, SampleOutcomes(10, 0, 10), None, STOP),
+        (10, SampleOutcomes(10, 8, 2), None, STOP),
+        (10, SampleOutcomes(10, 9, 1), None, CarefulStep(move=1, wait_ms=200)),  # one alone may be a chance
+        (10, SampleOutcomes(1, 0, 1), None, STOP),  # but not if it is all there is
         (10, TEN_TAKEN, None, CarefulStep(move=1, wait_ms=200)),
         (10, TEN_TAKEN, 0, CarefulStep(move=1, wait_ms=200)),
         (60, TEN_TAKEN, 20_000, CarefulStep(move=5, wait_ms=250)),
         (9000, TEN_TAKEN, 90_000, CarefulStep(move=100, wait_ms=200)),
-        (9000, Fares(50, 24, 0), 90_000, AGAIN),  # the endpoint is slower than this
-        (9000, Fares(50, 25, 0), 90_000, CarefulStep(move=100, wait_ms=200)),
-        (9000, Fares(50, 48, 2), 90_000, CarefulStep(move=100, wait_ms=200)),
-        (9000, Fares(50, 47, 3), 90_000, STOP),
-        (9000, Fares(50, 0, 2), 90_000, STOP),
+        (9000, SampleOutcomes(50, 24, 0), 90_000, AGAIN),  # the endpoint is slower than this
+        (9000, SampleOutcomes(50, 25, 0), 90_000, CarefulStep(move=100, wait_ms=200)),
+        (9000, SampleOutcomes(50, 48, 2), 90_000, CarefulStep(move=100, wait_ms=200)),
+        (9000, SampleOutcomes(50, 47, 3), 90_000, STOP),
+        (9000, SampleOutcomes(50, 0, 2), 90_000, STOP),
     ],
 )
 def test_the_next_step_is_decided_by_the_fates_of_the_last(
-    moved: int, fares: Fares, passed_ms: int | None, step: CarefulStep
+    moved: int, fares: SampleOutcomes, passed_ms: int | None, step: CarefulStep
 ) -> None:
     assert careful_step(PACE, moved, fares, passed_ms, 100) == step
 

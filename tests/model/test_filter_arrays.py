@@ -13,7 +13,7 @@ from redrive.model.budget import MessageBudget
 from redrive.model.filtering import FilterPolicy, FilterVerdict, Scope, Subject, read_policy
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import Exactly, KeyTest
-from redrive.model.filtering.subject import SubjectFields, Wanted
+from redrive.model.filtering.subject import FilterKeys, SubjectFields
 
 Document = Any
 
@@ -122,7 +122,7 @@ def test_the_search_finds_what_trying_everything_finds(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
         tests, body = random_tests(rng), random_body(rng)
-        fields = message(body).body_fields(Wanted(KEYS))
+        fields = message(body).body_fields(FilterKeys(KEYS))
         assert fields is not None
         elements = Elements.of(fields)
         if elements is not None:

@@ -208,7 +208,7 @@ def _change(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _remainder(task: Entry) -> str:
-    """What a completed task did not move, as text: it was in flight or expired by then, or its origin is gone."""
+    """The deliveries that a completed task left, as text: in flight or expired by then, or without an origin."""
     remaining = task["to_move"] - task["moved"]
     return f", {remaining} left" if task["state"] == "completed" and remaining > 0 else ""
 

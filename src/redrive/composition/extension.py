@@ -12,7 +12,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
 from redrive.engine.ports.facts import Listener
 from redrive.model.delivery import Delivery
-from redrive.server.app import Answer, Hosted, Recognising
+from redrive.server.app import Answer, HostedProtocol, Recognising
 
 Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]
 """The body and the attributes that a receiver gets of a delivery that came from another service."""
@@ -38,7 +38,7 @@ class Interface:
     # Amazon services, by botocore's names.
     services: Mapping[str, Facade | UnopenedService] = field(default_factory=dict)
     protocols: Sequence[Recognising] = ()  # Those that know their own requests when they see them
-    hosted: Hosted | None = None  # The protocol whose requests are told by their host
+    hosted: HostedProtocol | None = None  # The protocol whose requests are told by their host
     # Beginnings of paths that the extension has to itself.
     paths: Mapping[str, Answer] = field(default_factory=dict)
     kinds: Sequence[DocumentKind[Any]] = ()  # Documents that a reset removes

@@ -175,14 +175,14 @@ class _DeferredEndpoint(DirectEndpoint):
 
 
 class _DeferredHosted:
-    """The hosted protocol of an extension (`redrive.server.app.Hosted`)."""
+    """The hosted protocol of an extension (`redrive.server.app.HostedProtocol`)."""
 
     def __init__(self, deferred: Deferred, urls: HostedUrls) -> None:
         self._deferred = deferred
         self.urls = urls
 
     async def answer(self, request: Request, refusal: Callable[[Request], Response | None]) -> Response:
-        """See `Hosted.answer`."""
+        """See `HostedProtocol.answer`."""
         hosted = (await self._deferred.open()).interface.hosted
         if hosted is None:
             raise RuntimeError("an outline promises a hosted protocol that its extension has not")
@@ -246,7 +246,7 @@ logger = logging.getLogger(__name__)
 _RETRY_MS: Final = 1_000  # after which a store that was away is asked again
 
 
-class Extensions:
+class ExtensionRegistry:
     """The extensions of a server.
 
     Attributes:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.s3_routes import is_for_s3
 from redrive.composition.core import Core
-from redrive.composition.extensions import Extensions
+from redrive.composition.extensions import ExtensionRegistry
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.console import PATH as CONSOLE_PATH
 from redrive.model.http import Request, Response
@@ -28,7 +28,7 @@ from redrive.server.resources import DeadLetterRoutes, ResourceRoutes
 
 def make_router(
     core: Core,
-    extensions: Extensions,
+    extensions: ExtensionRegistry,
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
     exposition: Exposition,
@@ -135,7 +135,7 @@ def _own_paths(core: Core) -> Mapping[str, Answer]:
     }
 
 
-async def _reset(core: Core, extensions: Extensions) -> None:
+async def _reset(core: Core, extensions: ExtensionRegistry) -> None:
     """Remove all that callers made; access keys and the signing key stay."""
     await extensions.open_all()  # each knows what it keeps
     await core.engine.reset()

@@ -23,7 +23,7 @@ class Sampled(NamedTuple):
     message_id: str  # Its id there, in hexadecimal digits
 
 
-class Fares(NamedTuple):
+class SampleOutcomes(NamedTuple):
     """The outcomes in a sample of messages: how many were looked at, were taken by their consumers, and failed."""
 
     looked_at: int = 0
@@ -36,7 +36,7 @@ class Fares(NamedTuple):
         return self.looked_at - self.taken - self.failed
 
 
-UNTRIED = Fares()
+UNTRIED = SampleOutcomes()
 
 
 class Progress(NamedTuple):
@@ -96,7 +96,7 @@ LOOK_AGAIN_MS = 200
 
 
 def careful_step(
-    pace: CarefulPace, moved: int, fares: Fares, passed_ms: int | None, batch_max: int
+    pace: CarefulPace, moved: int, fares: SampleOutcomes, passed_ms: int | None, batch_max: int
 ) -> CarefulStep:
     """Decide how a careful task goes on.
 
@@ -174,7 +174,7 @@ class MoveTask(Document):
         "choice": MoveChoice.from_document,
         "careful": CarefulPace.from_document,
         "sample": lambda sampled: tuple(Sampled(*each) for each in sampled),
-        "fares": lambda fares: Fares(*fares),
+        "fares": lambda fares: SampleOutcomes(*fares),
         "progress": lambda progress: tuple(Progress(*each) for each in progress),
     }
 
@@ -203,7 +203,7 @@ class MoveTask(Document):
     moved_before: int = 0  # Number of deliveries moved before it was resumed
     taken_at: int = 0  # Time when the first deliveries of a careful task were found consumed (ms); 0: not yet
     sample: Sequence[Sampled] = ()  # The messages it moved last whose fate is looked at
-    fares: Fares = UNTRIED  # Outcomes of the deliveries moved so far
+    fares: SampleOutcomes = UNTRIED  # Outcomes of the deliveries moved so far
     stopped_why: str = ""  # Reason why it paused itself; empty if a caller paused it
     by: str = ""  # The caller that started it
     looked_to: int = 0  # For a choice by search: sequence number of the last delivery examined

@@ -30,7 +30,7 @@ class Fallback(Protocol):
         ...
 
 
-class Hosted(Protocol):
+class HostedProtocol(Protocol):
     """A protocol whose requests are told by their host, or a path that stands for it, whoever sends them."""
 
     @property
@@ -63,7 +63,7 @@ class Router:
         *,
         needs_credential: bool = False,
         guard: BrowserGuard | None = None,
-        hosted: Sequence[Hosted] = (),
+        hosted: Sequence[HostedProtocol] = (),
         console: str = "",
         services: Sequence[str] = (),
     ) -> None:
@@ -105,7 +105,7 @@ class Router:
             return landing_page
         return self._by_path(request, path)
 
-    def _hosted_for(self, request: Request) -> Hosted | None:
+    def _hosted_for(self, request: Request) -> HostedProtocol | None:
         host, path = request.headers.get("host", ""), request.path
         for protocol in self._hosted:
             urls = protocol.urls

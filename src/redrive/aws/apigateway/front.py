@@ -30,7 +30,7 @@ _UNKNOWN: Final = "INVALID_API_KEY"  # 403 Forbidden, as of a stage or an API th
 
 
 class ApiFront:
-    """Answers requests to APIs (`redrive.server.app.Hosted`)."""
+    """Answers requests to APIs (`redrive.server.app.HostedProtocol`)."""
 
     urls = URLS
 

@@ -12,7 +12,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import asks_attempts, read_search
-from redrive.model.task import LOOK_AGAIN_MS, UNTRIED, CarefulPace, Fares, MoveChoice, Sampled
+from redrive.model.task import LOOK_AGAIN_MS, UNTRIED, CarefulPace, MoveChoice, Sampled, SampleOutcomes
 from redrive.model.topic import Subscription
 
 # Targets of a redrive: the queues and backlogs that dead letters go back to.
@@ -219,7 +219,7 @@ class Canary:
         self._store = store
         self._clock = clock
 
-    async def fares(self, sample: Sequence[Sampled], now: int) -> Fares:
+    async def fares(self, sample: Sequence[Sampled], now: int) -> SampleOutcomes:
         """The fates of a sample: two reads for each queue that it went to."""
         if not sample:
             return UNTRIED
@@ -233,9 +233,9 @@ class Canary:
                 failed += 1
             elif came_back is None:
                 taken += 1
-        return Fares(len(sample), taken, failed)
+        return SampleOutcomes(len(sample), taken, failed)
 
-    async def last_fares(self, sample: Sequence[Sampled], fares: Fares) -> Fares:
+    async def last_fares(self, sample: Sequence[Sampled], fares: SampleOutcomes) -> SampleOutcomes:
         """The fates of a sample once all of it was tried, or two seconds have passed.
 
         A few failures decide; the attempts made beside them end milliseconds later, and belong to what is told.

@@ -15,7 +15,7 @@ from redrive.model.budget import MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, read_fields, refusal
 from redrive.model.filtering.postings import Postings, Values, is_indexed
-from redrive.model.filtering.subject import FilterVerdict, Subject, SubjectFields, Wanted
+from redrive.model.filtering.subject import FilterKeys, FilterVerdict, Subject, SubjectFields
 
 K = TypeVar("K", bound=Hashable)
 
@@ -90,7 +90,7 @@ class _ScopeIndex(Generic[K]):
         self._entries: dict[int, _IndexedClause[K]] = {}
         self._numbers: dict[K, range] = {}
         self._next = 0
-        self._wanted = Wanted()
+        self._filter_keys = FilterKeys()
 
     def add(self, key: K, policy: FilterPolicy) -> None:
         numbers = range(self._next, self._next + len(policy.clauses))
@@ -101,7 +101,7 @@ class _ScopeIndex(Generic[K]):
         self.policies[key] = policy
         self._numbers[key] = numbers
         for policy_key in policy.keys:
-            self._wanted.add(policy_key)
+            self._filter_keys.add(policy_key)
 
     def remove(self, key: K) -> None:
         policy = self.policies.pop(key, None)
@@ -110,10 +110,10 @@ class _ScopeIndex(Generic[K]):
         for number in self._numbers.pop(key):
             self._groups.remove(number, self._entries.pop(number).clause)
         for policy_key in policy.keys:
-            self._wanted.discard(policy_key)
+            self._filter_keys.discard(policy_key)
 
     def filter(self, subject: Subject, budget: MessageBudget) -> Filtered[K]:
-        fields = read_fields(subject, self._scope, self._wanted)
+        fields = read_fields(subject, self._scope, self._filter_keys)
         if fields is None:
             return Filtered(set(), {FilterVerdict.INVALID_BODY: len(self.policies)})
         passed: set[K] = set()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from redrive.model.budget import Budget, MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import FilterVerdict, Subject, SubjectFields, Wanted
+from redrive.model.filtering.subject import FilterKeys, FilterVerdict, Subject, SubjectFields
 
 
 class Scope(enum.StrEnum):
@@ -66,19 +66,19 @@ class FilterPolicy:
         keys: Every key that is asked about.
     """
 
-    __slots__ = ("_wanted", "clauses", "keys", "scope")
+    __slots__ = ("_filter_keys", "clauses", "keys", "scope")
 
     def __init__(self, scope: Scope, clauses: Iterable[Clause]) -> None:
         self.scope = scope
         self.clauses = tuple(clauses)
         self.keys = frozenset(test.key for clause in self.clauses for test in clause.tests)
-        self._wanted: Wanted | None = None
+        self._filter_keys: FilterKeys | None = None
 
     def match(self, subject: Subject) -> FilterVerdict:
         """The verdict on one message; an index over many filters comes to the same."""
-        if self._wanted is None:
-            self._wanted = Wanted(self.keys)
-        fields = read_fields(subject, self.scope, self._wanted)
+        if self._filter_keys is None:
+            self._filter_keys = FilterKeys(self.keys)
+        fields = read_fields(subject, self.scope, self._filter_keys)
         if fields is None:
             return FilterVerdict.INVALID_BODY
         if fields.invalid:
@@ -92,7 +92,7 @@ class FilterPolicy:
         return refusal(self.scope, subject)
 
 
-def read_fields(subject: Subject, scope: Scope, paths: Wanted) -> SubjectFields | None:
+def read_fields(subject: Subject, scope: Scope, paths: FilterKeys) -> SubjectFields | None:
     """The fields that a scope shows; None if the body is not a JSON object."""
     return subject.body_fields(paths) if scope is Scope.BODY else subject.attribute_fields(paths.keys)
 

@@ -24,7 +24,7 @@ class FilterVerdict(enum.StrEnum):
     TOO_COSTLY = "too costly"  # the filter needs more steps for this message than it has: see `Budget`
 
 
-class Wanted:
+class FilterKeys:
     """The keys that filters test, name by name, so that a body is read along them and no further.
 
     Attributes:
@@ -159,7 +159,7 @@ class Subject:
                 values[name] = attribute_values
         return SubjectFields(values, {}, None, frozenset(invalid))
 
-    def body_fields(self, paths: Wanted) -> SubjectFields | None:
+    def body_fields(self, paths: FilterKeys) -> SubjectFields | None:
         """The body's leaves at `paths`.
 
         Returns:
@@ -216,7 +216,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _flatten(document: Mapping[str, Any], paths: Wanted) -> SubjectFields:
+def _flatten(document: Mapping[str, Any], paths: FilterKeys) -> SubjectFields:
     values: dict[str, list[Scalar]] = {}
     value_places: dict[str, list[int]] = {}
     places = ArrayPlaces()

@@ -45,7 +45,7 @@ STREAMED: Final = "RESPONSE_STREAM"
 
 
 class FunctionUrls:
-    """Answers requests to function URLs (`redrive.server.app.Hosted`)."""
+    """Answers requests to function URLs (`redrive.server.app.HostedProtocol`)."""
 
     urls = URLS
 
