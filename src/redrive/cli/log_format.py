@@ -88,7 +88,7 @@ def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def _fields_in_text(record: logging.LogRecord) -> Mapping[str, Any]:
-    """The values that the text of an event has names for: `endpoint.resting subscription=%s status=%d`."""
+    """The values of a log call, by their names in its format: `endpoint.resting subscription=%s status=%d`."""
     if not isinstance(record.args, tuple) or not isinstance(record.msg, str):
         return {}
     names = _PLACEHOLDER.findall(record.msg)

@@ -38,13 +38,13 @@ def findings(settings: Settings) -> Iterator[Finding]:
         yield Finding(check, risk_of(settings))
 
 
-def _signatures(settings: Settings) -> str:
+def _signatures_risk(settings: Settings) -> str:
     if settings.auth == "required":
         return ""
     return "anyone who reaches the port may act as any account; auth = required accepts only signed requests"
 
 
-def _test_switches(settings: Settings) -> str:
+def _test_switches_risk(settings: Settings) -> str:
     switches = ("allow_reset", "insecure_test_keys", "skip_queue_waits")
     active_names = [name for name in switches if getattr(settings, name)]
     if settings.clock == "simulated":
@@ -52,13 +52,13 @@ def _test_switches(settings: Settings) -> str:
     return f"{', '.join(active_names)}: for tests; leave them as they are by default" if active_names else ""
 
 
-def _sealed_secrets(settings: Settings) -> str:
+def _sealed_secrets_risk(settings: Settings) -> str:
     if settings.store_key_file:
         return ""
     return "anyone who reads the store or a backup has every secret in it; store_key_file encrypts them"
 
 
-def _encryption(settings: Settings) -> str:
+def _encryption_risk(settings: Settings) -> str:
     is_encrypted = (
         bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
     )
@@ -67,7 +67,7 @@ def _encryption(settings: Settings) -> str:
     return "requests and answers cross the network unencrypted; tls_cert with tls_key encrypts them, or tls = auto"
 
 
-def _database(settings: Settings) -> str:
+def _database_risk(settings: Settings) -> str:
     if not settings.store_is_shared:
         return ""
     is_verified = options_of(settings.store).get("sslmode") == "verify-full"
@@ -78,7 +78,7 @@ def _database(settings: Settings) -> str:
     )
 
 
-def _listening(settings: Settings) -> str:
+def _listening_risk(settings: Settings) -> str:
     if settings.host not in _EVERY_ADDRESS:
         return ""
     return (
@@ -86,13 +86,13 @@ def _listening(settings: Settings) -> str:
     )
 
 
-def _hosts(settings: Settings) -> str:
+def _hosts_risk(settings: Settings) -> str:
     if settings.auth == "required" or ANY_HOST not in read_hosts(settings.allow_hosts):
         return ""
     return "a web page can reach the server through a host name that points here (DNS rebinding); set allow_hosts"
 
 
-def _pushes(settings: Settings) -> str:
+def _pushes_risk(settings: Settings) -> str:
     if not settings.forbids_private:
         return (
             "endpoints may be addresses that only this machine can reach; set forbid_private_endpoints = true"
@@ -107,7 +107,7 @@ def _pushes(settings: Settings) -> str:
     return f"{', '.join(networks)} in allow_private_endpoints opens this machine, or where clouds keep its credentials"
 
 
-def _lent_credentials(settings: Settings) -> str:
+def _lent_credentials_risk(settings: Settings) -> str:
     names = [name for name in read_aws_endpoints(settings.aws_endpoints) if name in AWS_SERVICES]
     names += [name for name in read_addresses(settings.azure_endpoints) if "/" not in name]
     if not names:
@@ -115,30 +115,30 @@ def _lent_credentials(settings: Settings) -> str:
     return f"every account uses the credentials of {', '.join(names)}; name ARNs and resource ids instead"
 
 
-def _functions(settings: Settings) -> str:
+def _functions_risk(settings: Settings) -> str:
     if not settings.runs_functions or settings.functions_isolation != "none":
         return ""
     return "functions run as the server's user and can read its store; set functions_isolation = bubblewrap, or user"
 
 
-def _mail(settings: Settings) -> str:
+def _mail_risk(settings: Settings) -> str:
     if not settings.smtp_host or settings.smtp_starttls or is_loopback(settings.smtp_host):
         return ""
     return "mail and the relay's password may be sent unencrypted; set smtp_starttls = true"
 
 
 _CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
-    "signatures": _signatures,
-    "test switches": _test_switches,
-    "sealed secrets": _sealed_secrets,
-    "encryption": _encryption,
-    "database": _database,
-    "listening": _listening,
-    "hosts": _hosts,
-    "pushes": _pushes,
-    "lent credentials": _lent_credentials,
-    "functions": _functions,
-    "mail": _mail,
+    "signatures": _signatures_risk,
+    "test switches": _test_switches_risk,
+    "sealed secrets": _sealed_secrets_risk,
+    "encryption": _encryption_risk,
+    "database": _database_risk,
+    "listening": _listening_risk,
+    "hosts": _hosts_risk,
+    "pushes": _pushes_risk,
+    "lent credentials": _lent_credentials_risk,
+    "functions": _functions_risk,
+    "mail": _mail_risk,
 }
 
 

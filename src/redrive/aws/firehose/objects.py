@@ -149,7 +149,7 @@ class Compression:
     apply: Callable[[bytes, str], bytes]  # Compresses a content, which the second argument names
 
 
-def _uncompressed(content: bytes, _: str) -> bytes:
+def _leave_uncompressed(content: bytes, _: str) -> bytes:
     return content
 
 
@@ -165,7 +165,7 @@ def _zip(content: bytes, name: str) -> bytes:
 
 
 COMPRESSIONS: Final[Mapping[str, Compression]] = {
-    "UNCOMPRESSED": Compression("", _uncompressed),
+    "UNCOMPRESSED": Compression("", _leave_uncompressed),
     "GZIP": Compression(".gz", _gzip),
     "ZIP": Compression(".zip", _zip),
 }

@@ -92,7 +92,7 @@ class Identities:
     async def session(self, session: Session) -> Principal | None:
         """The principal that a session belongs to; None: the user or the role is there no more."""
         if session.federated:
-            return await self._federated(session)
+            return await self._federated_user(session)
         if session.user:
             user = await self.user(session.account, session.user, session.unique_id or None)
             return user and replace(user, session=session)
@@ -112,7 +112,7 @@ class Identities:
             keys["aws:sourceidentity"] = session.source_identity
         return role_session(session.role, session.unique_id, session.name, tags, permissions, keys, session)
 
-    async def _federated(self, session: Session) -> Principal | None:
+    async def _federated_user(self, session: Session) -> Principal | None:
         """A federated user: its session policies restrict the permissions of the user who created the session."""
         user: User | None = None
         if session.user:

@@ -65,7 +65,7 @@ class PublishOperations:
         target = await self._target(call, params)
         topic = new_topic_of(target) if isinstance(target, Subscription) else target
         _check_text_and_subject(params)
-        texts = _checked(topic, params, _platform_of(target))
+        texts = _checked_texts(topic, params, _platform_of(target))
         publication = await self._publication(call, topic, params, texts)
         if publication.bytes_published > message.bytes_max(topic):
             raise invalid("Message too long")
@@ -105,7 +105,7 @@ class PublishOperations:
         _check_entries(entries, message.bytes_max(topic))
         accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
-        for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
+        for entry, texts in [(entry, _checked_texts(topic, entry)) for entry in entries]:
             try:
                 _check_text_and_subject(entry)
                 if KEY in topic.attributes:
@@ -131,6 +131,7 @@ class PublishOperations:
             raise invalid("Message too long")  # neither screened nor audited
 
         def make(admitted_entry: Entry, message_id: bytes) -> Publication:
+            # Screening may have masked the entry's message: its texts are then read anew.
             admitted_texts = (
                 texts
                 if admitted_entry is entry
@@ -210,7 +211,7 @@ def _check_text_and_subject(entry: Entry) -> None:
     message.check_subject(entry.get("Subject"))
 
 
-def _checked(topic: Topic, entry: Entry, platform: str | None = None) -> message.Texts:
+def _checked_texts(topic: Topic, entry: Entry, platform: str | None = None) -> message.Texts:
     """The texts of an entry, checked for faults that refuse a batch as a whole."""
     if attributes := entry.get("MessageAttributes"):
         message.check_attributes(attributes)

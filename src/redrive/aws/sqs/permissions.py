@@ -54,7 +54,7 @@ class QueuePermissions:
             policy = change(_policy_of(current))
             others = {name: value for name, value in current.attributes.items() if name != "Policy"}
             if policy["Statement"]:
-                others["Policy"] = _serialized(policy)
+                others["Policy"] = _serialize(policy)
             return replace(current, attributes=others)
 
         await self._engine.resources.queues.update(queue.name, with_policy)
@@ -71,7 +71,7 @@ def _policy_of(queue: Queue) -> Document:
     return policies.read(text)
 
 
-def _serialized(policy: Document) -> str:
+def _serialize(policy: Document) -> str:
     text = orjson.dumps(policy).decode()
     if not policies.within_quotas(policy, text):
         raise error("OverLimit", "The policy would be larger than a queue's policy may be.")

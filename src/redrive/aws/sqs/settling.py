@@ -83,6 +83,7 @@ class SettlingOperations:
     # ---- handles of messages that were received again ------------------------------------------------------
 
     async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
+        """Delete the messages of claims (sequence number, token), also those that were received again since."""
         settled = await self._engine.messages.delete(queue, claims)
         for index in _superseded_indexes(queue, settled):
             settled[index] = await self._settle_current(
@@ -91,6 +92,7 @@ class SettlingOperations:
         return settled
 
     async def _extend(self, queue: Queue, claims: Sequence[tuple[int, int, int]]) -> list[Settled]:
+        """Extend claims (sequence number, token, milliseconds), also of messages that were received again since."""
         settled = await self._engine.messages.extend(queue, claims)
         for index in _superseded_indexes(queue, settled):
             seq, _, lease_ms = claims[index]

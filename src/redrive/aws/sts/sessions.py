@@ -47,7 +47,7 @@ class Assuming:
             name=params["RoleSessionName"],
             source_identity=_source_identity(params, parent),
             tags=tags,
-            transitive=_transitive(params, parent),
+            transitive=_transitive_tag_keys(params, parent),
             policies=_policies(params),
             policy_arns=await self._managed_policy_arns(params),
         )
@@ -178,7 +178,7 @@ def _tags(params: Structure, parent: Session | None) -> Mapping[str, str]:
     return inherited | tags
 
 
-def _transitive(params: Structure, parent: Session | None) -> tuple[str, ...]:
+def _transitive_tag_keys(params: Structure, parent: Session | None) -> tuple[str, ...]:
     tag_keys = {tag["Key"].lower(): tag["Key"] for tag in params.get("Tags") or ()}
     transitive_keys = [tag_keys.get(key.lower()) for key in params.get("TransitiveTagKeys") or ()]
     if None in transitive_keys:

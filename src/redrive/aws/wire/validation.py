@@ -85,7 +85,7 @@ class Checks:
 
     def violations(self, shape: Shape, path: str = "") -> Callable[[Structure], Sequence[Violation]]:
         """Return the function that lists what is wrong with a structure of `shape`, which stands at `path`."""
-        check = self._structure(shape)
+        check = self._structure_checker(shape)
 
         def violations(structure: Structure) -> Sequence[Violation]:
             violations_so_far: list[Violation] = []
@@ -97,15 +97,15 @@ class Checks:
     def _checker(self, shape: Shape) -> Checker | None:
         match shape.type:
             case "structure":
-                return self._structure(shape)
+                return self._structure_checker(shape)
             case "list":
-                return self._collection(shape, self._elements(shape))
+                return self._with_own_rules(shape, self._elements_checker(shape))
             case "map":
-                return self._collection(shape, self._entries(shape))
+                return self._with_own_rules(shape, self._entries_checker(shape))
             case _:
-                return self._collection(shape, None)
+                return self._with_own_rules(shape, None)
 
-    def _structure(self, shape: Shape) -> Checker:
+    def _structure_checker(self, shape: Shape) -> Checker:
         spell = self._spelling.member
         required = [
             (name, spell(shape.members[name]))
@@ -142,7 +142,8 @@ class Checks:
             if checker is not None
         }
 
-    def _collection(self, shape: Shape, contents: Checker | None) -> Checker | None:
+    def _with_own_rules(self, shape: Shape, contents: Checker | None) -> Checker | None:
+        """Check a value by the rules of its shape, then its contents; None: there is nothing to check."""
         rules = self._rules(shape)
         if not rules:
             return contents
@@ -156,9 +157,9 @@ class Checks:
 
         return check
 
-    def _elements(self, shape: Shape) -> Checker | None:
+    def _elements_checker(self, shape: Shape) -> Checker | None:
         if shape.element.shape.type in SCALARS:
-            return self._scalars(shape, shape.element.shape, ViolationKind.ELEMENTS, list)
+            return self._scalars_checker(shape, shape.element.shape, ViolationKind.ELEMENTS, list)
         inspect, step = self._checker(shape.element.shape), self._spelling.element
         if inspect is None:
             return None
@@ -171,10 +172,10 @@ class Checks:
 
         return check
 
-    def _entries(self, shape: Shape) -> Checker | None:
-        keys = self._scalars(shape, shape.key.shape, ViolationKind.KEYS, list)
+    def _entries_checker(self, shape: Shape) -> Checker | None:
+        keys = self._scalars_checker(shape, shape.key.shape, ViolationKind.KEYS, list)
         if shape.value.shape.type in SCALARS:
-            values = self._scalars(shape, shape.value.shape, ViolationKind.VALUES, dict.values)
+            values = self._scalars_checker(shape, shape.value.shape, ViolationKind.VALUES, dict.values)
             return _both(keys, values)
         inspect, step = self._checker(shape.value.shape), self._spelling.entry
         if inspect is None:
@@ -188,9 +189,10 @@ class Checks:
 
         return _both(keys, check)
 
-    def _scalars(
+    def _scalars_checker(
         self, collection: Shape, shape: Shape, kind: ViolationKind, items_of: Callable[[Value], Value]
     ) -> Checker | None:
+        """Check that a collection's scalars, all of one shape, keep its rules; one violation stands for all of them."""
         rules = self._rules(shape)
         if not rules:
             return None
@@ -235,11 +237,11 @@ def _enum_rules(shape: Shape) -> list[_Rule]:
 
 def _bound_rules(shape: Shape) -> list[_Rule]:
     if shape.type in {"integer", "long", "float", "double"}:
-        return _limits(shape, ViolationKind.VALUE_MAX, ViolationKind.VALUE_MIN, _itself)
-    return _limits(shape, ViolationKind.LENGTH_MAX, ViolationKind.LENGTH_MIN, len)
+        return _limit_rules(shape, ViolationKind.VALUE_MAX, ViolationKind.VALUE_MIN, _itself)
+    return _limit_rules(shape, ViolationKind.LENGTH_MAX, ViolationKind.LENGTH_MIN, len)
 
 
-def _limits(
+def _limit_rules(
     shape: Shape, max_kind: ViolationKind, min_kind: ViolationKind, measure: Callable[[Value], float]
 ) -> list[_Rule]:
     rules = []

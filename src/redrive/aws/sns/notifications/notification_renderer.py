@@ -55,12 +55,12 @@ class Signer:
             version: `1` for SHA-1, `2` for SHA-256.
         """
         digest = _digest(text, version)
-        return self._remembered(digest) or self._remember(digest, self._sign(digest, version))
+        return self._remembered_signature(digest) or self._remember(digest, self._sign(digest, version))
 
     async def sign(self, text: str, version: str) -> str:
         """The signature, made in a thread: OpenSSL works there without blocking the interpreter."""
         digest = _digest(text, version)
-        signature = self._remembered(digest)
+        signature = self._remembered_signature(digest)
         if signature is not None:
             return signature
         task = self._running.get(digest) or self._begin({digest: version})
@@ -82,7 +82,7 @@ class Signer:
         tasks = {self._running[digest] for digest in versions if digest in self._running}
         if tasks:
             await asyncio.wait(tasks)
-        return [self._remembered(digest) for digest in digests]
+        return [self._remembered_signature(digest) for digest in digests]
 
     def _begin(self, versions: Mapping[bytes, str]) -> "asyncio.Future[dict[bytes, str]]":
         """Sign digests in one turn of a thread."""
@@ -109,7 +109,7 @@ class Signer:
     def _sign(self, digest: bytes, version: str) -> str:
         return b64encode(self._pair.sign(digest, _DIGESTS[version])).decode()
 
-    def _remembered(self, digest: bytes) -> str | None:
+    def _remembered_signature(self, digest: bytes) -> str | None:
         signature = self._signatures.get(digest)
         if signature is not None:
             self._signatures.move_to_end(digest)
@@ -208,7 +208,7 @@ class NotificationRenderer:
         self, subscription: Subscription, deliveries: Sequence[Delivery], content_type: str
     ) -> list[PushRequest | None]:
         """The pushes of several notifications over HTTP, signed together; None for a confirmation or if signing fails."""
-        messages = [_published(delivery) for delivery in deliveries]
+        messages = [_message_of(delivery) for delivery in deliveries]
         to_sign = [
             (notification.signed_text(published, delivery.body), published.version)
             for published, delivery in zip(messages, deliveries, strict=True)
@@ -232,7 +232,7 @@ class NotificationRenderer:
         self, subscription: Subscription, delivery: Delivery, content_type: str
     ) -> PushRequest | None:
         """The push of a notification over HTTP that needs no signature; None for any other delivery."""
-        published = _published(delivery)
+        published = _message_of(delivery)
         if published is None:
             return None
         return self._over_http(subscription, published, delivery.body, content_type, None)
@@ -373,7 +373,7 @@ class NotificationRenderer:
         return {"Subject": subject, "From": display_name, "Message-ID": unique}
 
 
-def _published(delivery: Delivery) -> PublishedMessage | None:
+def _message_of(delivery: Delivery) -> PublishedMessage | None:
     """The message of a notification; None: it is a confirmation."""
     headers = delivery.headers or b"{}"
     return None if is_confirmation(headers) else PublishedMessage.unpack(headers)

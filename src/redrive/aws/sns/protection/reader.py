@@ -53,21 +53,21 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
     Raises:
         ProtectionPolicyInvalid: It is not acceptable.
     """
-    policy = _policy(text)
+    policy = _read_document(text)
     policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
     policy.text("Name", empty=False)
     if "Description" in policy.members:
         policy.text("Description", empty=False)
     if policy.members.get("Version") != VERSION:
         policy.refuse("Version", f"must be {VERSION}")
-    finders = _custom_finders(policy)
+    finders = _read_custom_finders(policy)
     elements = policy.members.get("Statement")
     if not isinstance(elements, list) or not elements:
         policy.refuse("Statement", "must be a list that is not empty")
     if len(elements) > STATEMENTS_MAX:
         policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
     statements = tuple(
-        _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
+        _read_statement(policy.at("Statement", statement, "must be a list of objects"), finders)
         for statement in elements
     )
     if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
@@ -75,7 +75,7 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
     return ProtectionPolicy(statements, finders)
 
 
-def _policy(text: str) -> JsonCursor:
+def _read_document(text: str) -> JsonCursor:
     refusal = f"must be a JSON object of at most {BYTES_MAX} bytes"
     if len(text.encode()) > BYTES_MAX:
         raise ProtectionPolicyInvalid(refusal)
@@ -91,7 +91,7 @@ def _policy(text: str) -> JsonCursor:
 # ---- identifiers -------------------------------------------------------------------------------------------------
 
 
-def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
+def _read_custom_finders(policy: JsonCursor) -> dict[str, Finder]:
     if "Configuration" not in policy.members:
         return {}
     configuration = policy.object("Configuration")
@@ -114,7 +114,7 @@ def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
     return finders
 
 
-def _identifier(name: str, finders: dict[str, Finder]) -> str:
+def _read_identifier(name: str, finders: dict[str, Finder]) -> str:
     """The name of a data identifier; the finder of a managed one is added to the finders."""
     if name in finders:
         return name
@@ -132,22 +132,24 @@ def _identifier(name: str, finders: dict[str, Finder]) -> str:
 # ---- statements --------------------------------------------------------------------------------------------------
 
 
-def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> ProtectionStatement:
+def _read_statement(statement: JsonCursor, finders: dict[str, Finder]) -> ProtectionStatement:
     direction = statement.members.get("DataDirection")
     if direction not in (INBOUND, OUTBOUND):
         statement.refuse("DataDirection", f"must be either {INBOUND} or {OUTBOUND}")
     statement.only(("Sid", "DataDirection", "Principal", "DataIdentifier", "Operation"))
     if "Sid" in statement.members:
         statement.text("Sid", empty=False)
-    principals = frozenset(map(_principal, statement.texts("Principal")))
-    names = tuple(dict.fromkeys(_identifier(name, finders) for name in statement.texts("DataIdentifier")))
-    operation = _operation(statement)
+    principals = frozenset(map(_read_principal, statement.texts("Principal")))
+    names = tuple(
+        dict.fromkeys(_read_identifier(name, finders) for name in statement.texts("DataIdentifier"))
+    )
+    operation = _read_operation(statement)
     if direction == OUTBOUND and isinstance(operation, Audit):
         statement.refuse("Operation", f"Audit must be {INBOUND}")
     return ProtectionStatement(direction, principals, names, operation)
 
 
-def _principal(name: str) -> str:
+def _read_principal(name: str) -> str:
     if root := _ROOT.fullmatch(name):
         return root[1]
     if name == EVERYBODY or _ACCOUNT.fullmatch(name) or _PRINCIPAL.fullmatch(name):
@@ -155,7 +157,7 @@ def _principal(name: str) -> str:
     raise ProtectionPolicyInvalid(f"Statement Principal {name} is none")
 
 
-def _operation(statement: JsonCursor) -> Audit | Deidentify | Deny:
+def _read_operation(statement: JsonCursor) -> Audit | Deidentify | Deny:
     rule = f"must be one of {', '.join(_OPERATIONS)}"
     operation = statement.object("Operation", rule)
     if len(operation.members) != 1 or not operation.members.keys() <= _OPERATIONS.keys():
@@ -164,12 +166,12 @@ def _operation(statement: JsonCursor) -> Audit | Deidentify | Deny:
     return _OPERATIONS[name](operation.object(name))
 
 
-def _deny(settings: JsonCursor) -> Deny:
+def _read_deny(settings: JsonCursor) -> Deny:
     settings.only(())
     return Deny()
 
 
-def _deidentify(settings: JsonCursor) -> Deidentify:
+def _read_deidentify(settings: JsonCursor) -> Deidentify:
     settings.only(("MaskConfig", "RedactConfig"))
     if len(settings.members) != 1:
         settings.refuse("", "must have either MaskConfig or RedactConfig")
@@ -185,19 +187,19 @@ def _deidentify(settings: JsonCursor) -> Deidentify:
     return Deidentify(character)
 
 
-def _audit(settings: JsonCursor) -> Audit:
+def _read_audit(settings: JsonCursor) -> Audit:
     settings.only(("SampleRate", "FindingsDestination", "NoFindingsDestination"))
     rate = str(settings.members.get("SampleRate"))
     if not _SAMPLE_RATE.fullmatch(rate):
         settings.refuse("SampleRate", "must be an integer between 0 and 99")
-    findings = _destination(settings, "FindingsDestination")
-    no_findings = _destination(settings, "NoFindingsDestination")
+    findings = _read_destination(settings, "FindingsDestination")
+    no_findings = _read_destination(settings, "NoFindingsDestination")
     if findings is None and no_findings is None:
         settings.refuse("", "must have a FindingsDestination or a NoFindingsDestination")
     return Audit(int(rate), findings, no_findings)
 
 
-def _destination(settings: JsonCursor, name: str) -> str | None:
+def _read_destination(settings: JsonCursor, name: str) -> str | None:
     """The log group of a destination; empty if it names none; None if there is no such destination."""
     if name not in settings.members:
         return None
@@ -217,7 +219,7 @@ def _destination(settings: JsonCursor, name: str) -> str | None:
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[JsonCursor], Audit | Deidentify | Deny]]] = {
-    "Audit": _audit,
-    "Deidentify": _deidentify,
-    "Deny": _deny,
+    "Audit": _read_audit,
+    "Deidentify": _read_deidentify,
+    "Deny": _read_deny,
 }

@@ -48,7 +48,7 @@ def _structure_reader(shape: Shape) -> Reader:
         if members is None:  # compiled at first use: a shape may contain itself
             members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
         structure = {}
-        for name, value in _checked(dict, item, shape).items():
+        for name, value in _check_type(dict, item, shape).items():
             if not _is_absent(value) and (member := members.get(name)) is not None:
                 structure[member[0]] = member[1](value)
         return structure
@@ -58,13 +58,15 @@ def _structure_reader(shape: Shape) -> Reader:
 
 def _list_reader(shape: Shape) -> Reader:
     read = reader(shape.element.shape)
-    return lambda item: [read(element) for element in _checked(list, item, shape) if not _is_absent(element)]
+    return lambda item: [
+        read(element) for element in _check_type(list, item, shape) if not _is_absent(element)
+    ]
 
 
 def _map_reader(shape: Shape) -> Reader:
     read = reader(shape.value.shape)
     return lambda item: {
-        key: read(value) for key, value in _checked(dict, item, shape).items() if not _is_absent(value)
+        key: read(value) for key, value in _check_type(dict, item, shape).items() if not _is_absent(value)
     }
 
 
@@ -73,29 +75,29 @@ def _scalar_reader(shape: Shape) -> Reader:
         case "integer" | "long":
             return lambda item: _integer(item, shape)
         case "float" | "double":
-            return lambda item: float(item if type(item) is int else _checked(float, item, shape))
+            return lambda item: float(item if type(item) is int else _check_type(float, item, shape))
         case "timestamp":
             return lambda item: _moment(item, shape)
         case "blob":
-            return lambda item: _checked(bytes, item, shape)
+            return lambda item: _check_type(bytes, item, shape)
         case "boolean":
-            return lambda item: _checked(bool, item, shape)
+            return lambda item: _check_type(bool, item, shape)
         case _:
-            return lambda item: _checked(str, item, shape)
+            return lambda item: _check_type(str, item, shape)
 
 
 def _is_absent(item: Value) -> bool:
     return item is None or item is undefined
 
 
-def _checked(expected_type: type, item: Value, shape: Shape) -> Value:
+def _check_type(expected_type: type, item: Value, shape: Shape) -> Value:
     if type(item) is not expected_type:
         raise _mismatch(shape)
     return item
 
 
 def _integer(item: Value, shape: Shape) -> int:
-    number: int = _checked(int, item, shape)
+    number: int = _check_type(int, item, shape)
     if not -_LONG_END <= number < _LONG_END:
         raise _mismatch(shape)
     return number

@@ -85,7 +85,7 @@ def _map_reader(shape: Shape) -> Reader:
     return read
 
 
-def _string(_: Shape) -> Reader:
+def _string_reader(_: Shape) -> Reader:
     def read(value: Value) -> Value:
         if type(value) is str:
             return value
@@ -94,7 +94,7 @@ def _string(_: Shape) -> Reader:
     return read
 
 
-def _integer(shape: Shape) -> Reader:
+def _integer_reader(shape: Shape) -> Reader:
     sentence = f"{{}} can not be converted to {'an Integer' if shape.type == 'integer' else 'a Long'}"
 
     def read(value: Value) -> Value:
@@ -106,7 +106,7 @@ def _integer(shape: Shape) -> Reader:
     return read
 
 
-def _float(_: Shape) -> Reader:
+def _float_reader(_: Shape) -> Reader:
     def read(value: Value) -> Value:
         if type(value) is float or type(value) is int:
             return float(value)
@@ -117,7 +117,7 @@ def _float(_: Shape) -> Reader:
     return read
 
 
-def _boolean(_: Shape) -> Reader:
+def _boolean_reader(_: Shape) -> Reader:
     def read(value: Value) -> Value:
         if type(value) is bool:
             return value
@@ -126,7 +126,7 @@ def _boolean(_: Shape) -> Reader:
     return read
 
 
-def _blob(_: Shape) -> Reader:
+def _blob_reader(_: Shape) -> Reader:
     def read(value: Value) -> Value:
         if type(value) is not str:
             raise _mismatch(value, "{} can not be converted to a Blob")
@@ -159,14 +159,14 @@ _READERS: Final[dict[str, Callable[[Shape], Reader]]] = {
     "structure": _structure_reader,
     "list": _list_reader,
     "map": _map_reader,
-    "string": _string,
-    "character": _string,
-    "integer": _integer,
-    "long": _integer,
-    "float": _float,
-    "double": _float,
-    "boolean": _boolean,
-    "blob": _blob,
+    "string": _string_reader,
+    "character": _string_reader,
+    "integer": _integer_reader,
+    "long": _integer_reader,
+    "float": _float_reader,
+    "double": _float_reader,
+    "boolean": _boolean_reader,
+    "blob": _blob_reader,
     "timestamp": _timestamp_reader,
 }
 

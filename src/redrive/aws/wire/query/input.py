@@ -188,7 +188,7 @@ def structure_reader(shape: Shape) -> Reader:
     def read(node: FormNode) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = _members(shape)
+            members = _readers_of_members(shape)
         structure = {}
         for step, child in node.children.items():
             member = members.get(step)
@@ -230,7 +230,7 @@ def flat_reader(shape: Shape) -> Callable[[Mapping[str, str]], Structure | None]
 def _flat_members(shape: Shape) -> dict[str, tuple[str, Callable[[str], Value] | None]]:
     """Return the members' names and parsers by their names in the request; None: a text stays as it is."""
     members: dict[str, tuple[str, Callable[[str], Value] | None]] = {}
-    for field_name, (name, reader) in _members(shape).items():
+    for field_name, (name, reader) in _readers_of_members(shape).items():
         parse = _PARSERS.get(shape.members[name].shape.type, partial(_read_leaf, reader))
         members[field_name] = name, None if parse is str else parse
     return members
@@ -240,31 +240,31 @@ def _read_leaf(read: Reader, text: str) -> Value:
     return read(FormNode(text))
 
 
-def _members(shape: Shape) -> dict[str, tuple[str, Reader]]:
+def _readers_of_members(shape: Shape) -> dict[str, tuple[str, Reader]]:
     """Return the members' names and readers by their names in the request.
 
     A flattened list has two: SDKs write its elements under their name, but an empty list under the list's own.
     """
-    members = [(member, (member.name, _reader(member))) for member in shape.members.values()]
+    members = [(member, (member.name, _member_reader(member))) for member in shape.members.values()]
     by_own_name = {member.query_name or member.name: value for member, value in members}
     return by_own_name | {member.query_key: value for member, value in members}
 
 
-def _reader(member: Member) -> Reader:
+def _member_reader(member: Member) -> Reader:
     shape = member.shape
     match shape.type:
         case "structure":
             return structure_reader(shape)
         case "list":
-            return _list(shape, flattened=member.flattened)
+            return _list_reader(shape, flattened=member.flattened)
         case "map":
-            return _map(shape, flattened=member.flattened)
+            return _map_reader(shape, flattened=member.flattened)
         case _:
-            return _scalar(shape)
+            return _scalar_reader(shape)
 
 
-def _list(shape: Shape, *, flattened: bool) -> Reader:
-    read_element = _reader(shape.element)
+def _list_reader(shape: Shape, *, flattened: bool) -> Reader:
+    read_element = _member_reader(shape.element)
     element_name = shape.element.query_name or "member"
     elements_max = shape.elements_max
 
@@ -281,10 +281,10 @@ def _list(shape: Shape, *, flattened: bool) -> Reader:
     return read
 
 
-def _map(shape: Shape, *, flattened: bool) -> Reader:
+def _map_reader(shape: Shape, *, flattened: bool) -> Reader:
     key_name = shape.key.query_name or "key"
     value_name = shape.value.query_name or "value"
-    read_key, read_value = _reader(shape.key), _reader(shape.value)
+    read_key, read_value = _member_reader(shape.key), _member_reader(shape.value)
     elements_max = shape.elements_max
 
     def entries(node: FormNode) -> Iterator[FormNode]:
@@ -316,7 +316,7 @@ def _by_index(node: FormNode, elements_max: float) -> Iterator[FormNode]:
     return (node.children[index] for index in sorted(node.children, key=int))
 
 
-def _scalar(shape: Shape) -> Reader:
+def _scalar_reader(shape: Shape) -> Reader:
     parse = _PARSERS[shape.type]
 
     def read(node: FormNode) -> Value:

@@ -66,22 +66,25 @@ def _member_writer(member: Member) -> XmlWriter:
     """Return the writer of one member with its tags; a flattened collection has them around each part."""
     shape, tag = member.shape, member.query_key
     if member.flattened and shape.type == "list":
-        return _each(_element(tag, shape.element.shape))
+        return _writer_of_each(_element_writer(tag, shape.element.shape))
     if member.flattened and shape.type == "map":
-        return _entries(tag, shape)
-    return _element(tag, shape)
+        return _entries_writer(tag, shape)
+    return _element_writer(tag, shape)
 
 
-def _element(tag: str, shape: Shape) -> XmlWriter:
+def _element_writer(tag: str, shape: Shape) -> XmlWriter:
     match shape.type:
         case "structure":
             return _with_tags(tag, structure_writer(shape))
         case "list":
-            return _with_tags(tag, _each(_element(shape.element.query_name or "member", shape.element.shape)))
+            return _with_tags(
+                tag,
+                _writer_of_each(_element_writer(shape.element.query_name or "member", shape.element.shape)),
+            )
         case "map":
-            return _with_tags(tag, _entries("entry", shape))
+            return _with_tags(tag, _entries_writer("entry", shape))
         case _:
-            return _scalar(tag, shape)
+            return _scalar_writer(tag, shape)
 
 
 def _with_tags(tag: str, write_content: XmlWriter) -> XmlWriter:
@@ -95,7 +98,7 @@ def _with_tags(tag: str, write_content: XmlWriter) -> XmlWriter:
     return write
 
 
-def _each(write_element: XmlWriter) -> XmlWriter:
+def _writer_of_each(write_element: XmlWriter) -> XmlWriter:
     def write(value: Value, out: list[str]) -> None:
         for element in value:
             write_element(element, out)
@@ -103,24 +106,24 @@ def _each(write_element: XmlWriter) -> XmlWriter:
     return write
 
 
-def _entries(tag: str, shape: Shape) -> XmlWriter:
-    write_key = _element(shape.key.query_name or "key", shape.key.shape)
-    write_value = _element(shape.value.query_name or "value", shape.value.shape)
+def _entries_writer(tag: str, shape: Shape) -> XmlWriter:
+    write_key = _element_writer(shape.key.query_name or "key", shape.key.shape)
+    write_value = _element_writer(shape.value.query_name or "value", shape.value.shape)
 
     def write_entry(entry: Value, out: list[str]) -> None:
         write_key(entry[0], out)
         write_value(entry[1], out)
 
-    write_entries = _each(_with_tags(tag, write_entry))
+    write_entries = _writer_of_each(_with_tags(tag, write_entry))
     return lambda value, out: write_entries(value.items(), out)
 
 
-def _scalar(tag: str, shape: Shape) -> XmlWriter:
-    start, end, text = f"<{tag}>", f"</{tag}>", _text(shape)
+def _scalar_writer(tag: str, shape: Shape) -> XmlWriter:
+    start, end, text = f"<{tag}>", f"</{tag}>", _text_of_scalar(shape)
     return lambda value, out: out.append(f"{start}{text(value)}{end}")
 
 
-def _text(shape: Shape) -> Callable[[Value], str]:
+def _text_of_scalar(shape: Shape) -> Callable[[Value], str]:
     match shape.type:
         case "string" | "character":
             return escape
@@ -145,16 +148,18 @@ def result_writer(operation: Operation, output: Shape) -> Writer:
 
     It raises `KeyError` for a member the shape has not.
     """
-    return _structure(output, operation.service.profile.answer_names)
+    return _json_structure_writer(output, operation.service.profile.answer_names)
 
 
-def _structure(shape: Shape, names: Mapping[str, str]) -> Writer:
+def _json_structure_writer(shape: Shape, names: Mapping[str, str]) -> Writer:
     members: list[tuple[str, str, Writer]] | None = None
 
     def write(value: Value) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = [(m.name, names.get(m.name, m.name), _writer(m, names)) for m in shape.members.values()]
+            members = [
+                (m.name, names.get(m.name, m.name), _json_writer(m, names)) for m in shape.members.values()
+            ]
         for name in value:
             if name not in shape.members:
                 raise KeyError(name)
@@ -166,33 +171,37 @@ def _structure(shape: Shape, names: Mapping[str, str]) -> Writer:
     return write
 
 
-def _writer(member: Member, names: Mapping[str, str]) -> Writer:
+def _json_writer(member: Member, names: Mapping[str, str]) -> Writer:
     shape = member.shape
     match shape.type:
         case "structure":
-            return _structure(shape, names)
+            return _json_structure_writer(shape, names)
         case "list":
-            return _list(_writer(shape.element, names), flattened=member.flattened)
+            return _json_list_writer(_json_writer(shape.element, names), flattened=member.flattened)
         case "map":
-            return _flattened_map(shape, names) if member.flattened else _map(_writer(shape.value, names))
+            return (
+                _json_flattened_map_writer(shape, names)
+                if member.flattened
+                else _json_map_writer(_json_writer(shape.value, names))
+            )
         case _:
             return json_values.writer(shape) or _as_it_is
 
 
-def _list(convert: Writer, *, flattened: bool) -> Writer:
+def _json_list_writer(convert: Writer, *, flattened: bool) -> Writer:
     def write(value: Value) -> Value:
         return None if flattened and not value else [convert(item) for item in value]
 
     return write
 
 
-def _map(convert: Writer) -> Writer:
+def _json_map_writer(convert: Writer) -> Writer:
     return lambda value: {key: convert(item) for key, item in value.items()}
 
 
-def _flattened_map(shape: Shape, names: Mapping[str, str]) -> Writer:
+def _json_flattened_map_writer(shape: Shape, names: Mapping[str, str]) -> Writer:
     key_name, value_name = shape.key.query_name or "key", shape.value.query_name or "value"
-    convert = _writer(shape.value, names)
+    convert = _json_writer(shape.value, names)
     return lambda value: [{key_name: key, value_name: convert(item)} for key, item in value.items()]
 
 

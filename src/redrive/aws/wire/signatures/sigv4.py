@@ -152,10 +152,10 @@ def _remembered_scope(credential: str) -> CredentialScope | None:
 
 
 def _check_signed_headers(request: Request, names: Sequence[str]) -> None:
-    """Refuse a signature that leaves out what decides what the request means, as AWS does.
+    """Refuse a signature that leaves out an AWS header of the request or its encoding, or names a header twice.
 
-    `content-type` does not decide it: PHP's SDK never signs it. A name that stands twice is refused because its value
-    would be put together twice: 64 KiB of names, each of a header of 64 KiB, would be gigabytes.
+    AWS too does not ask for `content-type`, which PHP's SDK never signs. A repeated name would repeat its header in
+    what is signed: 64 KiB of names, each of a header of 64 KiB, would be gigabytes.
     """
     signed_names = set(names)
     if len(signed_names) < len(names):

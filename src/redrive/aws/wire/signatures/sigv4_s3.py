@@ -54,7 +54,12 @@ def _path(path: str) -> str:
     return quote(unquote_to_bytes(path), safe="/-_.~") or "/"
 
 
-def _payload(request: Request) -> str:
+def _signed_payload(request: Request) -> str:
+    """The last line of what is signed: the body's hash, or the word that stands for a body that is not hashed.
+
+    Raises:
+        SignatureRefused: A body in chunks declares another form.
+    """
     declared = request.headers.get("x-amz-content-sha256")
     if declared in _NOT_HASHED:
         return declared or ""
@@ -65,7 +70,7 @@ def _payload(request: Request) -> str:
     return payload_hash(request)
 
 
-S3: Final = Rules(_path, _payload)
+S3: Final = Rules(_path, _signed_payload)
 
 
 def _check_chunks(
