@@ -12,14 +12,14 @@ from redrive.stores.postgres import inserting, notes, rows
 from redrive.stores.postgres.access_paths import key_of
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
-_INTO: Final = (
+DELIVERIES_INTO: Final = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id,"
     " deduplication_id, headers, body, place)"
 )
 _ROW: Final = "({0}, nextval('delivery_seq'), {1}, 0, {2}, {2}, {3}, {4}, {5}, {6}, 1)"
 _SEQ: Final = "RETURNING seq"
 _INSERT_NEW: Final = (
-    f"{_INTO} SELECT queue_id, nextval('delivery_seq'), available_at, 0, enqueued_at, enqueued_at, message_id,"
+    f"{DELIVERIES_INTO} SELECT queue_id, nextval('delivery_seq'), available_at, 0, enqueued_at, enqueued_at, message_id,"
     " deduplication_id, headers, body, 1"
     " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[])"
     " AS new (queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body)"
@@ -46,13 +46,15 @@ def are_plain(new_deliveries: NewDeliveries) -> bool:
     )
 
 
-async def enqueue_plain(connection: Connection, calls: Sequence[NewDeliveries]) -> list[list[Enqueued]]:
-    """Add the deliveries of several calls, all of them plain."""
+async def enqueue_plain(
+    connection: Connection, calls: Sequence[NewDeliveries], statement: str = _INSERT_NEW
+) -> list[list[Enqueued]]:
+    """Add the deliveries of several calls, all of them plain, by a statement that takes them as columns."""
     new = [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
     if not new:
         return [[] for _ in calls]
     inserted = await connection.fetch(
-        _INSERT_NEW,
+        statement,
         [each.queue_id for each in new],
         [each.available_at for each in new],
         [each.enqueued_at for each in new],
@@ -81,7 +83,7 @@ async def enqueue_plain_by_values(
         for call in calls
         for each in call
     ]
-    inserted = await inserting.insert(connection, _INTO, _ROW, values, _SEQ)
+    inserted = await inserting.insert(connection, DELIVERIES_INTO, _ROW, values, _SEQ)
     return _as_answers(calls, inserted)
 
 

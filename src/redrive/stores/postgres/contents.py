@@ -10,6 +10,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.contents import (
     DEDUPLICATION,
+    DELIVERIES,
     TABLES,
     ContentsTally,
     Row,
@@ -17,6 +18,7 @@ from redrive.stores.contents import (
     StoreTable,
     TableDigest,
 )
+from redrive.stores.postgres import outbox
 from redrive.stores.postgres.connecting import PATIENCE_SECONDS, describe
 from redrive.stores.postgres.connections import LOST, refuse_servers
 from redrive.stores.postgres.migrate import migrate
@@ -87,11 +89,12 @@ async def _copy(connection: asyncpg.Connection, table: StoreTable, rows: Iterabl
 
 async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally: ContentsTally) -> None:
     """Count all rows of a table, which are read a batch at a time."""
-    cursor = await connection.cursor(table.select)
     tally.begin(table)
-    while batch := await cursor.fetch(_BATCH_ROWS):
-        for row in batch:
-            tally.add(row)
+    for select in (table.select, outbox.AS_DELIVERIES) if table is DELIVERIES else (table.select,):
+        cursor = await connection.cursor(select)
+        while batch := await cursor.fetch(_BATCH_ROWS):
+            for row in batch:
+                tally.add(row)
     tally.end()
 
 

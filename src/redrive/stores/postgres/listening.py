@@ -66,6 +66,11 @@ class Notices:
         self._queues.add(queue_id)
         self._wake.set()
 
+    def arrived_late(self, queue_id: int) -> None:
+        """Tell this node, too: nobody has waited here for these deliveries to arrive."""
+        self._on_arrival(queue_id)
+        self.arrived(queue_id)
+
     async def tell_changes(
         self, connection: asyncpg.Connection, documents: Iterable[tuple[str, str]]
     ) -> None:

@@ -44,6 +44,7 @@ from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
 from redrive.stores.postgres.notes import read as read_notes
 from redrive.stores.postgres.notes import read_each as read_notes_of_each
+from redrive.stores.postgres.outbox import Outbox
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
 from redrive.stores.postgres.settling import ClaimSettler, Ends, Extensions
 from redrive.stores.postgres.telemetry import PostgresTelemetry, add_log_events
@@ -89,6 +90,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         self._plain = CallLanes(self.connections, self._enqueue_plain, 2, key=self._queue_on_citus)
         self._special = CallLanes(self.connections, self._enqueue, 1, key=self._queue_on_citus)
         self._publications = CallLanes(self.connections, arrivals.publish, 1)
+        self._outbox = Outbox(self.connections, clock, self._notices.arrived_late)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self.connections)
         self._settler = ClaimSettler(self.connections, self._notices)
@@ -107,6 +109,8 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             if self._seal.prefix:
                 await self.connections.run(lambda connection: documents.reseal(connection, self._seal))
             await self._notices.open()
+            if self.connections.is_citus:
+                self._outbox.open()
         except BaseException:
             await self.connections.close()
             raise
@@ -118,6 +122,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
             self._drop_task.cancel()
             await asyncio.wait([self._drop_task])
         await self.flush()
+        await self._outbox.close()
         await self.connections.close()
         await self._notices.close()
 
@@ -139,6 +144,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
     async def flush(self) -> None:
         for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
             await lanes.idle()
+        await self._outbox.idle()
         await self.connections.idle()
 
     @override
@@ -229,7 +235,10 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     @override
     async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
-        lanes = self._plain if arrivals.are_plain(new_deliveries) else self._special
+        is_plain = arrivals.are_plain(new_deliveries)
+        if is_plain and self.connections.is_citus and self._queue_on_citus(new_deliveries) is None:
+            return await self._outbox.add(new_deliveries)
+        lanes = self._plain if is_plain else self._special
         answers = await lanes.submit(new_deliveries)
         for new_delivery in new_deliveries:
             self._notices.arrived(new_delivery.queue_id)

@@ -39,10 +39,15 @@ _FORGET_KEYS: Final = _forget_old("deduplication", "until", "key")
 _FORGET_ATTEMPTS: Final = _forget_old("claim_attempts", "until", "attempt_id")
 _FORGET_NOTES: Final = _forget_old("attempts", "at", "message_id", "number")
 _FORGET_PACE: Final = "DELETE FROM paces WHERE queue_id = $1 AND next_us <= $2"
+_PURGE_OUTBOX: Final = "DELETE FROM outbox WHERE queue_id = $1 AND seq <= $2"
 
 
 async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:
-    """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
+    """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`.
+
+    First those that have not entered the queue yet: behind the others' removal they could enter in between.
+    """
+    await connection.execute(_PURGE_OUTBOX, queue_id, seq_max)
     return await _remove(connection, queue_id, await connection.fetch(_OLDEST, queue_id, seq_max, limit))
 
 
