@@ -184,6 +184,8 @@ _AFTER_THAT: Final = (
     ("endpoints-all", f"{ROOM}/endpoints?state=all"),
     ("queues", f"{ROOM}/queues"),
     ("queues-none", f"{ROOM}/queues?prefix=zzz"),
+    ("queue-new", f"{ROOM}/new-queue"),
+    ("dead-letter-queue", f"{ROOM}/dead-letter-queue?queue=orders"),
     ("queue", _ORDERS),
     ("messages", f"{_ORDERS}/messages"),
     ("messages-none", f"{_ORDERS}/messages?view=delayed"),
@@ -228,6 +230,7 @@ def _of_topics(screen: Screen, url: str, topic: str, rests: str) -> Iterator[tup
     yield "topic-tried", f"{topic}?attributes=%7B%22city%22%3A%22Oslo%22%7D&body=x"
     yield "subscription", f"{topic}/{rests}"
     yield "subscription-policy", f"{topic}/{served}"
+    yield "subscription-test", f"{topic}/{served}/test"
     yield "publish", f"{topic}/publish"
     screen.open(f"{url}{topic}/{served}")
     screen.press("Try other numbers")

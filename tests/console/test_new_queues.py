@@ -70,6 +70,9 @@ async def test_a_queue_gets_a_dead_letter_queue_that_is_there_or_is_created() ->
         assert 'value="bare-dead"' in (await visitor.get(f"{FORM}?queue=bare")).body.decode()
         await visitor.post(FORM, {"queue": "bare", "dead": world.dead.name.name, "receives": "7"})
         assert f"to {world.dead.name.name} after 7 receives" in text(await visitor.get(f"{ROOM}/queues/bare"))
+        again = (await visitor.get(f"{FORM}?queue=bare&again")).body.decode()
+        assert f'value="{world.dead.name.name}"' in again
+        assert 'name="receives" value="7"' in again
         refused = await visitor.post(FORM, {"queue": "bare", "dead": "bare-dead", "receives": "1001"})
         assert refused.status == 400
         assert (await visitor.get(f"{FORM}?queue=absent")).status == 404

@@ -54,4 +54,5 @@ def with_marks(chart: TimeChart, marks: Sequence[Mark]) -> TimeChart:
     """A chart with a line at each mark, and its number."""
     since, until = chart.moments[0], chart.moments[-1]
     whole = max(1, until - since)
-    return replace(chart, marks=[(round(100 * (each.at - since) / whole, 2), each.number) for each in marks])
+    shares = [(min(1, max(0, (each.at - since) / whole)), each.number) for each in marks]
+    return replace(chart, marks=[(round(100 * share, 2), number) for share, number in shares])

@@ -120,6 +120,13 @@ class Source:
             return self.of.dead_letter.queue.name if self.of.dead_letter else ""
         return self.of.dead_letter.name if self.of.dead_letter else ""
 
+    @property
+    def receives(self) -> int:
+        """The number of receives after which a message of a queue is dead; where there is none, the usual one."""
+        if isinstance(self.of, Queue) and self.of.dead_letter is not None:
+            return self.of.dead_letter.attempts_max
+        return _RECEIVES
+
     def operation(self, visit: Visit, policy: str) -> tuple[str, str, Mapping[str, Any]]:
         """The call that gives it a redrive policy, or takes it away (empty): service, operation and parameters."""
         if isinstance(self.of, Queue):
@@ -202,7 +209,7 @@ async def _dead_letter_form(visit: Visit, source: Source, notice: str, status: i
     queues = await visit.engine.resources.queues.find(visit.scope, "", _SUGGESTED_MAX)
     usual = source.dead or _dead_name(source.fields.get("queue") or source.fields["topic"])
     dead = visit.parameter("dead") or usual
-    receives = visit.parameter("receives") or str(_RECEIVES)
+    receives = visit.parameter("receives") or str(source.receives)
     number = int(receives) if receives.isascii() and receives.isdigit() else _RECEIVES
     policy = _policy(visit, dead, number if "queue" in source.fields else 0)
     values = {
