@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from html import unescape
 from typing import Any
 
 import pytest
@@ -57,6 +58,8 @@ async def test_changes_are_numbered_on_the_charts_and_a_link_keeps_their_time() 
         assert "orders-dead : 1 of 1 set aside" in " ".join(
             text(await visitor.get(f"{PAGE}?of=orders")).split()
         )
+        audit = unescape(re.findall(r'href="([^"]+)" aria-label="Audit of change 1"', page)[0])
+        assert "set-aside orders-dead 1 of 1 set aside" in text(await visitor.get(audit))
         link = f"{PAGE}?of=orders&amp;since=1h&amp;until=2026-01-01T00%3A05Z"
         assert f'href="{link}" data-freezes' in page
         await time.advance(3 * 60 * MINUTE_MS)

@@ -199,4 +199,4 @@ async def test_the_navigation_has_the_number_of_rows_that_overview_has() -> None
         page = await overview(visitor)
         assert badges(page) == ["Lost", "Failing", "Nobody receives"]
         navigation = (await visitor.get(f"{ROOT}/navigation?at={SCOPE.account}/{SCOPE.region}")).body.decode()
-        assert 'data-attention="3">3<span class="hidden"> need attention</span>' in navigation
+        assert 'data-attention="3">3<span class="hidden">&nbsp;need attention</span>' in navigation

@@ -44,7 +44,7 @@ async def marks_of(visit: Visit, since: int, until: int, of: str) -> list[Mark]:
             entry.who.rpartition(":")[2] or "anybody",
             entry.what,
             entry.on,
-            visit.link("audit", q=f"since:{moment(entry.at)} until:{moment(entry.at + 1)}"),
+            visit.link("audit", q=f"since:{moment(entry.at)[:-1]} until:{moment(entry.at + 1)[:-1]}"),
         )
         for number, entry in enumerate(reversed(fitting[:MARKS_MAX]), 1)
     ]
