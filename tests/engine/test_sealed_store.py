@@ -4,12 +4,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 import pytest
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.node.sealed_store import SealedStore
-from redrive.engine.ports import DocumentStore, MessageStore, NewDelivery, Resource, Sealer
+from redrive.engine.ports import DocumentStore, MessageStore, NewDelivery, Resource, Sealer, StoredContent
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import SEAL_MARK, Delivery
 from redrive.model.errors import Refused
@@ -34,8 +33,8 @@ class Reversing(Sealer):
     async def prepare(self) -> None:
         pass
 
-    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
-        return SEAL_MARK + body[::-1], orjson.dumps({"sealed": {}})
+    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:
+        return SEAL_MARK + body[::-1], None, b"sealed"
 
 
 class SealedQueues:

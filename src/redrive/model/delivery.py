@@ -50,6 +50,8 @@ class Delivery:
     # Why it died, if it is a dead letter: the reason and status of its last attempt (`server_error 503`), or
     # a `DeadLetterReason`; None of dead letters from before this was written down.
     failure: str | None = None
+    # The encrypted content of a message whose body is `SEAL_MARK` alone; None of all others.
+    sealed: bytes | None = None
 
 
 def own_id(delivery: Delivery) -> str:
@@ -281,7 +283,7 @@ def as_set_aside(delivery: Delivery, queue_id: int, seq: int, now: int) -> Deliv
     return replace(delivery, queue_id=queue_id, seq=seq, available_at=now, token=None, enqueued_at=now)
 
 
-# What is encrypted in the store is known by its body; a member of its headers says how to open it, see `ports.sealing`.
+# What is encrypted in the store is known by its body; what is beside it says how to open it, see `ports.sealing`.
 
 SEAL_MARK: Final = "\x02"  # neither XML nor JSON may hold it as it is
 _SEALED: Final = b'"sealed":{'
@@ -289,7 +291,9 @@ _SEALED: Final = b'"sealed":{'
 
 def is_sealed(delivery: Delivery) -> bool:
     """True if nobody has opened the delivery yet."""
-    return delivery.body[:1] == SEAL_MARK and _SEALED in (delivery.headers or b"")
+    return delivery.body[:1] == SEAL_MARK and (
+        delivery.sealed is not None or _SEALED in (delivery.headers or b"")
+    )
 
 
 # Headers are a JSON object, if there are any: a replayed delivery is known by its first member.

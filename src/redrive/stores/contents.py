@@ -39,7 +39,7 @@ def _table(name: str, columns: str) -> StoreTable:
 DELIVERIES: Final = _table(
     "deliveries",
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body, failure, place",
+    " deduplication_id, origin, headers, body, failure, sealed, place",
 )
 RESOURCES: Final = _table("resources", "kind, key, version, document")
 DEDUPLICATION: Final = _table("deduplication", "queue_id, key, message_id, seq, until")

@@ -20,7 +20,7 @@ async def test_enqueuing_nothing_does_nothing(plain: Bench) -> None:
 @pytest.mark.parametrize("group", [None, "g"])
 async def test_everything_about_a_message_is_kept(plain: Bench, group: str | None) -> None:
     new_delivery = plain.new_delivery("body é\u20ac\U0001d11e", delay_ms=5, group=group, deduplication_id="d")
-    new_delivery.headers = bytes(range(256))
+    new_delivery.headers = new_delivery.sealed = bytes(range(256))
     (enqueued,) = await plain.store.enqueue([new_delivery])
     assert enqueued == Enqueued(new_delivery.message_id, enqueued.seq, repeated=False)
     assert await plain.peek() == [
@@ -39,6 +39,7 @@ async def test_everything_about_a_message_is_kept(plain: Bench, group: str | Non
             origin=None,
             headers=new_delivery.headers,
             body=new_delivery.body,
+            sealed=new_delivery.sealed,
         )
     ]
 

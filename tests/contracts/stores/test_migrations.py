@@ -249,10 +249,12 @@ async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(
     upgraded.set()
     await old
     assert await home.query(OLD_LINE)  # by which an old node claims, while it is there
+    assert store.has_older_nodes
     await connection.close()
     await claiming.close()
     await store._drop_task
     assert not await home.query(OLD_LINE)
+    assert not store.has_older_nodes
     made = await described(home)
     assert made == kept(home, made)
     assert len(await Bench(store, 7).claim(limit=1000)) == min(sent, 1000)

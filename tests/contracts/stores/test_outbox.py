@@ -67,7 +67,7 @@ async def queues(store: PostgresStore) -> list[Bench]:
 
 
 def publication(queues: list[Bench], body: str = "news") -> list[NewDelivery]:
-    return [queue.new_delivery(body) for queue in queues]
+    return [queue.new_delivery(body, sealed=body.encode()) for queue in queues]
 
 
 async def test_a_publication_is_on_disk_before_it_enters_and_another_node_moves_it(
@@ -83,7 +83,8 @@ async def test_a_publication_is_on_disk_before_it_enters_and_another_node_moves_
     other.outbox.open()
     assert {await other.entered.get() for _ in queues} == {queue.id for queue in queues}
     assert [[d.seq for d in await queue.peek()] for queue in queues] == [[answer.seq] for answer in answers]
-    assert [bodies(await queue.claim()) for queue in queues] == [["news"]] * 3
+    claimed = [await queue.claim_one() for queue in queues]
+    assert [(delivery.body, delivery.sealed) for delivery in claimed] == [("news", b"news")] * 3
     assert await shared_home.query(IN_OUTBOX) == []
 
 

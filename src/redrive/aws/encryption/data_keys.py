@@ -65,10 +65,19 @@ class DataKeys:
         inside: Calls KMS for the server itself.
         clock: Time.
         random_bytes: Chance, for nonces.
+        has_older_nodes: Whether what is sealed now may be opened by a node of an older version.
     """
 
-    def __init__(self, calls: InnerCalls, inside: KeysInside, root: RootKey, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        calls: InnerCalls,
+        inside: KeysInside,
+        root: RootKey,
+        runtime: Runtime,
+        has_older_nodes: Callable[[], bool],
+    ) -> None:
         self.inside = inside
+        self.has_older_nodes = has_older_nodes
         self.clock = runtime.clock
         self.random_bytes = runtime.rng.randbytes
         self._calls = calls
@@ -91,7 +100,7 @@ class DataKeys:
             plaintext = await self.inside.opened(region, b64decode(seal.data), seal.context)
         else:
             plaintext = self._open_by_root(seal)
-        data_key = DataKey(plaintext, seal.key, seal.context, seal.data)
+        data_key = DataKey(plaintext, seal)
         self.remember(seal.data, data_key, now + OPEN_MS)
         return data_key
 
@@ -117,7 +126,6 @@ class DataKeys:
         self,
         principal: Principal,
         region: str,
-        key: str,
         seal: MessageSeal,
         condition_keys: Mapping[str, Any],
     ) -> None:
@@ -130,7 +138,7 @@ class DataKeys:
         params = {
             "CiphertextBlob": b64decode(seal.data),
             "EncryptionContext": seal.context,
-            "KeyId": key,
+            "KeyId": seal.key,
         }
         await self.ask("Decrypt", params, principal, region, service, condition_keys)
 

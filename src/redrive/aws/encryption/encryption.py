@@ -9,13 +9,13 @@ for counts for as long. Neither outlives the process.
 Context keys and rights: "Encryption at rest" of the developer guides of SQS and SNS.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
 from redrive.access.keys import is_account
-from redrive.access.message_seal import seal_of
+from redrive.access.message_seal import DataKey, MessageSeal, seal_of
 from redrive.access.principals import Principal
 from redrive.aws.encryption.data_keys import OPEN_MS, DataKeys, KeysInside, RootKey
 from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSealer, RememberedRights
@@ -39,10 +39,17 @@ class Encryption:
     """`redrive.engine.ports.MessageSealing` of Amazon's queues and topics, and the rights to their keys."""
 
     def __init__(
-        self, calls: InnerCalls, inside: KeysInside, root: RootKey, runtime: Runtime, *, by_default: bool
+        self,
+        calls: InnerCalls,
+        inside: KeysInside,
+        root: RootKey,
+        runtime: Runtime,
+        *,
+        by_default: bool,
+        has_older_nodes: Callable[[], bool],
     ) -> None:
         self.root, self.inside = root, inside
-        self.keys = DataKeys(calls, inside, root, runtime)
+        self.keys = DataKeys(calls, inside, root, runtime, has_older_nodes)
         self._clock = runtime.clock
         self._by_default = by_default  # also queues that say nothing of encryption, by the root key
         self._queues: dict[int, QueueSealer] = {}
@@ -88,20 +95,16 @@ class Encryption:
 
     async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """See `MessageSealing.opened`; without waiting where the data keys are remembered, as they are nearly always."""
-        now = self._clock.now()
-        return [
-            await self._opened(delivery, now) if is_sealed(delivery) else delivery for delivery in deliveries
-        ]
-
-    async def _opened(self, delivery: Delivery, now: int) -> Delivery:
-        try:
-            seal = seal_of(delivery.headers or b"{}")
-            data_key = self.keys.known(seal, now) or await self.keys.opened(seal)
-            body, headers = data_key.open(seal, delivery.body)
-        except (AwsError, RedriveError, ValueError):
-            return delivery
-        opened = OpenedDelivery(*_FIELDS(delivery))
-        opened.body, opened.headers, opened.key, opened.seal = body, headers, seal.key, seal.raw
+        now, keys = self._clock.now(), self.keys
+        opened = list(deliveries)
+        for index, delivery in enumerate(deliveries):
+            if is_sealed(delivery):
+                try:
+                    seal = seal_of(delivery)
+                    data_key = keys.known(seal, now) or await keys.opened(seal)
+                    opened[index] = _opened(delivery, seal, data_key)
+                except (AwsError, RedriveError, ValueError, KeyError):
+                    continue  # it stays as it is
         return opened
 
     # ---- rights -----------------------------------------------------------------------------------------
@@ -137,29 +140,27 @@ class Encryption:
         Raises:
             KeyUnusable: KMS refuses.
         """
-        checked_before = b""
+        checked_before: MessageSeal | None = None
         for delivery in deliveries:
             if isinstance(delivery, OpenedDelivery):
-                key, seal = delivery.key, delivery.seal
+                seal: MessageSeal = delivery.seal
             elif is_sealed(delivery):
-                member = seal_of(delivery.headers or b"{}")
-                key, seal = member.key, member.raw
+                seal = seal_of(delivery)
             else:
                 continue
-            about = seal.partition(b',"data":')[0]  # the key and the encryption context
-            if key and about != checked_before:
-                await self._check_reader(principal, region, key, seal, about, reuse_ms)
-                checked_before = about
+            if seal.key and seal is not checked_before:
+                await self._check_reader(principal, region, seal, reuse_ms)
+                checked_before = seal
 
     async def _check_reader(
-        self, principal: Principal, region: str, key: str, seal: bytes, about: bytes, reuse_ms: int
+        self, principal: Principal, region: str, seal: MessageSeal, reuse_ms: int
     ) -> None:
         now = self._clock.now()
-        if self._rights.has(principal, about, now):
+        if self._rights.has(principal, seal.about, now):
             return
         version = self._rights.version
-        await self.keys.check_may_decrypt(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
-        self._rights.add(principal, about, now + reuse_ms, version)
+        await self.keys.check_may_decrypt(principal, region, seal, {})
+        self._rights.add(principal, seal.about, now + reuse_ms, version)
 
     async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:
         """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
@@ -182,6 +183,13 @@ class Encryption:
     def forget_rights(self) -> None:
         """A key, an alias or a grant has changed: whoever was let use a key asks again. Data keys serve their time."""
         self._rights.clear()
+
+
+def _opened(delivery: Delivery, seal: MessageSeal, data_key: DataKey) -> OpenedDelivery:
+    opened = OpenedDelivery(*_FIELDS(delivery))
+    opened.body, opened.headers = data_key.open(seal, delivery)
+    opened.sealed, opened.seal = None, seal
+    return opened
 
 
 def reuse_ms(queue: Queue) -> int:

@@ -13,7 +13,7 @@ from redrive.aws.encryption import refusals
 from redrive.aws.encryption.data_keys import CONTEXT_NAMES, DataKeys
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
-from redrive.engine.ports import Sealer
+from redrive.engine.ports import Sealer, StoredContent
 from redrive.model.attempt import Attempt
 from redrive.model.errors import KeyUnusable
 from redrive.model.names import ResourceName
@@ -128,15 +128,17 @@ class QueueSealer(Sealer):
         self._use(plaintext, key, b64encode(blob).decode(), now + self.reuse_ms)
 
     def _use(self, plaintext: bytes, key: str, data: str, until: int) -> None:
-        self._data_key = DataKey(plaintext, key, self._context, data)
+        self._data_key = DataKey(plaintext, MessageSeal(key, self._context, data))
         self._data_key_of, self._until = key, until
         self._keys.remember(data, self._data_key, until)
 
     @override
-    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
+    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:
         if self._data_key is None:
             raise RuntimeError("seal() before prepare()")
         nonce = self._keys.random_bytes(NONCE_BYTES)
+        if self._keys.has_older_nodes():
+            return self._data_key.seal_as_text(nonce, queue_id, message_id, body, headers)
         return self._data_key.seal(nonce, queue_id, message_id, body, headers)
 
     # ---- rights -----------------------------------------------------------------------------------------
@@ -184,8 +186,7 @@ class QueueSealer(Sealer):
         ask, version = self._keys.ask, self._rights.version
         answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
         key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
-        seal = MessageSeal(key, self._context, data, 0, b"", {}, b"")
-        await self._keys.check_may_decrypt(principal, region, key, seal, further)
+        await self._keys.check_may_decrypt(principal, region, MessageSeal(key, self._context, data), further)
         if key != self._data_key_of or now >= self._until:
             self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
         self._rights.add(principal, about, now + self.reuse_ms, version)

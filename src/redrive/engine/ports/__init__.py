@@ -65,7 +65,13 @@ from redrive.engine.ports.requests import (
     Swept,
     merge_occupied,
 )
-from redrive.engine.ports.sealing import DocumentSealing, MessageSealing, OpenedDelivery, Sealer
+from redrive.engine.ports.sealing import (
+    DocumentSealing,
+    MessageSealing,
+    OpenedDelivery,
+    Sealer,
+    StoredContent,
+)
 from redrive.engine.ports.store import (
     BACK_AMONG,
     COUNTED_AT_ONCE,
@@ -148,6 +154,7 @@ __all__ = [
     "Settled",
     "Settlement",
     "Store",
+    "StoredContent",
     "SubscriptionContext",
     "Swept",
     "TelemetryStore",

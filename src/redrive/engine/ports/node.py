@@ -171,6 +171,14 @@ UNMEASURED: Final[CommitMeter] = _Unmeasured()
 class NodeStore(Store, TelemetryStore, Protocol):
     """Everything that a node stores."""
 
+    @property
+    def has_older_nodes(self) -> bool:
+        """True if nodes of an older version may use it too: they read only what that version wrote.
+
+        One process has a file to itself.
+        """
+        return False
+
 
 class LogSink(Protocol):
     """A sink of log lines."""

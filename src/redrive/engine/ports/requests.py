@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from redrive.engine.ports.sealing import Sealer
+from redrive.engine.ports.sealing import Sealer, StoredContent
 from redrive.model.delivery import DeadLetterReason, Delivery, Limits, Outcome, as_redriven, as_set_aside
 from redrive.model.queue import CopyTarget
 
@@ -33,6 +33,7 @@ class NewDelivery:
     note: "AttemptNote | None" = None  # Outcome of the last attempt
     # Encrypts it on its way into the store; None: it is stored as it is. The others are those of Delivery.
     sealer: Sealer | None = None
+    sealed: bytes | None = None  # See Delivery
 
     def row(self, seq: int) -> tuple[Any, ...]:
         """The attributes of its `Delivery`, in their order; it is unclaimed."""
@@ -52,6 +53,7 @@ class NewDelivery:
             self.headers,
             self.body,
             self.failure,
+            self.sealed,
         )
 
     @property
@@ -185,8 +187,8 @@ class Settlement(NamedTuple):
     follow_ups: Sequence[NewDelivery] = ()
     # A dead letter is sent to its queue like any message; else its age and its attempts go on there.
     as_new: bool = False
-    # The body and the headers that it enters its target with; None: those that it has in the store.
-    content: tuple[str, bytes | None] | None = None
+    # The content that it enters its target with; None: that which it has in the store.
+    content: StoredContent | None = None
     # The reason that it is a dead letter now, where no attempt's note says it.
     reason: DeadLetterReason = DeadLetterReason.REJECTED
 

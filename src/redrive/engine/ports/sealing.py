@@ -1,13 +1,13 @@
 """Sealing: messages of some queues and topics are encrypted before they reach the store.
 
-What is sealed looks the same to every store: its body begins with `SEAL_MARK`, which no message of a facade does, and its
-headers, a JSON object, have a member `"sealed"` that says how to open it. Members that do not tell what the message says
-stay readable beside it.
+What is sealed looks the same to every store: its body is `SEAL_MARK`, with which no message of a facade begins, and
+`Delivery.sealed` has its content and says how to open it. Headers that do not tell what the message says stay readable
+beside it. What older versions sealed is text: behind the mark, and in a member `"sealed"` of the headers.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from typing_extensions import override
 
@@ -17,14 +17,15 @@ from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 
+#: The body, the headers and the sealed bytes of a message as they are stored; a tuple, since each message makes one.
+StoredContent: TypeAlias = tuple[str, bytes | None, bytes | None]
+
 
 @dataclass(slots=True)
 class OpenedDelivery(Delivery):
     """A delivery that is encrypted in the store, decrypted."""
 
-    # The key that it was sealed with, as its facade names it; empty for one that is not a caller's.
-    key: str = ""
-    seal: bytes = b""  # The member `"sealed"` of its headers, as JSON
+    seal: Any = None  # How it was sealed, as its facade knows it
 
 
 class Sealer(Protocol):
@@ -47,8 +48,8 @@ class Sealer(Protocol):
         """
         ...
 
-    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
-        """The body and the headers as they are stored; `prepare` came before.
+    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:
+        """The content as it is stored; `prepare` came before.
 
         Args:
             queue_id: Where the message enters.

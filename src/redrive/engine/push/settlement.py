@@ -26,6 +26,7 @@ from redrive.engine.ports import (
     Runtime,
     Settled,
     Settlement,
+    StoredContent,
     SubscriptionContext,
 )
 from redrive.engine.ports.facts import Attempted, DeadLettered, Undelivered
@@ -197,15 +198,14 @@ class AttemptSettlement:
         ordered = self._context.topic.ordered
         return await self._parts.store.settle(queue_id, settlements, now, ordered=ordered)
 
-    async def _content(self, delivery: Delivery, queue: Queue) -> tuple[str, bytes | None] | None:
+    async def _content(self, delivery: Delivery, queue: Queue) -> StoredContent | None:
         """The content that a delivery enters a queue with, sealed by that queue's key; None: as it is in the store."""
         if is_sealed(delivery):
             return None
-        sealer = self._parts.seals.of_queue(queue)
-        if sealer is not None:
+        if (sealer := self._parts.seals.of_queue(queue)) is not None:
             await sealer.prepare()
             return sealer.seal(queue.id, delivery.message_id, delivery.body, delivery.headers)
-        return (delivery.body, delivery.headers) if isinstance(delivery, OpenedDelivery) else None
+        return (delivery.body, delivery.headers, None) if isinstance(delivery, OpenedDelivery) else None
 
     def _take_answers(self, items: Sequence[SettleItem], settled: Sequence[Settled]) -> None:
         """Take the store's answers.
@@ -372,7 +372,7 @@ def _log(fact: Attempted) -> None:
     )
 
 
-def _settlement(delivery: Delivery, item: SettleItem, content: tuple[str, bytes | None] | None) -> Settlement:
+def _settlement(delivery: Delivery, item: SettleItem, content: StoredContent | None) -> Settlement:
     attempt, transition = item.fact.attempt, item.fact.transition
     return Settlement(
         delivery.seq,

@@ -16,7 +16,7 @@ from typing import Final
 
 COLUMNS: Final = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body, failure"
+    " deduplication_id, origin, headers, body, failure, sealed"
 )
 _LEAST: Final = "-9223372036854775808"  # below every seq
 _GREATEST: Final = "9223372036854775807"

@@ -14,15 +14,15 @@ from redrive.stores.postgres.access_paths import key_of
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
 DELIVERIES_INTO: Final = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id,"
-    " deduplication_id, headers, body, place)"
+    " deduplication_id, headers, body, sealed, place)"
 )
-_ROW: Final = "({0}, nextval('delivery_seq'), {1}, 0, {2}, {2}, {3}, {4}, {5}, {6}, 1)"
+_ROW: Final = "({0}, nextval('delivery_seq'), {1}, 0, {2}, {2}, {3}, {4}, {5}, {6}, {7}, 1)"
 _SEQ: Final = "RETURNING seq"
 _INSERT_NEW: Final = (
     f"{DELIVERIES_INTO} SELECT queue_id, nextval('delivery_seq'), available_at, 0, enqueued_at, enqueued_at, message_id,"
-    " deduplication_id, headers, body, 1"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[])"
-    " AS new (queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body)"
+    " deduplication_id, headers, body, sealed, 1"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[],"
+    " $8::bytea[]) AS new (queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body, sealed)"
     f" {_SEQ}"
 )
 
@@ -62,6 +62,7 @@ async def enqueue_plain(
         [each.deduplication_id for each in new],
         [each.headers for each in new],
         [each.body for each in new],
+        [each.sealed for each in new],
     )
     return _as_answers(calls, inserted)
 
@@ -79,6 +80,7 @@ async def enqueue_plain_by_values(
             each.deduplication_id,
             each.headers,
             each.body,
+            each.sealed,
         )
         for call in calls
         for each in call

@@ -30,11 +30,11 @@ _ROWS_MAX: Final = 2048  # moved by one statement: 0.1 ms for each, beside 80 ms
 # Beyond so many deliveries of this node a publication waits for room: 20 statements, some seconds.
 _WAITING_MAX: Final = 20 * _ROWS_MAX
 
-_COLUMNS: Final = "queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body"
+_COLUMNS: Final = "queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body, sealed"
 _ADD: Final = (
     f"INSERT INTO outbox (seq, {_COLUMNS}) SELECT nextval('delivery_seq'), {_COLUMNS}"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[])"
-    f" AS new ({_COLUMNS}) RETURNING seq"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[],"
+    f" $8::bytea[]) AS new ({_COLUMNS}) RETURNING seq"
 )
 # Of queue $2, or of all but those in $3.
 _MOVE: Final = f"""
@@ -44,12 +44,12 @@ _MOVE: Final = f"""
             ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
         )) RETURNING *
     ) {arrivals.DELIVERIES_INTO} SELECT queue_id, seq, available_at, 0, enqueued_at, enqueued_at, message_id,
-        deduplication_id, headers, body, 1 FROM leaving
+        deduplication_id, headers, body, sealed, 1 FROM leaving
 """
 # As rows of `redrive.stores.contents.DELIVERIES`: whoever counts these counts what has not entered its queue, too.
 AS_DELIVERIES: Final = (
     "SELECT queue_id, seq, available_at, 0, NULL, enqueued_at, enqueued_at, NULL, message_id, NULL, deduplication_id,"
-    " NULL, headers, body, NULL, 1 FROM outbox"
+    " NULL, headers, body, NULL, sealed, 1 FROM outbox"
 )
 _QUEUES: Final = "SELECT DISTINCT queue_id FROM (SELECT queue_id FROM outbox ORDER BY seq LIMIT $1) AS oldest"
 

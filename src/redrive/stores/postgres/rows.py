@@ -36,11 +36,11 @@ Groups = set[Group]
 values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
 
 _INTO: Final = f"INSERT INTO deliveries ({COLUMNS}, place)"
-_ROW: Final = f"({', '.join(f'{{{number}}}' for number in range(16))})"
+_ROW: Final = f"({', '.join(f'{{{number}}}' for number in range(17))})"
 _INSERT: Final = (
     f"{_INTO} SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
     " $7::bigint[], $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], $13::bytea[], $14::text[],"
-    " $15::text[], $16::smallint[])"
+    " $15::text[], $16::bytea[], $17::smallint[])"
 )
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
@@ -107,7 +107,7 @@ def front(columns: str, condition: str, limit: str) -> str:
 
 def delivery_of(record: Sequence[Any]) -> Delivery:
     """The delivery of a record that begins with `COLUMNS`."""
-    return Delivery(*record[:15])
+    return Delivery(*record[:16])
 
 
 def _lock_of(group: Group) -> int:

@@ -265,7 +265,7 @@ class _SettlePass:
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
             if end.settlement.content is not None:
-                delivery.body, delivery.headers = end.settlement.content
+                delivery.body, delivery.headers, delivery.sealed = end.settlement.content
             deliveries.append(self._enter_target(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:

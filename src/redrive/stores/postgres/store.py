@@ -41,7 +41,7 @@ from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections, on_connection
 from redrive.stores.postgres.listening import Notices
-from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
+from redrive.stores.postgres.migrate import drop_outdated, migrate, older_node, session_name
 from redrive.stores.postgres.notes import read as read_notes
 from redrive.stores.postgres.notes import read_each as read_notes_of_each
 from redrive.stores.postgres.outbox import Outbox
@@ -97,6 +97,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         self._seal = seal
         self._clock = clock
         self._drop_task: asyncio.Task[None] | None = None
+        self._has_older_nodes = True  # unless it is known that there are none
 
     @override
     async def open(self) -> None:
@@ -104,7 +105,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         try:
             await examine_way(self.connections)
             await self.connections.run(migrate)
-            if not await self.connections.run(drop_outdated):
+            if not await self.connections.run(self._finish_upgrade):
                 self._drop_task = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
             if self._seal.prefix:
                 await self.connections.run(lambda connection: documents.reseal(connection, self._seal))
@@ -132,7 +133,17 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         while not is_done:
             await self._clock.sleep_until(self._clock.now() + _DROP_PAUSE_MS)
             with contextlib.suppress(StoreUnavailable):
-                is_done = await self.connections.run(drop_outdated)
+                is_done = await self.connections.run(self._finish_upgrade)
+
+    async def _finish_upgrade(self, connection: Connection) -> bool:
+        """Do what waits until no node of an older version is there; False if that is to be tried again."""
+        self._has_older_nodes = await older_node(connection) is not None
+        return await drop_outdated(connection) and not self._has_older_nodes
+
+    @property
+    @override
+    def has_older_nodes(self) -> bool:
+        return self._has_older_nodes
 
     @property
     @override

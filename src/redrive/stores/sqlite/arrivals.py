@@ -84,6 +84,7 @@ def insert_grouped(transaction: Transaction) -> None:
                 new.headers,
                 new.body,
                 None if new.note is None else new.failure,
+                new.sealed,
                 new.available_at > new.enqueued_at and not new.ordered,
             )
             for new, answer in grouped

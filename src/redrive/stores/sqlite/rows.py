@@ -16,7 +16,7 @@ from redrive.model.delivery import Delivery, LinePosition
 
 COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body, failure"
+    " deduplication_id, origin, headers, body, failure, sealed"
 )
 # A newcomer stands in the line by itself where it is of no group, or comes by its own time before others of its group;
 # else it takes its group's turn, or waits behind whoever has that.
@@ -26,13 +26,13 @@ _PLACE = (
 )
 INSERT = (
     f"INSERT INTO deliveries ({COLUMNS}, place)"
-    f" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,{_PLACE.format(group='?10', alone='FALSE')})"
+    f" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,{_PLACE.format(group='?10', alone='FALSE')})"
 )
 # Of what nobody has claimed yet: its age is that of its sending.
 INSERT_ARRIVAL = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body, failure, place)"
-    f" VALUES (?1,?2,?3,?4,?5,?5,?6,?7,?8,?9,?10,?11,?12,{_PLACE.format(group='?7', alone='?13')})"
+    " deduplication_id, origin, headers, body, failure, sealed, place)"
+    f" VALUES (?1,?2,?3,?4,?5,?5,?6,?7,?8,?9,?10,?11,?12,?13,{_PLACE.format(group='?7', alone='?14')})"
 )
 SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
@@ -95,6 +95,7 @@ def insert(cursor: apsw.Cursor, delivery: Delivery) -> None:
             d.headers,
             d.body,
             d.failure,
+            d.sealed,
         ),
     )
 

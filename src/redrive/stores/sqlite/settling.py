@@ -99,7 +99,7 @@ def _send_on(
     delivery, turn = rows.placed(row)
     rows.pass_turn(cursor, queue_id, turn, delivery.group_id)
     if settlement.content is not None:
-        delivery.body, delivery.headers = settlement.content
+        delivery.body, delivery.headers, delivery.sealed = settlement.content
     arrivals.send_on(
         transaction,
         delivery,

@@ -27,7 +27,7 @@ BLOCK: Final = 10_000
 
 _INSERT: Final = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, deduplication_id,"
-    f" origin, headers, body, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,{int(LinePosition.READY)})"
+    f" origin, headers, body, sealed, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,{int(LinePosition.READY)})"
 )
 
 
@@ -128,6 +128,7 @@ class Transaction:
                 new_delivery.origin,
                 new_delivery.headers,
                 new_delivery.body,
+                new_delivery.sealed,
             )
         )
         return seq

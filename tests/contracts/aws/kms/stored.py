@@ -9,7 +9,8 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from tests.services.server import Server
 
-_SEAL: Final = re.compile(rb'"sealed":\{"key":"([^"]*)","context":\{[^}]*\},"data":"([^"]+)"')
+# The key, the encryption context and the beginning of the data key in sealed bytes; see `redrive.access.message_seal`.
+_SEAL: Final = re.compile(rb"\0([^\0]+)\0aws:sqs:arn\0[^\0]+\0\0\0(.{60})", re.DOTALL)
 _HEX: Final = re.compile(rb"\\x((?:[0-9a-f]{2})+)")
 
 
@@ -29,7 +30,7 @@ def holds(server: Server, text: str) -> bool:
 
 
 def data_keys(server: Server, key: str) -> set[bytes]:
-    """The data keys of a key, as they stand encrypted in the store, of messages that are or were there."""
+    """The data keys of a key, as they begin in the store, encrypted, of messages that are or were there."""
     stored = stored_bytes(server)
     inside = b"".join(bytes.fromhex(text.decode()) for text in _HEX.findall(stored))
     return {data for name, data in _SEAL.findall(stored + inside) if name == key.encode()}
