@@ -1,12 +1,13 @@
-"""Hundreds of seeds; one that fails says how to see it: `python -m tests.simulation --seed N`."""
+"""Many seeds; one that fails says how to see it: `python -m tests.simulation --seed N`."""
 
 import functools
 import os
 import subprocess
 import sys
-from itertools import count, islice
+from itertools import chain, count, islice
 
 import pytest
+from hypothesis import settings
 
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.options import draw
@@ -15,8 +16,21 @@ from tests.simulation.run import Broken, Result, simulate
 from tests.simulation.world import InMemory
 from tests.tidy import ROOT
 
-SEEDS = 200
-CHUNK = 40  # so that pytest's processes share them
+# They are the same in every run. All marks are met by seed 34, and no mutant needs more than 30; more seeds are run by
+# `make test-deep`, and by `python -m tests.simulation --seeds 10000`.
+SEEDS = 60 if settings().max_examples < 1_000 else 1_000
+CHUNK = 20  # so that pytest's processes share them
+# The seed that is tried first on a mutant which seed 0 does not find out; after it, all of them in order.
+FIRST_SEEDS = {
+    **dict.fromkeys(("Careless", "Forsaking", "Indiscriminate", "Optimistic", "Tireless", "Wordless"), 1),
+    "Impatient": 2,
+    "Forgetful": 5,
+    **dict.fromkeys(("Pedantic", "Talkative"), 6),
+    "Doubling": 12,
+    "Dismissive": 13,
+    **dict.fromkeys(("Greedy", "Untiring"), 15),
+    "Crowding": 30,
+}
 
 # Each is met in these seeds by itself; one that no longer is has lost its way to what it is there to show.
 MARKS = {
@@ -76,7 +90,8 @@ def test_everything_that_is_simulated_happens() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_store_with_one_thing_wrong_is_found_out(mutant: type[InMemory]) -> None:
     broken: list[Rule] = []
-    fitting = (seed for seed in count() if not mutant.needs or mutant.needs in draw(seed).dialects)
+    seeds = chain([FIRST_SEEDS.get(mutant.__name__, 0)], count())
+    fitting = (seed for seed in seeds if not mutant.needs or mutant.needs in draw(seed).dialects)
     for seed in islice(fitting, 50):
         try:
             simulate(seed, mutant)
