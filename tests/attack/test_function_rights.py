@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, OTHER, REGION, Stage, allow, on_stage, policy
 
 LAMBDA: Final = {"Service": "lambda.amazonaws.com"}
 QUEUE: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:prod"

@@ -13,8 +13,8 @@ from redrive.aws.apigateway.control.records import API_PLACE, DEPLOYMENT, REST_A
 from redrive.aws.wire.errors import AwsError
 from redrive.model.http import Request
 from tests.attack.test_service_roles import GOOD, QUEUE_URI, SERVICES, UNTRUSTING, in_form
-from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, on_stage, policy, signed
 from tests.aws.iam.test_closed_by_default import required
+from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, on_stage, policy, signed
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from redrive.aws.wire.shapes import Shape
-from tests.aws.iam.stage import (
+from tests.aws.iam.test_closed_by_default import archive, required
+from tests.aws.stage import (
     ACCOUNT,
     OTHER,
     REGION,
@@ -23,7 +24,6 @@ from tests.aws.iam.stage import (
     deny,
     on_stage,
 )
-from tests.aws.iam.test_closed_by_default import archive, required
 
 #: Operations of these services are about roles, or ask a role's trust for the caller itself.
 ABOUT_ROLES: Final = frozenset({"iam", "sts"})

@@ -8,7 +8,7 @@ import orjson
 
 from redrive.access.secret import InstallationSecret, PurposeSealer, Session, SessionTokens
 from redrive.model.http import Request
-from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
+from tests.aws.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 TENANT = "00000000-0000-0000-0000-111111111111"

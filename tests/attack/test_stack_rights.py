@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, Key, Refused, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, Key, Refused, Stage, allow, on_stage, policy
 
 CLOUDFORMATION: Final = {"Service": "cloudformation.amazonaws.com"}
 OWN: Final = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.azure.arm.template_language import TemplateBudget, TemplateError, TemplateEvaluator
 from redrive.model.http import Request, Response
-from tests.aws.iam.stage import Stage, on_stage
+from tests.aws.stage import Stage, on_stage
 
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
 GROUP: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"

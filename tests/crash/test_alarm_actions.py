@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.contracts.aws.sns.client import Sns
 from tests.services.server import Server, new_server
 

@@ -12,6 +12,7 @@ import pytest
 
 from redrive.app import assembled
 from redrive.aws.gateway.unoffered import service_text
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sqs import attributes
 from redrive.aws.sqs.receiving import ATTRIBUTES
 from redrive.azure.gateway import AzureGateway
@@ -97,6 +98,11 @@ def test_every_plan_of_a_schedule_has_its_line() -> None:
     section = page("commands").sections[schedule.prog]
     choices = schedule._option_string_actions["--plan"].choices or ()
     assert not [plan for plan in choices if f"| `{plan}` |" not in section]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_protocol_of_subscriptions_has_its_line(protocol: str) -> None:
+    assert f"`{protocol}`" in page("sns").text
 
 
 # ---- routes and metrics ------------------------------------------------------------------------------------------

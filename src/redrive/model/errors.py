@@ -3,7 +3,7 @@
 RedriveError
 ├── NotFound              the queue, topic, task … is not there
 ├── AlreadyExists         a resource of that name stands, and differs
-├── Conflict              the resource changed since it was read: read again, decide again
+├── Conflict              the resource changed since it was read, or is there and was to be created: read again
 ├── KeyUnusable           the key that messages are encrypted with cannot be used now
 ├── Refused               the request cannot be carried out in the present state
 │   ├── InFlightLimit     too many messages of the queue are in flight
@@ -25,7 +25,7 @@ class AlreadyExists(RedriveError):  # noqa: N818 - see NotFound
 
 
 class Conflict(RedriveError):  # noqa: N818 - see NotFound
-    """The resource changed since it was read.
+    """The resource changed since it was read, or one that was to be created is there.
 
     Attributes:
         kind: Of the document that changed; empty if it is not said.

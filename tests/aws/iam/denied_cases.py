@@ -8,8 +8,8 @@ from uuid import UUID
 
 import orjson
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Stage, allow, policy
 from tests.aws.iam.test_closed_by_default import archive
+from tests.aws.stage import ACCOUNT, REGION, Stage, allow, policy
 
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/worker"
 TEMPLATE: Final = (

@@ -5,7 +5,7 @@ import zipfile
 from typing import Any, Final
 
 from redrive.aws.wire.shapes import Shape
-from tests.aws.iam.stage import ACCOUNT, HOST, REGION, Key, Refused, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, HOST, REGION, Key, Refused, Stage, allow, on_stage, policy
 
 QUEUE: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q"
 TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:t"

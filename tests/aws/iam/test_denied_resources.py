@@ -15,8 +15,8 @@ import pytest
 from redrive.aws.services import FOLDERS
 from redrive.aws.wire.shapes import Shape, Structure
 from tests.aws.iam.denied_cases import CASES, Case
-from tests.aws.iam.stage import OTHER, Key, Stage, allow, deny, on_stage, signed
 from tests.aws.iam.test_closed_by_default import required
+from tests.aws.stage import OTHER, Key, Stage, allow, deny, on_stage, signed
 
 #: The published model refuses the value, or something has the name already.
 NO_VALUE: Final = ("validation error", "EntityAlreadyExists")

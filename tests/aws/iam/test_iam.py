@@ -8,7 +8,7 @@ import pytest
 
 from redrive.access.identities import aws_managed
 from redrive.access.policy_document import Form, parse_policy
-from tests.aws.iam.stage import ACCOUNT, OTHER, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, OTHER, Stage, allow, on_stage, policy
 
 AMAZON: Final = "arn:aws:iam::aws:policy"
 TRUST: Final = policy(

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, allow, on_stage
 from tests.aws.iam.test_closed_by_default import archive
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, allow, on_stage
 
 LAYER: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:tools"
 MAPPING: Final = (

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Stage, allow, deny, on_stage, policy
 from tests.aws.iam.test_closed_by_default import archive
+from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Stage, allow, deny, on_stage, policy
 
 QUEUE: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders"
 TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:rentals"

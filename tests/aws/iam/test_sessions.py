@@ -7,7 +7,7 @@ import pytest
 from redrive.access.secret import account_in, lasting_key_id, temporary_key_id
 from redrive.model.http import Request
 from redrive.model.names import ResourceName
-from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, key_of, on_stage, signed
+from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, key_of, on_stage, signed
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 STRANGERS = {"AWS": f"arn:aws:iam::{OTHER}:root"}

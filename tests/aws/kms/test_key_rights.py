@@ -12,7 +12,7 @@ from redrive.aws.encryption.sealer import RememberedRights
 from redrive.aws.kms.access import covers
 from redrive.aws.kms.records import Grant
 from redrive.model.names import ResourceName
-from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Key, Stage, allow, deny, on_stage, policy
+from tests.aws.stage import ACCOUNT, OTHER, REGION, Key, Stage, allow, deny, on_stage, policy
 
 BOB: Final = f"arn:aws:iam::{ACCOUNT}:user/bob"
 STRANGER: Final = f"arn:aws:iam::{OTHER}:root"

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from redrive.model.http import Request
-from tests.aws.iam.stage import HOST, Stage, on_stage
+from tests.aws.stage import HOST, Stage, on_stage
 
 Play = Callable[[Stage, str, str], Awaitable[None]]
 _INTEGRATION: Final = "x-amazon-apigateway-integration"

@@ -12,8 +12,8 @@ from redrive.aws.apigateway.mapping.velocity.template import render_within
 from redrive.aws.apigateway.requests.function_proxy import answer_of, event_of
 from redrive.model.budget import Budget
 from redrive.model.http import Request, Response
-from tests.aws.iam.stage import HOST, REGION, Stage
 from tests.aws.recorded.test_apigateway import played
+from tests.aws.stage import HOST, REGION, Stage
 
 _ID: Final = "01234567-89ab-cdef-0123-456789abcdef"
 _TRACE: Final = "Root=1-6553f32b-0123456789abcdef01234567"

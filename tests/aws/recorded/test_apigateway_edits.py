@@ -6,8 +6,8 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, Stage, on_stage
 from tests.aws.recorded.test_apigateway import played
+from tests.aws.stage import ACCOUNT, Stage, on_stage
 
 _METHOD: Final = {"httpMethod": "GET"}
 _MUST_BE_REPLACED: Final = "Invalid patch operation specified. Must be one of: [replace]"

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.aws.cloudformation.stacks.describing import hash_order
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, on_stage
 
 QUEUE: Final = {"Type": "AWS::SQS::Queue", "Properties": {}}
 TEMPLATE: Final[dict[str, Any]] = {"Resources": {"Orders": QUEUE}}

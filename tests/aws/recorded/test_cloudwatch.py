@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from redrive.model.http import Request, Response
-from tests.aws.iam.stage import HOST, Stage, on_stage, signed
+from tests.aws.stage import HOST, Stage, on_stage, signed
 
 _PREFIX: Final = "GraniteServiceVersion20100801"
 _UNKNOWN: Final = {"AlarmName": "unknown", "StateValue": "OK", "StateReason": "r"}

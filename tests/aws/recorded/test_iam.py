@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from redrive.aws.iam.simulating import statement_places
-from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, Stage, allow, on_stage, policy
 
 _TRUST: Final = policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"})
 _SYNTAX: Final = "Syntax errors in policy."

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
-from tests.aws.iam.stage import Stage, on_stage, signed
+from tests.aws.stage import Stage, on_stage, signed
 from tests.aws.wire.clients import moment
 
 

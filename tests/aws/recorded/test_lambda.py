@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage, signed
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, on_stage, signed
 
 FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function"
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/functions"

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage
 from tests.aws.recorded.test_lambda import FUNCTION, ROLE, new_function, package, played
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage
 
 UUID: Final = "00000000-0000-0000-0000-000000000000"
 # What is asked of a function `f`, which has the version 1 and an alias `live` for it with provisioned concurrency.

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Stage, on_stage
+from tests.aws.stage import ACCOUNT, OTHER, REGION, Stage, on_stage
 
 
 def test_a_resource_policy_is_listed_in_its_normal_form() -> None:

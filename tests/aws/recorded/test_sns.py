@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, on_stage
 
 QUEUE: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders"
 

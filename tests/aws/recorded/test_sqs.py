@@ -3,8 +3,8 @@
 import pytest
 
 from redrive.model.http import Request
-from tests.aws.iam.stage import ACCOUNT, HOST, Stage, on_stage, signed
 from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
+from tests.aws.stage import ACCOUNT, HOST, Stage, on_stage, signed
 
 
 @pytest.mark.parametrize("is_signed", [False, True])

@@ -5,9 +5,9 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Stage, on_stage
 from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
 from tests.aws.recorded.test_lambda import new_function
+from tests.aws.stage import ACCOUNT, REGION, Stage, on_stage
 
 _DENIES: Final = (
     '{"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}'

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Stage, allow, on_stage, policy
 from tests.aws.recorded.test_cloudformation import body, described, stack
 from tests.aws.recorded.test_lambda import FUNCTION, ROLE
 from tests.aws.recorded.test_stack_changes import ask, by_change_set
+from tests.aws.stage import ACCOUNT, REGION, Stage, allow, on_stage, policy
 
 _POLICY = orjson.loads(policy({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}))
 _TRUST = orjson.loads(policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"}))

@@ -6,9 +6,9 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.aws.iam.stage import Refused, Stage, on_stage
 from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
 from tests.aws.recorded.test_stack_changes import ask
+from tests.aws.stage import Refused, Stage, on_stage
 
 _EXPANDS: Final = {"Capabilities": ["CAPABILITY_AUTO_EXPAND"]}
 _PARTS: Final = {

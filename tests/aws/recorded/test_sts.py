@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, Stage, allow, key_of, on_stage, policy
+from tests.aws.stage import ACCOUNT, Stage, allow, key_of, on_stage, policy
 
 
 @pytest.mark.parametrize(

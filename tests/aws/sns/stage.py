@@ -12,6 +12,7 @@ from redrive.access.principals import ANONYMOUS, account_root
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.dialect import SnsDeliveryProfile
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.wire.errors import AwsError
@@ -33,7 +34,7 @@ __all__ = ["BASE_URL", "signing_pair"]
 ACCOUNT = "123456789012"
 OTHER = "210987654321"
 REGION = "us-east-1"
-ENDPOINTS = ("application", "email", "email-json", "firehose", "http", "https", "lambda", "sms")
+ENDPOINTS = tuple(sorted(PROTOCOLS.keys() - {"sqs"}))
 SECOND_MS = 1000
 DAY_MS = 86_400_000
 _START = 1_767_225_600_000

@@ -3,20 +3,25 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError
+from redrive.model.errors import RedriveError, StoreUnavailable
 
 Translation = tuple[type[RedriveError], Callable[[Any], AwsError]]
 
 
 def translator(*table: Translation) -> Callable[[RedriveError], AwsError]:
-    """The function by which a service translates refusals of the engine: the first row that fits; others it raises."""
+    """The function by which a service translates refusals of the engine: the first row that fits; others it raises.
+
+    A store that is away is `ServiceUnavailableException`, which all services have, where no row says otherwise.
+    """
 
     def translated(refusal: RedriveError) -> AwsError:
         for kind, error in table:
             if isinstance(refusal, kind):
                 return error(refusal)
+        if isinstance(refusal, StoreUnavailable):
+            return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
         raise refusal
 
     return translated

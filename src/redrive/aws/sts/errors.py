@@ -4,7 +4,6 @@ from typing import Final
 
 from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.model.errors import StoreUnavailable
 
 error: Final = errors_of("sts")
 
@@ -19,6 +18,4 @@ def denied(principal: str, action: str, arn: str) -> AwsError:
     return common("AccessDeniedException", not_authorized(principal, action, arn))
 
 
-translated: Final = translator(
-    (StoreUnavailable, lambda refusal: common("ServiceUnavailableException", str(refusal)))
-)
+translated: Final = translator()

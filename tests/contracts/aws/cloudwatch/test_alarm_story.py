@@ -8,7 +8,7 @@ import orjson
 import pytest
 from aiosmtpd.controller import Controller
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.contracts.aws.sns.client import Webhook, follow
 from tests.contracts.endpoints.relay import MailServer
 from tests.services.programs import free_port

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, WireProtocol, client
+from tests.contracts.aws.clients import WireProtocol, client
+from tests.contracts.aws.cloudwatch.client import Watch
 from tests.services.server import Server
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, WireProtocol, pairs, query
+from tests.contracts.aws.clients import WireProtocol
+from tests.contracts.aws.cloudwatch.client import Watch, pairs, query
 from tests.contracts.aws.sqs.client import refused
 from tests.services.server import Server
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.services.clients import Client
 from tests.services.server import Server
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.contracts.aws.firehose.landing import ACCOUNT, ARN, NAME, REGION, ROLE, Landing
 from tests.contracts.aws.sns.client import Sns, Topic
 from tests.services.server import Server

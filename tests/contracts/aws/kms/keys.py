@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.services.clients import Client
 from tests.services.server import Server
 

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, client
+from tests.contracts.aws.clients import client
+from tests.contracts.aws.cloudwatch.client import Watch
 from tests.contracts.aws.kms.keys import ACCOUNT, ROOT, allow, new_key, policy
 from tests.contracts.aws.kms.stored import holds
 from tests.contracts.aws.sns.client import Sns, Topic

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client as telemetry
+from tests.contracts.aws.clients import client as telemetry
 from tests.contracts.aws.lambda_.workshop import Workshop, archive
 from tests.contracts.aws.sqs.client import Queue, refused
 from tests.services.server import serving

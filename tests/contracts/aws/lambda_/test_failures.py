@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client as telemetry
+from tests.contracts.aws.clients import client as telemetry
 from tests.contracts.aws.lambda_.workshop import Workshop
 from tests.contracts.aws.sns.client import Topic
 from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue

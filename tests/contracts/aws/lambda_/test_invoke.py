@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client as telemetry
+from tests.contracts.aws.clients import client as telemetry
 from tests.contracts.aws.lambda_.workshop import ECHO, Workshop, archive
 from tests.contracts.aws.sqs.client import refused
 from tests.functions.conftest import CODE

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.contracts.aws.sns.client import Sns
 from tests.contracts.aws.sqs.client import refused
 from tests.services.clients import Client

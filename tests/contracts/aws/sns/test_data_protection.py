@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, client
+from tests.contracts.aws.clients import client
+from tests.contracts.aws.cloudwatch.client import Watch
 from tests.contracts.aws.sns.client import OTHER, Sns, Topic, Webhook
 from tests.contracts.aws.sqs.client import ACCOUNT, REGION, refused
 from tests.services.server import Server

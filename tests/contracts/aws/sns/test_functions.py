@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.clients import client
 from tests.contracts.aws.sns.client import Sns, Topic
 from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue, refused, text
 from tests.services.aws_server import REQUEST_ID, TAKES, AwsServer, Said, messages

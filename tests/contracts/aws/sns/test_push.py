@@ -9,7 +9,8 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, client
+from tests.contracts.aws.clients import client
+from tests.contracts.aws.cloudwatch.client import Watch
 from tests.contracts.aws.sns.client import Sns
 from tests.contracts.aws.sqs.client import refused
 from tests.services.postgres import DatabaseMaker

@@ -11,7 +11,8 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.contracts.aws.cloudwatch.client import Watch, client, pairs
+from tests.contracts.aws.clients import client
+from tests.contracts.aws.cloudwatch.client import Watch, pairs
 from tests.contracts.aws.sns.client import Sns
 from tests.contracts.aws.sqs.client import refused
 from tests.services import smsc

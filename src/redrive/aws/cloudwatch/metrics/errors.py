@@ -6,7 +6,6 @@ from typing import Final
 from redrive.aws.kit.paging import Pages
 from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.model.errors import StoreUnavailable
 
 error: Final = errors_of("cloudwatch")
 
@@ -19,12 +18,7 @@ combination: Final = partial(error, "InvalidParameterCombinationException")
 missing: Final = partial(error, "MissingRequiredParameterException")
 #: GetMetricData's and PutMetricAlarm's answer to most of what is wrong.
 unreadable: Final = partial(common, "ValidationException")
-translated: Final = translator(
-    (
-        StoreUnavailable,
-        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
-    )
-)
+translated: Final = translator()
 PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))
 
 

@@ -32,7 +32,7 @@ _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 class MessageForm(enum.Enum):
     """The form in which an endpoint is sent a message."""
 
-    TEXT = enum.auto()  # Its text, unless a part of SNS renders the protocol
+    TEXT = enum.auto()  # Its text, unless `SnsPart.renderers` has the protocol
     NOTIFICATION = enum.auto()  # The signed document, or in raw delivery the text, with SNS's headers
     MAIL = enum.auto()  # Its text with a link to leave
     MAIL_DOCUMENT = enum.auto()  # The signed document as a mail

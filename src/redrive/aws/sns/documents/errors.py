@@ -9,8 +9,8 @@ from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.aws.encryption import refusals
 from redrive.aws.kit.paging import Pages
 from redrive.aws.kit.refusals import errors_of, not_authorized, translator
-from redrive.aws.wire.errors import AwsError, common
-from redrive.model.errors import KeyUnusable, NotFound, RedriveError, StoreUnavailable
+from redrive.aws.wire.errors import AwsError
+from redrive.model.errors import KeyUnusable, NotFound, RedriveError
 
 
 class AttributeRefused(RedriveError):  # noqa: N818 - an answer, named as a caller says it
@@ -60,10 +60,6 @@ def key_error(refused: KeyUnusable, request_id: str = "") -> AwsError:
 translated: Final = translator(
     (NotFound, lambda _: no_such("Topic")),
     (KeyUnusable, key_error),
-    (
-        StoreUnavailable,
-        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
-    ),
 )
 
 
