@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from redrive.aws.sns.protection.identifiers import managed
-from redrive.aws.sns.protection.identifiers.custom import SIZE_MAX, custom
+from redrive.aws.sns.protection.identifiers.custom import SIZE_MAX, custom_finder
 from redrive.aws.sns.protection.reader import read_protection_policy
 
 _PAGE = (Path(__file__).parents[2] / "docs/reference/sns-data-protection.md").read_text()
@@ -29,4 +29,4 @@ def test_the_policy_shown_is_taken() -> None:
 
 def test_the_size_shown_is_held() -> None:
     assert f"compiled into {SIZE_MAX}\ninstructions" in _PAGE
-    assert 200 <= custom("x", "[A-Z]{200}").pattern.programsize < 210
+    assert 200 <= custom_finder("x", "[A-Z]{200}").pattern.programsize < 210

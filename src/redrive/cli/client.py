@@ -138,7 +138,7 @@ class Client:
             ) as answer:
                 return _parse_answer(self.url, answer.read())
         except urllib.error.HTTPError as error:
-            raise CommandFailed(_refusal(error)) from None
+            raise CommandFailed(_refusal_text(error)) from None
         except urllib.error.URLError as error:
             raise CommandFailed(_connection_failure(self.url, error.reason)) from None
         except (OSError, http.client.HTTPException) as error:
@@ -155,7 +155,7 @@ def _parse_answer(url: str, body: bytes) -> ControlAnswer:
     return document
 
 
-def _refusal(error: urllib.error.HTTPError) -> str:
+def _refusal_text(error: urllib.error.HTTPError) -> str:
     try:
         text = str(json.load(error)["message"])
     except (ValueError, KeyError, TypeError):

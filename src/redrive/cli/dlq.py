@@ -195,7 +195,7 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _edit(client: Client, parsed: argparse.Namespace) -> int:
-    document = {"queue": parsed.queue, "id": parsed.id, "body": _text(parsed.body_file)}
+    document = {"queue": parsed.queue, "id": parsed.id, "body": _read_text(parsed.body_file)}
     moved = client.post(_EDITS, document | ({"to": parsed.to} if parsed.to else {}))["moved"]
     if not moved:
         raise CommandFailed(
@@ -205,7 +205,7 @@ def _edit(client: Client, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _text(file: str) -> str:
+def _read_text(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.aws.sns.protection.identifiers import managed
-from redrive.aws.sns.protection.identifiers.custom import REGEX_CHARS_MAX, CustomRefused, custom
+from redrive.aws.sns.protection.identifiers.custom import REGEX_CHARS_MAX, CustomRefused, custom_finder
 from redrive.model.protection import Cut, Text
 from tests.aws.sns.identifier_examples import EXAMPLES
 
@@ -84,7 +84,9 @@ def test_a_hostile_text_is_looked_through_like_any_other() -> None:
 
 
 def _found(regex: str, text: str) -> list[str]:
-    return [text[start:end] for start, end in Text(text).search({"x": custom("x", regex)}).get("x", ())]
+    return [
+        text[start:end] for start, end in Text(text).search({"x": custom_finder("x", regex)}).get("x", ())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -119,13 +121,13 @@ def test_a_custom_identifier_finds_what_its_expression_matches(
 )
 def test_a_custom_identifier_must_be_one(name: str, regex: str, reason: str) -> None:
     with pytest.raises(CustomRefused) as refused:
-        custom(name, regex)
+        custom_finder(name, regex)
     assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("regex", [r"\d{4}", "[0-9]{3}[0-9]|x{1,50}"])
 def test_an_expression_that_looks_no_further_than_it_matches_finds_as_much_as_there_is(regex: str) -> None:
-    spans = Text("1234" * 64 * 1024).search({"x": custom("x", regex)})["x"]
+    spans = Text("1234" * 64 * 1024).search({"x": custom_finder("x", regex)})["x"]
     assert len(spans) == 64 * 1024
 
 
@@ -135,8 +137,8 @@ def test_an_expression_that_looks_no_further_than_it_matches_finds_as_much_as_th
 def test_a_hostile_expression_is_over_soon_and_passes_nothing_unseen(regex: str) -> None:
     """Backtracking would take longer than there is time; what a budget ends counts as found."""
     text = "a" * 200_000
-    spans = Text(text).search({"x": custom("x", regex)}).get("x", ())
-    if custom("x", regex).pattern.search(text) is None:
+    spans = Text(text).search({"x": custom_finder("x", regex)}).get("x", ())
+    if custom_finder("x", regex).pattern.search(text) is None:
         assert not spans
     else:
         assert sum(end - start for start, end in spans) == len(text)

@@ -91,12 +91,13 @@ class Transformation:
         batch: Sequence[WaitingRecord],
         result: TransformationResult,
     ) -> None:
+        """Let the function process a batch, again after failures as often as the stream says; adds to `result`."""
         arn, now = processor.parameters["LambdaArn"], self._runtime.clock.now
         attempts = 0
         while True:
             attempts += 1
             try:
-                answers = _answers(await self._invoke(stream, arn, batch), batch)
+                answers = _read_answers(await self._invoke(stream, arn, batch), batch)
             except TransformationFailed as error:
                 self._count(stream, "ExecuteProcessing.Success", 0)
                 if attempts <= int(processor.parameters["NumberOfRetries"]):
@@ -172,14 +173,14 @@ def _batches(records: Sequence[WaitingRecord], mebibytes: float) -> Iterator[Seq
         yield batch
 
 
-def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tuple[str, bytes]]:
+def _read_answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tuple[str, bytes]]:
     """The outcome and the content of each record, by its id.
 
     Raises:
         TransformationFailed: The answer is malformed, or its records are not those of the batch.
     """
     try:
-        entries = [_answer(each) for each in orjson.loads(payload)["records"]]
+        entries = [_read_record(each) for each in orjson.loads(payload)["records"]]
     except (ValueError, TypeError, KeyError, AttributeError, NotBase64):
         text = "The answer of the Lambda function is not JSON with a result for each record"
         raise TransformationFailed("JsonProcessingException", text) from None
@@ -193,7 +194,8 @@ def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tup
     return answers
 
 
-def _answer(record: Mapping[str, Any]) -> tuple[str, str, bytes]:
+def _read_record(record: Mapping[str, Any]) -> tuple[str, str, bytes]:
+    """The id, the outcome and the content of a record that a function returned."""
     outcome = record["result"]
     if outcome not in _RESULTS:
         raise ValueError(outcome)

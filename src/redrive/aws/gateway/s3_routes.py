@@ -51,7 +51,7 @@ def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:
     """The operation of a request, with its bucket and its key as they stand in the URL; None if there is none."""
     if request.query.count("&") >= _QUERY_FIELDS_MAX:
         return None
-    parameters = _bucket(request)
+    parameters = _bucket_and_key(request)
     path = "/" if not parameters else _OBJECT_PATH if "Key" in parameters else _BUCKET_PATH
     query = parse_qs(request.query, keep_blank_values=True)
     for route in _routes().get((request.method, path), ()):
@@ -64,7 +64,7 @@ def _match(pattern: re.Pattern[str], host: str) -> re.Match[str] | None:
     return pattern.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
 
 
-def _bucket(request: Request) -> dict[str, str]:
+def _bucket_and_key(request: Request) -> dict[str, str]:
     bucket = bucket_of_host(request.host)
     path = request.path.removeprefix("/")
     if bucket is None:

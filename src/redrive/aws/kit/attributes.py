@@ -151,12 +151,12 @@ class AttributeTable(Generic[R]):
         if attribute.change is not None:
             return attribute.change(resource, text)
         if attribute.field is None and attribute.removable and not text:
-            return keep(resource, name, None)
+            return with_text(resource, name, None)
         value = attribute.reader.parse(text)
         if value is None:
             raise self._refused(name, text, attribute.reader.complaint.format(text))
         if attribute.field is None:
-            return keep(resource, name, value)
+            return with_text(resource, name, value)
         fields: dict[str, Any] = {attribute.field: value}
         return replace(resource, **fields)
 
@@ -174,7 +174,7 @@ class AttributeTable(Generic[R]):
         return None
 
 
-def keep(resource: R, name: str, text: str | None) -> R:
+def with_text(resource: R, name: str, text: str | None) -> R:
     """The resource with a text kept among its attributes, or without it where the text is None."""
     attributes = {key: unchanged for key, unchanged in resource.attributes.items() if key != name}
     if text is not None:

@@ -55,7 +55,7 @@ async def latest_token(documents: Documents, subscription_arn: str) -> str | Non
         for _, request in await documents.entries(QUESTION)
         if names.subscription_arn_in(request.topic, request.subscription) == subscription_arn
     ]
-    return max(tokens, default=None)
+    return max(tokens, default=None)  # each begins with the time when it was made
 
 
 class Confirmations:

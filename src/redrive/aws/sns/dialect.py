@@ -183,7 +183,7 @@ def _published_id(delivery: Delivery) -> str:
 
 
 def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
-    """Makes a delivery's headers of an envelope; of the texts for platforms, a device's keep the one for its own."""
+    """A function that makes a delivery's headers of an envelope; a device's have only its own platform's text."""
     arn = names.subscription_arn_in(subscription.topic, subscription.id)
     begin = opening(arn, raw=subscription.raw)
 
@@ -191,7 +191,7 @@ def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
         platform_text = None
         if _MARK in envelope:
             envelope, platform_text = _without_platforms(subscription, envelope)
-        headers = begin + envelope[1:]
+        headers = begin + envelope[1:]  # one JSON object of the members of both
         if platform_text is None:
             return headers
         return b'%b,"%b":%b}' % (headers[:-1], OWN_TEXT.encode(), orjson.dumps(platform_text))

@@ -41,9 +41,9 @@ def _in_partition_aws(arn: str) -> str:
 
 
 def _amend(shapes: Raw) -> Raw:
-    """The model with a token of Unsubscribe, which the links in messages have.
+    """The model as SNS behaves: Unsubscribe takes the token that the links in messages have.
 
-    And SNS words a missing subscription differently from any other required parameter (recorded).
+    Its ARN is no required parameter here, since SNS words the error for a missing one in its own way (recorded).
     """
     unsubscribe = shapes["UnsubscribeInput"]
     members = {**unsubscribe["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}

@@ -20,9 +20,9 @@ from redrive.aws.kit.attributes import (
     ResourceAttribute,
     ValueReader,
     choice,
-    keep,
     mapped,
     whole_number,
+    with_text,
 )
 from redrive.aws.sqs import names, policies
 from redrive.aws.sqs.errors import error, invalid
@@ -110,7 +110,7 @@ def _change_fifo(queue: Queue, value: str) -> Queue:
     )
 
 
-def _checked_policy(value: str) -> str | None:
+def _valid_policy(value: str) -> str | None:
     try:
         policies.read(value)
     except PolicyInvalid:
@@ -211,12 +211,12 @@ def _check_encryption(attributes: Mapping[str, str]) -> None:
 
 
 def _change_key(queue: Queue, value: str) -> Queue:
-    return keep(keep(queue, SQS_SSE, "false"), KEY, value or None)
+    return with_text(with_text(queue, SQS_SSE, "false"), KEY, value or None)
 
 
 def _change_key_reuse(queue: Queue, value: str) -> Queue:
     _read(KEY_REUSE, whole_number(60, 86_400), value)
-    return keep(queue, KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
+    return with_text(queue, KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
 
 
 def _show_key_reuse(queue: Queue) -> str | None:
@@ -227,9 +227,9 @@ def _show_key_reuse(queue: Queue) -> str | None:
 def _change_sqs_sse(queue: Queue, value: str) -> Queue:
     enabled = _read(SQS_SSE, BOOLEAN, value)
     if enabled:
-        queue = keep(queue, KEY, None)
+        queue = with_text(queue, KEY, None)
     # "true" is kept, too, though it is the default: messages are encrypted only where a caller has set it.
-    return keep(queue, SQS_SSE, "true" if enabled else "false")
+    return with_text(queue, SQS_SSE, "true" if enabled else "false")
 
 
 # ---- the table -------------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
             applies=_is_fifo,
             inapplicable=_only_fifo,
         ),
-        ResourceAttribute("Policy", ValueReader(_checked_policy)),
+        ResourceAttribute("Policy", ValueReader(_valid_policy)),
         ResourceAttribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
         ResourceAttribute(_REDRIVE_ALLOW, ValueReader(_checked_redrive_allow)),
         ResourceAttribute(SQS_SSE, default="true", change=_change_sqs_sse),

@@ -24,7 +24,7 @@ _KEY_CHARS_MAX = 128
 _VALUE_CHARS_MAX = 256
 
 
-def _fault(key: str, value: str) -> AwsError | None:
+def _tag_fault(key: str, value: str) -> AwsError | None:
     if not 1 <= len(key) <= _KEY_CHARS_MAX:
         return _reserved(key)
     if len(value) > _VALUE_CHARS_MAX:
@@ -39,7 +39,7 @@ def _reserved(key: str) -> AwsError:
 TAGS: Final = Tagging(
     too_many=lambda: error("InvalidParameterValueException", "Too many tags added for queue. Maximum is 50."),
     reserved=_reserved,
-    fault=_fault,
+    fault=_tag_fault,
     pair=(),
     add="TagQueue",
     remove="UntagQueue",

@@ -8,7 +8,6 @@ import orjson
 from redrive.aws.kit.call import Call
 from redrive.aws.sqs import access, names
 from redrive.aws.sqs.errors import error, invalid
-from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import RATE_MAX
@@ -59,7 +58,7 @@ class Tasks:
         try:
             task = await self._engine.operations.redrives.cancel(source.name, task_id)
         except NotFound:
-            raise _no_task() from None
+            raise error("ResourceNotFoundException", "Task does not exist.") from None
         except Refused:
             raise error("UnsupportedOperation", "Task is not running.") from None
         return {"ApproximateNumberOfMessagesMoved": task.moved_shown}
@@ -99,10 +98,6 @@ def _check_pair(source: Queue, destination: Queue) -> None:
             "InvalidParameterValueException",
             "The source queue and destination queue must be of the same queue type.",
         )
-
-
-def _no_task() -> AwsError:
-    return error("ResourceNotFoundException", "Task does not exist.")
 
 
 # ---- handles ---------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class Assuming:
         if not _ROLE_ARN.fullmatch(arn):
             raise invalid(f"{arn} is invalid")
         parent = call.principal.session
-        tags = _tags(params, parent)
+        tags = _session_tags(params, parent)
         role = await self._sessions.identities.role(arn)
         if self._sessions.identities.restricts:
             _check_trust(call, arn, role, params, tags)
@@ -77,7 +77,7 @@ class Assuming:
             user=user,
             unique_id=call.principal.keys["aws:userid"] if user else "",
             federated=params["Name"],
-            tags=_tags(params, None),
+            tags=_session_tags(params, None),
             policies=_policies(params),
             policy_arns=await self._managed_policy_arns(params),
         )
@@ -131,7 +131,7 @@ def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tag
     for name, key in (("ExternalId", "sts:externalid"), ("SourceIdentity", "sts:sourceidentity")):
         if params.get(name):
             keys[key] = params[name]
-    for action in _actions(params, tags):
+    for action in _needed_actions(params, tags):
         is_allowed = (
             role is not None
             and call.decide(
@@ -142,7 +142,7 @@ def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tag
             raise denied(call.principal.name, action, arn)
 
 
-def _actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
+def _needed_actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
     yield "sts:AssumeRole"
     if params.get("SourceIdentity"):
         yield "sts:SetSourceIdentity"
@@ -159,7 +159,8 @@ def _source_identity(params: Structure, parent: Session | None) -> str:
     return identity or inherited
 
 
-def _tags(params: Structure, parent: Session | None) -> Mapping[str, str]:
+def _session_tags(params: Structure, parent: Session | None) -> Mapping[str, str]:
+    """The tags of a new session: those that the call passes, and the transitive ones of the caller's own session."""
     entries: list[Any] = params.get("Tags") or []
     if len({tag["Key"].lower() for tag in entries}) < len(entries):
         raise common(
@@ -179,6 +180,7 @@ def _tags(params: Structure, parent: Session | None) -> Mapping[str, str]:
 
 
 def _transitive_tag_keys(params: Structure, parent: Session | None) -> tuple[str, ...]:
+    """The keys of the tags that sessions made from a new session inherit."""
     tag_keys = {tag["Key"].lower(): tag["Key"] for tag in params.get("Tags") or ()}
     transitive_keys = [tag_keys.get(key.lower()) for key in params.get("TransitiveTagKeys") or ()]
     if None in transitive_keys:

@@ -237,7 +237,7 @@ def _enum_rules(shape: Shape) -> list[_Rule]:
 
 def _bound_rules(shape: Shape) -> list[_Rule]:
     if shape.type in {"integer", "long", "float", "double"}:
-        return _limit_rules(shape, ViolationKind.VALUE_MAX, ViolationKind.VALUE_MIN, _itself)
+        return _limit_rules(shape, ViolationKind.VALUE_MAX, ViolationKind.VALUE_MIN, float)
     return _limit_rules(shape, ViolationKind.LENGTH_MAX, ViolationKind.LENGTH_MIN, len)
 
 
@@ -250,10 +250,6 @@ def _limit_rules(
     if (lower := shape.least) is not None:
         rules.append(_Rule(min_kind, lower, lambda value: measure(value) >= lower))
     return rules
-
-
-def _itself(value: Value) -> float:
-    return float(value)
 
 
 #: Java's classes of letters, digits and blanks, in a class that has the underscore besides, as those of tags do.

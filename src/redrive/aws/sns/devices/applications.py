@@ -143,7 +143,7 @@ def _checked_value(application: ApplicationName, name: str, value: str) -> str:
     if name in _SECRETS:
         return value
     if name in events.NAMES:
-        return _event_topic(application, f"{opening}{name}", value) if value else value
+        return _checked_topic_arn(application, f"{opening}{name}", value) if value else value
     if name == platform.ENABLED:
         return str(values.read(BOOLEAN, f"{opening}{name}", value)).lower()
     if name in _ROLES:
@@ -153,7 +153,7 @@ def _checked_value(application: ApplicationName, name: str, value: str) -> str:
     raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
 
 
-def _event_topic(application: ApplicationName, name: str, value: str) -> str:
+def _checked_topic_arn(application: ApplicationName, name: str, value: str) -> str:
     topic = events.topic_at(value)
     if topic is None or topic[:2] != application[:2]:
         text = f"{name}: {value} is not the ARN of a standard topic of this account and region"  # chosen

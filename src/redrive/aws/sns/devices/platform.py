@@ -121,7 +121,7 @@ def application_in(call: Call, arn: str, action: str) -> ApplicationName:
     Raises:
         AwsError: It is not an application's ARN, or another account's.
     """
-    _, platform, name = _parts(call, arn, action, "PlatformApplicationArn", _APPLICATION_SLASHES)
+    _, platform, name = _resource_parts(call, arn, action, "PlatformApplicationArn", _APPLICATION_SLASHES)
     return ApplicationName(call.account, call.region, platform, name)
 
 
@@ -131,7 +131,7 @@ def device_in(call: Call, arn: str, action: str, parameter: str = "EndpointArn")
     Raises:
         AwsError: It is not an endpoint's ARN, or another account's.
     """
-    _, platform, name, device_id = _parts(call, arn, action, parameter, _ENDPOINT_SLASHES)
+    _, platform, name, device_id = _resource_parts(call, arn, action, parameter, _ENDPOINT_SLASHES)
     return Device(ApplicationName(call.account, call.region, platform, name), device_id)
 
 
@@ -153,7 +153,8 @@ async def endpoint_subscription(documents: Documents, call: Call, arn: str) -> S
     return only_subscription(device.topic, "application", arn)
 
 
-def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> list[str]:
+def _resource_parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> list[str]:
+    """The parts of the resource of an ARN, which has so many slashes; refuses another account's or region's."""
     parsed = names.any_arn(arn, parameter)
     if parsed.service != "sns" or parsed.region != call.region:
         raise invalid(parameter)

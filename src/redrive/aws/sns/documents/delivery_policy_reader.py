@@ -169,12 +169,12 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
         **{count: members.integer(count, 0) for count in _COUNTS},
     }
     values = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
-    policy = RetryPolicy(**values, curve=_curve(members), members=frozenset(members.members))
+    policy = RetryPolicy(**values, curve=_retry_curve(members), members=frozenset(members.members))
     _check_combination(members, policy)
     return policy
 
 
-def _curve(members: JsonCursor) -> RetryCurve:
+def _retry_curve(members: JsonCursor) -> RetryCurve:
     if "backoffFunction" not in members.members:
         return RetryCurve.LINEAR
     # The guide's table writes capitals.

@@ -56,11 +56,11 @@ def check(topic: Topic, value: str) -> str | None:
 
 
 def _span(document: Mapping[str, Any]) -> ReplaySpan:
-    ends_at = _moment(document, "EndingPoint") if "EndingPoint" in document else None
-    return ReplaySpan(_moment(document, "StartingPoint"), ends_at)
+    ends_at = _read_moment(document, "EndingPoint") if "EndingPoint" in document else None
+    return ReplaySpan(_read_moment(document, "StartingPoint"), ends_at)
 
 
-def _moment(document: Mapping[str, Any], name: str) -> int:
+def _read_moment(document: Mapping[str, Any], name: str) -> int:
     try:
         moment = datetime.fromisoformat(document.get(name, ""))
     except (TypeError, ValueError):

@@ -9,7 +9,14 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from redrive.aws.kit.attributes import BOOLEAN, ROLE_ARN, AttributeTable, ResourceAttribute, ValueReader, keep
+from redrive.aws.kit.attributes import (
+    BOOLEAN,
+    ROLE_ARN,
+    AttributeTable,
+    ResourceAttribute,
+    ValueReader,
+    with_text,
+)
 from redrive.aws.sns.documents import (
     destinations,
     json_text,
@@ -64,7 +71,7 @@ def with_attribute(subscription: Subscription, topic: Topic, name: str, value: s
         AttributeRefused: The attribute is unknown or not acceptable.
     """
     if name == replays.POLICY:
-        return keep(subscription, name, replays.check(topic, value))
+        return with_text(subscription, name, replays.check(topic, value))
     return _TABLE.with_value(subscription, name, value)
 
 
@@ -110,25 +117,25 @@ def _check_filter(text: str, *, body: bool) -> None:
 
 def _change_delivery_policy(subscription: Subscription, value: str) -> Subscription:
     if not value:
-        return keep(subscription, DELIVERY_POLICY, None)
+        return with_text(subscription, DELIVERY_POLICY, None)
     json_text.read(DELIVERY_POLICY, value)
     try:
         policy = read_subscription_policy(value, raw=subscription.raw)
     except DeliveryPolicyInvalid as refusal:
         raise AttributeRefused(str(refusal)) from refusal
-    return keep(subscription, DELIVERY_POLICY, policy.to_json())
+    return with_text(subscription, DELIVERY_POLICY, policy.to_json())
 
 
 def _change_redrive(subscription: Subscription, value: str) -> Subscription:
     document = json_text.read_object(REDRIVE_POLICY, value, ("deadLetterTargetArn",)) if value else {}
     if not document:
-        return replace(keep(subscription, REDRIVE_POLICY, None), dead_letter=None)
+        return replace(with_text(subscription, REDRIVE_POLICY, None), dead_letter=None)
     arn = document["deadLetterTargetArn"]
     queue = names.queue_in(arn) if isinstance(arn, str) else None
     if queue is None:
         raise AttributeRefused(f"{REDRIVE_POLICY}: deadLetterTargetArn is an invalid arn")
     _check_dead_letter_queue(subscription, queue)
-    return replace(keep(subscription, REDRIVE_POLICY, value), dead_letter=queue)
+    return replace(with_text(subscription, REDRIVE_POLICY, value), dead_letter=queue)
 
 
 def _check_dead_letter_queue(subscription: Subscription, queue: ResourceName) -> None:

@@ -18,8 +18,8 @@ from redrive.aws.kit.attributes import (
     ResourceAttribute,
     ValueReader,
     choice,
-    keep,
     whole_number,
+    with_text,
 )
 from redrive.aws.sns.documents import json_text, names, topic_policy, values
 from redrive.aws.sns.documents.delivery_policy import TopicDeliveryPolicy
@@ -100,7 +100,7 @@ def _normalized_delivery_policy(value: str) -> str:
 
 def _change_throughput_scope(topic: Topic, value: str) -> Topic:
     scope = values.read(choice(*_SCOPES), _THROUGHPUT_SCOPE, value)
-    return replace(keep(topic, _THROUGHPUT_SCOPE, scope), deduplicates_per_group=_SCOPES[scope])
+    return replace(with_text(topic, _THROUGHPUT_SCOPE, scope), deduplicates_per_group=_SCOPES[scope])
 
 
 def _change_archive(topic: Topic, value: str, now: int) -> Topic:
@@ -109,9 +109,11 @@ def _change_archive(topic: Topic, value: str, now: int) -> Topic:
         raise values.AttributeUnknown
     days = _archive_days(value) if value else None
     if days is None:
-        return replace(keep(keep(topic, _ARCHIVE_POLICY, None), _ARCHIVED_SINCE, None), archive_ms=0)
+        return replace(
+            with_text(with_text(topic, _ARCHIVE_POLICY, None), _ARCHIVED_SINCE, None), archive_ms=0
+        )
     since = topic.attributes.get(_ARCHIVED_SINCE, str(now))
-    archiving = keep(keep(topic, _ARCHIVE_POLICY, value), _ARCHIVED_SINCE, since)
+    archiving = with_text(with_text(topic, _ARCHIVE_POLICY, value), _ARCHIVED_SINCE, since)
     return replace(archiving, archive_ms=days * DAY_MS)
 
 

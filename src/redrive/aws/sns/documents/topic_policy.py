@@ -50,10 +50,10 @@ _ACCOUNT_ARN: Final = re.compile(r"arn:aws:iam::([0-9]{12}):root")
 
 def text_of(topic: Topic) -> str:
     """The policy that GetTopicAttributes answers: the topic's own, or the default."""
-    return topic.attributes.get(POLICY) or orjson.dumps(_default(topic.name)).decode()
+    return topic.attributes.get(POLICY) or orjson.dumps(_default_policy(topic.name)).decode()
 
 
-def _default(name: ResourceName) -> dict[str, Any]:
+def _default_policy(name: ResourceName) -> dict[str, Any]:
     return {
         "Version": "2008-10-17",
         "Id": "__default_policy_ID",

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
-from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom
+from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom_finder
 from redrive.aws.sns.protection.identifiers.managed import NAMES, WITHOUT_PATTERN, finder_of
 from redrive.aws.sns.protection.policy import (
     EVERYBODY,
@@ -108,7 +108,7 @@ def _read_custom_finders(policy: JsonCursor) -> dict[str, Finder]:
         if name in finders or name in NAMES or name in WITHOUT_PATTERN:
             identifier.refuse("Name", f"{name} is the name of another data identifier")
         try:
-            finders[name] = custom(name, regex)
+            finders[name] = custom_finder(name, regex)
         except CustomRefused as refusal:
             identifier.refuse("", str(refusal))
     return finders

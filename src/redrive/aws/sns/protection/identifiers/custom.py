@@ -36,7 +36,7 @@ class CustomFinder:
             seen_to = len(text) if self.reach is None else end + self.reach
             remaining -= (seen_to - position) * self.pattern.programsize
             if remaining < 0:
-                finds.append((start, len(text)))
+                finds.append((start, len(text)))  # not looked at, and so not let pass
                 break
             if end > start:
                 finds.append((start, end))
@@ -63,7 +63,7 @@ class CustomRefused(ValueError):  # noqa: N818 - an answer, named as a caller sa
     """No identifier can be made of it; says why."""
 
 
-def custom(name: str, regex: str) -> CustomFinder:
+def custom_finder(name: str, regex: str) -> CustomFinder:
     """The finder of a custom identifier ("Custom data identifier constraints").
 
     Raises:
