@@ -14,6 +14,7 @@ from redrive.telemetry.accumulators import OTHER, WEB, Answer, Labels, topic_ser
 _LABELS: tuple[Labels, ...] = (WEB, OTHER)
 SPANS: Final = len(SPANS_MS) + 1
 _SECOND_MS: Final = 1000
+_BARS_MIN: Final = 8  # that a histogram has room for: one bar alone would be as wide as the page
 
 
 class Health(NamedTuple):
@@ -179,7 +180,7 @@ def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
         return None
     first = next(span for span, number in enumerate(both) if number)
     end = SPANS - next(span for span, number in enumerate(reversed(both)) if number)
-    width, highest = 100 / (end - first), max(both)
+    width, highest = 100 / max(end - first, _BARS_MIN), max(both)
     bars = [
         SpanBar(
             span_text(span),

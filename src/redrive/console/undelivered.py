@@ -123,7 +123,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int,
     action, acts = "Open", link
     if source is not None and kept_in is None and is_account(name.account) and visit.session.writes:
         of = {"topic": name.name, "subscription": subscription} if subscription else {"queue": name.name}
-        action, acts = "Add a dead-letter queue…", visit.link_in(name, "dead-letter-queue", **of)
+        action, acts = "Add dead-letter queue…", visit.link_in(name, "dead-letter-queue", **of)
     return Need(
         "lost",
         "Lost",
