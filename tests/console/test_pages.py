@@ -107,7 +107,7 @@ async def test_each_dead_letter_of_a_list_leads_to_the_trace_of_its_publication(
         of_order = [each.delivery for each in letters if "7001" in each.delivery.body]
         assert of_order
         for delivery in of_order:
-            link = f"{ROOM}/messages/{published_id(delivery)}"
+            link = f"{ROOM}/messages/{published_id(delivery)}?in=orders-dead&amp;seq={delivery.seq}"
             assert f'<a href="{link}" aria-label="Trace of message {delivery.seq}">Trace</a>' in page
 
 

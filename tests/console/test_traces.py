@@ -1,11 +1,17 @@
 """A trace shows each subscriber of a publication, with its attempts on one axis."""
 
+import re
 from functools import partial
+from html import unescape
+
+import pytest
 
 from redrive.aws.sqs.names import arn_of
 from redrive.console.pages.traces import Axis
+from redrive.engine import tracing
 from redrive.engine.ports import AttemptNote
 from redrive.model.topic import Subscription
+from tests.console.test_schedules import text
 from tests.console.world import ROOM, SCOPE, make_world, visiting
 
 
@@ -78,3 +84,23 @@ async def test_the_start_leads_to_what_this_node_saw_last() -> None:
         link = moved.headers["Location"].partition("?")[0]
         assert f'href="{link}"' in page
         assert "Dead-lettered" in page
+
+
+async def test_a_trace_from_a_row_shows_it_however_far_back_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tracing, "DELIVERIES_MAX", 1)
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        seqs = await world.die("order 1", "order 2")
+        page = (await visitor.get(f"{ROOM}/dead-letters/orders-dead")).body.decode()
+        (link,) = re.findall(rf'href="([^"]+seq={seqs[-1]})" aria-label="Trace', page)
+        trace = text(await visitor.get(unescape(link)))
+        assert "in orders-dead" in trace
+        assert "1 dead letter" in trace
+        assert "order 2" in trace
+        axis = unescape(
+            re.findall(r'href="([^"]+axis=steps[^"]*)"', (await visitor.get(unescape(link))).body.decode())[0]
+        )
+        assert "1 dead letter" in text(await visitor.get(axis))
+        assert "in no queue here" in text(await visitor.get(unescape(link).partition("?")[0]))

@@ -1,9 +1,11 @@
-"""Links from ARNs to the pages of the things that they name."""
+"""Links to the pages of things: from the ARNs that name them, and from a row to its trace."""
 
 from typing import Final, NamedTuple
 
 from redrive.console.visit import Visit
+from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
+from redrive.model.search import published_id
 
 _ARN_PARTS: Final = 6
 #: The rooms of resources that stacks know by their names.
@@ -29,6 +31,11 @@ def target(visit: Visit, arn: str) -> Target:
     if not room or not account or not region or not visit.session.sees(account):
         return Target(arn, name, service, "")
     return Target(arn, name, service, visit.link_in(ResourceName(account, region, ""), *room, **query))
+
+
+def trace(visit: Visit, queue: str, delivery: Delivery) -> str:
+    """The trace of a message's publication; the link names its row too: a trace looks not through all of a long queue."""
+    return visit.link("messages", published_id(delivery), **{"in": queue, "seq": delivery.seq})
 
 
 def dead_letters(visit: Visit, arn: str) -> str:

@@ -9,6 +9,7 @@ from redrive.aws.lambda_.documents.backlogs import TO_FUNCTION
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
+from redrive.console import links
 from redrive.console.arrivals import last_days
 from redrive.console.commands import aws_command
 from redrive.console.letter_blobs import copies_of
@@ -20,7 +21,6 @@ from redrive.engine.ports import Cause, CauseCount
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
@@ -272,7 +272,7 @@ def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
         "attempts": letter.attempts,
         "failure": delivery.failure,
         "body": visit.body_of(delivery),
-        "trace": visit.link("messages", published_id(delivery)),
+        "trace": links.trace(visit, visit.args["queue"], delivery),
         "in_flight": delivery.token is not None and delivery.available_at > visit.now,
         "link": visit.link(
             "dead-letters", visit.args["queue"], str(delivery.seq), cause=visit.parameter("cause")

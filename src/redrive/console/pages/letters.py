@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.console import json_text
+from redrive.console import json_text, links
 from redrive.console.as_delivered import request_of
 from redrive.console.letter_blobs import folder_of
 from redrive.console.pages.dead_letters import azure_reason, origin_text
@@ -56,7 +56,7 @@ async def letter(visit: Visit) -> Page:
         "back": visit.link("dead-letters", queue.name.name, cause=visit.parameter("cause")),
         "plan": visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq),
         "edit": visit.link("dead-letters", queue.name.name, str(delivery.seq), "edit"),
-        "life": visit.link("messages", published_id(delivery)),
+        "life": links.trace(visit, queue.name.name, delivery),
     }
     return Page("letter.html", values)
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from redrive.aws.sns.status_log import FAILURES, log_group
-from redrive.console import json_text
+from redrive.console import json_text, links
 from redrive.console.forecast import forecast
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.pages.letters import attributes_of
@@ -86,7 +86,7 @@ def _row(visit: Visit, delivery: Delivery) -> dict[str, Any]:
         "delivery": delivery,
         "state": state_of(delivery, visit.now),
         "body": visit.body_of(delivery),
-        "trace": visit.link("messages", published_id(delivery)),
+        "trace": links.trace(visit, visit.args["queue"], delivery),
         "link": visit.link("queues", visit.args["queue"], "messages", str(delivery.seq)),
     }
 
@@ -108,7 +108,7 @@ async def one(visit: Visit) -> Page:
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
         "attributes": attributes_of(deliveries[0].headers) if visit.bodies_shown else [],
-        "life": visit.link("messages", message_id),
+        "life": links.trace(visit, queue.name.name, deliveries[0]),
         "back": visit.link("queues", queue.name.name, "messages"),
     }
     return Page("message.html", values)

@@ -13,12 +13,18 @@ from redrive.console.pages.topics import fate_of
 from redrive.console.visit import Page, Redirect, Visit
 from redrive.console.words import failure_words, span
 from redrive.engine.operations import Trace, TracedDelivery
-from redrive.engine.ports import AttemptNote
-from redrive.model.names import ResourceName
+from redrive.engine.ports import AttemptNote, LookRequest
+from redrive.model.names import ResourceName, id_text
+from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
 SUBSCRIBERS_MAX: Final = 50
 _LATEST_MAX: Final = 20
+_HINTS: Final = (
+    "topic",
+    "in",
+    "seq",
+)  # parameters by which a link tells what the store need not be searched for
 _DEAD: Final = "dead"
 #: The order of rows, and the state of each with its colour and word.
 _STATES: Final = {
@@ -117,6 +123,7 @@ async def one(visit: Visit) -> Page:
     scope = visit.scope
     message_id = visit.args["message"][:100]
     trace = await visit.engine.operations.trace(scope.account, scope.region, message_id)
+    await _add_named(visit, trace, message_id)
     topics = _topics(visit, trace)
     axis = _axis(visit, trace)
     rows = [_row(visit, axis, each) for each in trace.deliveries]
@@ -133,7 +140,7 @@ async def one(visit: Visit) -> Page:
         "axes": [
             (
                 name,
-                visit.link(*here, axis=key, topic=visit.parameter("topic")),
+                visit.link(*here, axis=key, **{name: visit.parameter(name) for name in _HINTS}),
                 bool(axis.steps) == (key == "steps"),
             )
             for name, key in (("Time", "time"), ("Steps", "steps"))
@@ -151,6 +158,18 @@ async def one(visit: Visit) -> Page:
         "form": visit.link("messages"),
     }
     return Page("trace.html", values, live_seconds=5)
+
+
+async def _add_named(visit: Visit, trace: Trace, message_id: str) -> None:
+    """Add the delivery that a link from its row names, where it is further back in its queue than a trace looks."""
+    name, seq = visit.parameter("in"), visit.number("seq")
+    queue = await visit.engine.resources.queues.get(visit.scope._replace(name=name)) if name else None
+    known = {each.letter.delivery.seq for each in trace.deliveries}
+    if queue is None or seq in known:
+        return
+    for letter in await visit.engine.operations.dead_letters.look(LookRequest(queue.id, 1, seqs=[seq])):
+        if message_id in (published_id(letter.delivery), id_text(letter.delivery.message_id)):
+            trace.deliveries.append(TracedDelivery(queue, None, letter))
 
 
 def _topics(visit: Visit, trace: Trace) -> set[ResourceName]:
