@@ -20,6 +20,7 @@ import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 
 from redrive.cli.main import main
 from tests.docs.pages import Fence, Page
+from tests.services.clients import AWS
 from tests.services.programs import free_port
 from tests.services.server import Server
 
@@ -134,8 +135,13 @@ class Reader:
         """Run a command; what it exports stays for those that follow."""
         if command.startswith("curl "):
             return _curl(shlex.split(command)[1:])
-        if command.startswith("redrive ") and not re.search(r"[|$<>]", command):
-            return self._redrive(shlex.split(command)[1:])
+        if not re.search(
+            r"[|$<>]", command
+        ):  # each start of these takes a second of a processor, or half of one
+            if command.startswith("redrive "):
+                return self._redrive(shlex.split(command)[1:])
+            if command.startswith("aws "):
+                return self._aws(shlex.split(command)[1:])
         after = self.directory / ".environment"
         script = f"{command}\nstatus=$?\nenv -0 > {shlex.quote(str(after))}\nexit $status"
         done = subprocess.run(
@@ -151,8 +157,16 @@ class Reader:
         self._environment = dict(line.split("=", 1) for line in after.read_text().split("\0") if line)
         return done.stdout
 
+    def _aws(self, words: list[str]) -> str:
+        """The AWS CLI, forked from a process that has imported it."""
+        done = AWS.run(words, self._environment, self.directory)
+        assert done.returncode == 0, (
+            f"exit status {done.returncode} of aws {shlex.join(words)}:\n{done.stderr}"
+        )
+        return done.stdout + done.stderr
+
     def _redrive(self, words: list[str]) -> str:
-        """Redrive's own commands in this process: each would take half a second to start."""
+        """Redrive's own commands, in this process."""
         printed = io.StringIO()
         with self._as_reader(printed), contextlib.redirect_stderr(printed):
             status = main(words)
