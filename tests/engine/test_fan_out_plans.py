@@ -89,11 +89,11 @@ class World:
             node.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body), group_id="g"
         )
         await node.messages.publish(topic, [publication])
-        return sorted([_content(row) for row in await self.rows() if row.seq > before])
+        return sorted([_content(row) for row in await self.rows(before)])
 
-    async def rows(self) -> list[Delivery]:
+    async def rows(self, after_seq: int) -> list[Delivery]:
         ids = [occupied.queue_id for occupied in await self.real.occupied(0, 10_000)]
-        return [row for queue_id in ids for row in await self.real.peek(queue_id, 10_000)]
+        return [row for queue_id in ids for row in await self.real.peek(queue_id, 10_000, after_seq)]
 
     # ---- what may happen
 

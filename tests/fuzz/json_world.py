@@ -2,7 +2,6 @@
 
 import copy
 import json
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -25,10 +24,6 @@ class JsonWorld(Watched):
     """
 
     target: ClassVar[str]
-
-    @abstractmethod
-    async def open(self) -> None:
-        """Make something of everything."""
 
     async def ask(self, operation: str, params: Any) -> Response:
         """Ask for an operation, with what only the server knows in its place."""

@@ -29,6 +29,7 @@ from tests.fuzz.gateway_world import (
     GatewayWorld,
 )
 from tests.fuzz.spoiling import spoilt
+from tests.fuzz.watched import Worlds
 
 _OF_API: Final = {"restApiId": API}
 _STAGE: Final = {**_OF_API, "stageName": "prod"}
@@ -342,16 +343,15 @@ def test_a_refusal_of_api_gateway_changes_nothing_and_nothing_fails(asked: list[
 
 def test_the_unmodified_requests_of_api_gateway_are_accepted() -> None:
     async def ask_all() -> list[tuple[str, bytes]]:
-        refused = []
+        refused, worlds = [], Worlds(GatewayWorld)
         for service, operation in _OPERATIONS:
-            world = GatewayWorld()
-            await world.open()
+            world = await worlds.next()
             response = await world.ask(
                 service, CLIENTS[service].request(operation, RIGHT[service][operation])
             )
             if response.status >= 300:
                 refused.append((operation, response.body))
-            await world.close()
+        await worlds.close()
         return refused
 
     assert asyncio.run(ask_all()) == []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from redrive.model.http import Request
 from tests.fuzz.iam_world import AMAZON, CLIENTS, KEY, LINKED, POLICY, READS, TRUST, IamWorld
 from tests.fuzz.spoiling import HALF, TEXTS, spoilt, spoilt_forms
+from tests.fuzz.watched import Worlds
 
 _USER: Final = {"UserName": "ann"}
 _ROLE: Final = {"RoleName": "worker"}
@@ -238,15 +239,14 @@ def test_the_unmodified_requests_are_accepted() -> None:
     """The oddities begin with requests that are accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> dict[str, bytes]:
-        refused = {}
+        refused, worlds = {}, Worlds(IamWorld)
         for service, operation, params in RIGHT:
-            world = IamWorld()
-            await world.open()
+            world = await worlds.next()
             sent = Sent(service, operation, CLIENTS[service].request(operation, deepcopy(params)).body)
             response = await world.answer(sent.request(world.known))
             if response.status != 200:
                 refused[operation] = response.body
-            await world.close()
+        await worlds.close()
         return refused
 
     refused = asyncio.run(ask_all())

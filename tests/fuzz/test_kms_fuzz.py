@@ -22,6 +22,7 @@ from tests.fuzz.kms_world import (
     TOKEN,
     KmsWorld,
 )
+from tests.fuzz.watched import Worlds
 
 _POLICY: Final = json.dumps(
     {
@@ -122,13 +123,12 @@ def test_every_operation_of_kms_is_asked() -> None:
 
 def test_the_unmodified_requests_of_kms_are_accepted() -> None:
     async def ask_all() -> list[str]:
-        refused = []
+        refused, worlds = [], Worlds(KmsWorld)
         for operation, params in RIGHT.items():
-            world = KmsWorld()
-            await world.open()
+            world = await worlds.next()
             if (await world.ask(operation, params)).status != 200:
                 refused.append(operation)
-            await world.close()
+        await worlds.close()
         return refused
 
     assert asyncio.run(ask_all()) == _REFUSED

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.fuzz.sns_requests import RIGHT, Sent, requests
 from tests.fuzz.sns_world import CLIENT, STANDARD, SnsWorld
 from tests.fuzz.spoiling import HALF
+from tests.fuzz.watched import Worlds
 
 _READS = (
     ("ListTopics", {}),
@@ -72,15 +73,14 @@ def test_the_unmodified_requests_are_accepted() -> None:
     """The oddities begin with requests that are accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> list[tuple[str, bytes]]:
-        refused = []
+        refused, worlds = [], Worlds(SnsWorld)
         for operation, params in RIGHT:
-            world = SnsWorld()
-            await world.open()
+            world = await worlds.next()
             sent = Sent(operation, CLIENT.request(operation, dict(params)).body)
             response = await world.answer(sent.request(world.known))
             if response.status != 200:
                 refused.append((operation, response.body))
-            await world.close()
+        await worlds.close()
         return refused
 
     refused = asyncio.run(ask_all())

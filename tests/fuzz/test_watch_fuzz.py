@@ -23,6 +23,7 @@ from tests.fuzz.watch_world import (
     query,
     subscription_filter,
 )
+from tests.fuzz.watched import Worlds
 
 _ALARM: Final = {"AlarmName": "a"}
 _ALARM_ARN: Final = {"ResourceARN": "arn:aws:cloudwatch:us-east-1:000000000000:alarm:a"}
@@ -217,15 +218,14 @@ def test_the_unmodified_requests_are_accepted() -> None:
     """The oddities begin with requests that are accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> dict[str, bytes]:
-        refused = {}
+        refused, worlds = {}, Worlds(WatchWorld)
         for service, operation, params in RIGHT:
-            world = WatchWorld()
-            await world.open()
+            world = await worlds.next()
             body = json.dumps(plain(deepcopy(params))).encode()
             response = await world.answer(Sent(service, operation, body).request(world.known))
             if response.status != 200:
                 refused[operation] = response.body
-            await world.close()
+        await worlds.close()
         return refused
 
     assert asyncio.run(ask_all()) == {}
