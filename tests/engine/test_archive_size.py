@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.publish.archive import SAMPLED, archived, size
+from redrive.engine.publish.archive import SAMPLED, archive_rows, size
 from redrive.model.topic import Publication, Topic
 from tests.engine.held_store import HeldStore
 from tests.engine.stage import name
@@ -17,7 +17,7 @@ async def test_the_size_of_an_archive(engine: Engine, store: HeldStore, number: 
         publication = Publication(
             index.to_bytes(16), "", {}, {}, b'{"a":1}', index, "g", deduplication_id=str(index)
         )
-        rows += archived(topic, publication, engine.clock.now())
+        rows += archive_rows(topic, publication, engine.clock.now())
     if rows:
         await store.enqueue(rows)
     held, held_bytes = await size(store, engine.clock, topic)

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Runtime
-from redrive.engine.publish.archive import archived, read
+from redrive.engine.publish.archive import archive_rows, read
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import BATCH_MAX, OVERLAP_MS
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -311,7 +311,7 @@ async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
         deduplication_id="d",
         raw_refusal=refusal,
     )
-    (new_delivery,) = archived(topic, publication, 5)
+    (new_delivery,) = archive_rows(topic, publication, 5)
     assert new_delivery.queue_id == topic.id
     headers = b'{"sequence":17,' + (new_delivery.headers or b"")[1:]
     row = Delivery(
@@ -331,4 +331,4 @@ async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
         body=new_delivery.body,
     )
     assert read(row) == (20, 17, 5, publication)
-    assert archived(replace(topic, archive_ms=0), publication, 5) == ()
+    assert archive_rows(replace(topic, archive_ms=0), publication, 5) == ()

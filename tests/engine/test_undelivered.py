@@ -80,7 +80,7 @@ async def by_a_missing_endpoint(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "outcome", "reason", "attempts", "handed"),
+    ("path", "outcome", "reason", "attempts", "handover"),
     [
         (by_an_answer, Outcome.DROPPED, Reason.CLIENT_ERROR, 1, None),
         (by_its_last_attempt, Outcome.DEAD_LETTERED, Reason.SERVER_ERROR, 2, Reason.ACCEPTED),
@@ -97,7 +97,7 @@ async def test_an_end_is_told_once(
     outcome: Outcome,
     reason: Reason,
     attempts: int,
-    handed: Reason | None,
+    handover: Reason | None,
     clock: VirtualClock,
     rng: random.Random,
 ) -> None:
@@ -113,7 +113,7 @@ async def test_an_end_is_told_once(
         reason,
         attempts,
     )
-    assert (None if fact.handed is None else fact.handed.reason) == handed
+    assert (None if fact.handover is None else fact.handover.reason) == handover
     assert fact.message_id
     await stage.engine.close()
 

@@ -22,13 +22,13 @@ MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
 def undelivered(
     outcome: Outcome = Outcome.DROPPED,
     attempt: Attempt = FAILED,
-    handed: Attempt | None = None,
+    handover: Attempt | None = None,
     *,
     confirmation: bool = False,
     name: str = "m-1",
 ) -> Undelivered:
     last = replace(attempted(0, attempt, outcome), identify=lambda _: name)
-    return Undelivered(last, handed, confirmation)
+    return Undelivered(last, handover, confirmation)
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ ABOUT = "topic=000000000000/us-east-1/orders subscription=s message_id=m-1"
             f"delivery.dead_lettered {ABOUT} reason=server_error status=503 attempts=1 said=busy",
         ),
         (
-            undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED),
+            undelivered(Outcome.DEAD_LETTERED, handover=ACCEPTED),
             (
                 f"delivery.dead_lettered {ABOUT} reason=server_error status=503 attempts=1"
                 " queue=000000000000/us-east-1/dead said=busy"
             ),
         ),
         (
-            undelivered(handed=MISSING),
+            undelivered(handover=MISSING),
             (
                 f"delivery.dropped {ABOUT} reason=server_error status=503 attempts=1"
                 " queue=000000000000/us-east-1/dead queue_reason=missing said=busy"

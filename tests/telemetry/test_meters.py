@@ -62,12 +62,12 @@ def test_attempts_are_timed_by_protocol_and_outcome(meters: NodeMeters) -> None:
 
 
 def undelivered(outcome: Outcome, attempt: Attempt = FAILED, **others: Any) -> Undelivered:
-    wanted = {"confirmation": False, "handed": None, **others}
+    wanted = {"confirmation": False, "handover": None, **others}
     return Undelivered(attempted(0, attempt, outcome), **wanted)
 
 
 def test_undelivered_messages_count_as_dead_letters_or_losses(meters: NodeMeters) -> None:
-    meters.undelivered(undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED))
+    meters.undelivered(undelivered(Outcome.DEAD_LETTERED, handover=ACCEPTED))
     meters.undelivered(undelivered(Outcome.DROPPED, dead_letter=True))
     meters.undelivered(undelivered(Outcome.DROPPED))
     meters.undelivered(undelivered(Outcome.EXPIRED))

@@ -139,9 +139,8 @@ class QueueCounts:
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._kept_counts: dict[
-            _CountKey, _KeptCount
-        ] = {}  # of queues whose counting took a millisecond at least
+        # Of queues whose counting took a millisecond at least.
+        self._kept_counts: dict[_CountKey, _KeptCount] = {}
         self._counting: dict[_CountKey, asyncio.Task[Counts]] = {}
 
     async def of(self, queue: Queue) -> Counts:

@@ -49,7 +49,7 @@ class Operations:
 
     def __init__(self, parts: EngineParts) -> None:
         self.redrives: Final = parts.redriver
-        self.moves: Final = parts.chosen  # Of chosen dead letters, at once
+        self.moves: Final = parts.chosen_moves  # Of chosen dead letters, at once
         self.dead_letters: Final = parts.dead_letters
         self.replays: Final = parts.replayer
         self.conditions: Final = parts.conditions  # How endpoints stand

@@ -53,7 +53,7 @@ class EngineParts:
         self.seals = MessageSeals()
         self.document_seals = DocumentSeals()
         self.sealed_store = sealed = SealedStore(store, self.seals, self.document_seals)
-        self.listeners = heard = Listeners(listeners)
+        self.listeners = all_listeners = Listeners(listeners)
         self.counters = NodeCounters()
         self.faults = FaultInjection()
         self.notifier = notifier = QueueNotifier(clock)
@@ -64,10 +64,10 @@ class EngineParts:
         self.resources = resources = Resources(self.topics, self.subscriptions, self.queues, self.directory)
         self.contexts = SubscriptionContexts(profiles)
         self.circuits = CircuitBreakers(self.directory, runtime.node)
-        self.publisher = Publisher(sealed, clock, notifier, self.counters, heard, self.seals)
-        self.receiver = Receiver(sealed, store, runtime, self.queues, notifier, self.counters, heard)
+        self.publisher = Publisher(sealed, clock, notifier, self.counters, all_listeners, self.seals)
+        self.receiver = Receiver(sealed, store, runtime, self.queues, notifier, self.counters, all_listeners)
         self.settler = Settler(
-            store, clock, self.queues, notifier, self.receiver.in_flight, self.counters, heard
+            store, clock, self.queues, notifier, self.receiver.in_flight, self.counters, all_listeners
         )
         self.topic_publisher = TopicPublisher(
             sealed,
@@ -78,12 +78,12 @@ class EngineParts:
             notifier,
             self.contexts,
             self.faults,
-            heard,
+            all_listeners,
             self.seals,
         )
         self.dispatcher = Dispatcher(self._push_parts(runtime), self.topics)
         self.redriver = Redriver(store, runtime, resources, notifier, self.counters)
-        self.chosen = ChosenMoves(sealed, store, runtime, resources, notifier, self.counters)
+        self.chosen_moves = ChosenMoves(sealed, store, runtime, resources, notifier, self.counters)
         self.replayer = Replayer(store, runtime, resources, notifier, self.topic_publisher, self.seals)
         self.dead_letters = DeadLetters(
             store,
@@ -101,7 +101,7 @@ class EngineParts:
             resources,
             self.circuits,
             self.counters,
-            heard,
+            all_listeners,
             self.receiver.end_unasked,
             self.forget,
         )

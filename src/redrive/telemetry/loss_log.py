@@ -91,8 +91,8 @@ def _fields(fact: Undelivered) -> Mapping[str, Any]:
         "status": attempt.status,
         "attempts": last.delivery.attempts,
     }
-    if last.subscription.dead_letter is not None and fact.handed is not None:
+    if last.subscription.dead_letter is not None and fact.handover is not None:
         fields["queue"] = last.subscription.dead_letter.key
-        if not fact.handed.delivered:
-            fields["queue_reason"] = fact.handed.reason.value
+        if not fact.handover.delivered:
+            fields["queue_reason"] = fact.handover.reason.value
     return {**fields, "said": attempt.response[:SAID_MAX]} if attempt.response else fields

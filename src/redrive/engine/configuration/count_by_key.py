@@ -42,13 +42,14 @@ class CountByKey(Generic[T]):
         self._kind = kind
         self._key_of = key_of
         self._categories_of = categories_of
-        self._counts: dict[str, _Count] = {}
+        self._counts: dict[str, _PrefixCount] = {}
 
     def note_change(self, key: str) -> None:
         """Read a document again that was created, changed or removed; an empty key: all of them."""
         if not key:
             self._counts.clear()
         for end, character in enumerate(key, start=1):
+            # each beginning up to a slash may have been counted for
             if character == "/" and (count := self._counts.get(key[:end])) is not None:
                 count.changed_keys.add(key)
                 if len(count.changed_keys) > CHANGES_MAX:
@@ -75,8 +76,9 @@ class CountByKey(Generic[T]):
                 keys.setdefault(category, []).append(key)
         return keys
 
-    async def _current(self, prefix: str) -> "_Count":
-        count = self._counts.setdefault(prefix, _Count())
+    async def _current(self, prefix: str) -> "_PrefixCount":
+        """The count of a prefix: read once, and of what has changed since again."""
+        count = self._counts.setdefault(prefix, _PrefixCount())
         async with count.read_lock:
             if not count.is_read:
                 for value in await self._directory.find(self._kind, prefix):
@@ -88,7 +90,7 @@ class CountByKey(Generic[T]):
                 await self._read_again(count, key)
         return count
 
-    async def _read_again(self, count: "_Count", key: str) -> None:
+    async def _read_again(self, count: "_PrefixCount", key: str) -> None:
         try:
             value = await self._directory.get(self._kind, key)
         except BaseException:
@@ -97,7 +99,7 @@ class CountByKey(Generic[T]):
         count.put(key, () if value is None else self._categories_of(value))
 
 
-class _Count:
+class _PrefixCount:
     """One tally, and the keys that have changed since it was read."""
 
     def __init__(self) -> None:
@@ -151,13 +153,13 @@ class ResourceCounts:
                 )
             ),
             subscriptions.name: (
-                tally := CountByKey(
+                subscription_tally := CountByKey(
                     directory, subscriptions, lambda subscription: subscription.key, _categories
                 )
             ),
         }
         self._topic_tally = topic_tally
-        self._subscription_tally = tally
+        self._subscription_tally = subscription_tally
 
     def note_change(self, kind: str, key: str) -> None:
         """Note a change of a document on any node; an empty key: any of the kind, or of all where both are empty."""

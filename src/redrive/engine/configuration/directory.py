@@ -63,6 +63,7 @@ class Directory:
             follower(kind, key)
 
     def _drop(self, kind: str, key: str) -> None:
+        """Forget a document (an empty key: all of the kind, or of every kind where both are empty)."""
         self._changes += 1
         if key:
             self._memory.pop((kind, key), None)
@@ -296,7 +297,7 @@ class Directory:
             self._forget_all(changes)
             raise
         is_undisturbed = self._changes == before
-        for change in changes:  # also for who began to read before, and has yet to hear the answer
+        for change in changes:  # a read that began before, and is not yet answered, may have remembered it
             if isinstance(change, Put | Remove):
                 self._drop(change.kind, change.key)
         if is_undisturbed:

@@ -112,7 +112,7 @@ class Draft:
         at = kind.name, key
         self.values.pop(at, None)
         version = self._versions.get(at)
-        if version == 0:
+        if version == 0:  # there was none: only the draft itself may have put one
             self._changes.pop(at, None)
         else:
             self._changes[at] = Remove(kind.name, key, version)

@@ -73,6 +73,8 @@ def _hears(listener: Listener, fact: str) -> bool:
 
 
 def _each(methods: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    """A function that calls all of these."""
+
     def tell(*fact: Any) -> None:
         for hear in methods:
             hear(*fact)

@@ -73,7 +73,7 @@ class Undelivered:
     # Its last attempt, or how it was refused before one; the transition says whether it was dead-lettered,
     # dropped or expired.
     last: Attempted
-    handed: Attempt | None  # The dead-letter queue's answer; None: it has none
+    handover: Attempt | None  # The dead-letter queue's answer; None: it has none
     confirmation: bool  # It asked its endpoint whether that wants the others
     dead_letter: bool = False  # One of it is on its way to a store of dead letters
 

@@ -73,11 +73,12 @@ _VARIANT: Final = bytes(byte & 0x3F | 0x80 for byte in range(256))
 
 
 def _ids_from(random_bytes: bytes) -> list[bytes]:
-    marked = bytearray(random_bytes)
-    marked[6::_ID_BYTES] = marked[6::_ID_BYTES].translate(_VERSION)
-    marked[8::_ID_BYTES] = marked[8::_ID_BYTES].translate(_VARIANT)
-    whole = bytes(marked)
-    return [whole[at : at + _ID_BYTES] for at in range(0, len(whole), _ID_BYTES)]
+    """Cut random bytes into ids that are UUIDs: their version and variant are set in all of them at once."""
+    ids = bytearray(random_bytes)
+    ids[6::_ID_BYTES] = ids[6::_ID_BYTES].translate(_VERSION)
+    ids[8::_ID_BYTES] = ids[8::_ID_BYTES].translate(_VARIANT)
+    id_bytes = bytes(ids)
+    return [id_bytes[at : at + _ID_BYTES] for at in range(0, len(id_bytes), _ID_BYTES)]
 
 
 class TelemetryStore(Protocol):

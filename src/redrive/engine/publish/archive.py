@@ -29,7 +29,7 @@ class Archived(NamedTuple):
     publication: Publication  # The publication itself
 
 
-def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:
+def archive_rows(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:
     """The row that a publication leaves in its topic's archive, where it has one."""
     if not topic.archive_ms:
         return ()
@@ -49,7 +49,7 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDe
             queue_id=topic.id,
             message_id=publication.id,
             body=publication.body,
-            headers=_written(headers),
+            headers=_json_bytes(headers),
             available_at=now,
             enqueued_at=now,
             deduplication_id=deduplication_id(topic, publication),
@@ -58,7 +58,7 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDe
 
 
 def read(row: Delivery) -> Archived:
-    """A row of an archive."""
+    """The publication that a row of an archive holds."""
     headers = json.loads(row.headers or b"{}")
     refusal = headers.get("raw_refusal")
     publication = Publication(
@@ -66,7 +66,7 @@ def read(row: Delivery) -> Archived:
         body=row.body,
         bodies=headers.get("bodies", {}),
         attributes={name: Attribute(*parts) for name, parts in headers["attributes"].items()},
-        envelope=_written(headers["envelope"]),
+        envelope=_json_bytes(headers["envelope"]),
         bytes_published=headers["bytes"],
         group_id=headers["group"],
         deduplication_id=row.deduplication_id,
@@ -75,8 +75,8 @@ def read(row: Delivery) -> Archived:
     return Archived(row.seq, headers["sequence"], row.enqueued_at, publication)
 
 
-def _written(document: dict[str, Any]) -> bytes:
-    """Without blanks, as the envelopes of facades are."""
+def _json_bytes(document: dict[str, Any]) -> bytes:
+    """JSON without blanks, as the envelopes of facades are."""
     return json.dumps(document, separators=(",", ":")).encode()
 
 

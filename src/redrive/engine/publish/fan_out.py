@@ -24,7 +24,7 @@ from redrive.engine.ports import (
     Runtime,
 )
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Undelivered
-from redrive.engine.publish.archive import Archived, archived, mark
+from redrive.engine.publish.archive import Archived, archive_rows, mark
 from redrive.engine.publish.plan import FanOutPlan
 from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed
 from redrive.engine.receive.notifier import QueueNotifier
@@ -83,8 +83,8 @@ class TopicPublisher:
         """
         now = self._runtime.clock.now()
         routed = [
-            self._router.routed_by_plan(topic, publication, now)
-            or await self._router.routed(topic, publication, now)
+            self._router.route_by_plan(topic, publication, now)
+            or await self._router.route(topic, publication, now)
             for publication in publications
         ]
         enqueued = await self._enter(routed, now)
@@ -101,7 +101,7 @@ class TopicPublisher:
         """
         now = self._runtime.clock.now()
         routed = [
-            [await self._router.routed(topic, publication, now) for publication in publications]
+            [await self._router.route(topic, publication, now) for publication in publications]
             for topic, publications in pairs
         ]
         flat = [publication for of_topic in routed for publication in of_topic]
@@ -116,7 +116,9 @@ class TopicPublisher:
         if len(ordered) == 2:  # noqa: PLR2004 - True and False
             raise ValueError("ordered and unordered topics cannot be published to at once")
         if True in ordered:
-            return await self._store.publish([self._gate(publication, now) for publication in routed])
+            return await self._store.publish(
+                [self._ordered_publication(publication, now) for publication in routed]
+            )
         new_deliveries = [
             new_delivery for publication in routed for new_delivery in publication.new_deliveries
         ]
@@ -124,13 +126,14 @@ class TopicPublisher:
             await self._store.enqueue(new_deliveries)
         return [Enqueued(publication.publication.id, 0, repeated=False) for publication in routed]
 
-    def _gate(self, routed: Routed, now: int) -> OrderedPublication:
+    def _ordered_publication(self, routed: Routed, now: int) -> OrderedPublication:
+        """A publication on an ordered topic, as the store deduplicates it and enters it, with its row in the archive."""
         topic, publication = routed.topic, routed.publication
         key = deduplication_id(topic, publication)
         if topic.deduplicates_per_group:
             key = f"{publication.group_id}\n{key}"
-        archive = archived(topic, publication, now)
-        for new_delivery in archive:
+        rows = archive_rows(topic, publication, now)
+        for new_delivery in rows:
             new_delivery.sealer = self._seals.of_topic(topic)
         return OrderedPublication(
             topic.id,
@@ -138,17 +141,16 @@ class TopicPublisher:
             now,
             now + DEDUPLICATION_MS,
             publication.id,
-            [*routed.new_deliveries, *archive],
+            [*routed.new_deliveries, *rows],
         )
 
     async def publish_again(
         self, topic: Topic, subscription: Subscription, archive: Sequence[Archived], replay: str
     ) -> None:
-        """Publish what an archive holds to one subscription, once in the replay of that name."""
+        """Publish archived publications to one subscription, each at most once in the replay of that name."""
         now = self._runtime.clock.now()
         again = [
-            await self._router.routed_again(topic, subscription, former.publication, now)
-            for former in archive
+            await self._router.route_again(topic, subscription, former.publication, now) for former in archive
         ]
         for former, routed in zip(archive, again, strict=True):
             for new_delivery in routed.new_deliveries:
@@ -201,7 +203,7 @@ class TopicPublisher:
         if topic.ordered:
             raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")
         if follow_up.subscription_id is None:
-            routed = await self._router.routed(topic, follow_up.publication, now)
+            routed = await self._router.route(topic, follow_up.publication, now)
         else:
             subscription = await self._topics.subscriptions.get(topic.name, follow_up.subscription_id)
             if subscription is None:
@@ -211,7 +213,7 @@ class TopicPublisher:
                     follow_up.subscription_id,
                 )
                 return None
-            routed = self._router.routed_alone(topic, subscription, follow_up.publication, now)
+            routed = self._router.route_alone(topic, subscription, follow_up.publication, now)
         for new_delivery in routed.new_deliveries:
             new_delivery.available_at += follow_up.delay_ms
         return routed
@@ -301,22 +303,23 @@ class TopicPublisher:
             self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
 
     def _tell_refused(self, routed: Routed, route: DeliveryRoute, refusal: Attempt, now: int) -> None:
+        """Tell of a delivery that the endpoint's queue refused, and of the dead letter that it became, if any."""
         audience = self._listeners.of(routed.topic.dialect)
         fact = self._attempted(routed, route, refusal, now)
         if route.queue is not None and route.new_delivery is not None:
             self._listeners.queues.sent(route.queue, 1, bytes_of(route.new_delivery.body), now)
         audience.attempted(fact)
-        handed = None
+        handover = None
         if route.subscription.dead_letter is not None:
-            handed = route.dead_refusal or _accepted(route)
-            letter = DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
+            handover = route.dead_refusal or _accepted(route)
+            letter = DeadLettered(routed.topic, route.subscription, fact.delivery, handover, now)
             audience.dead_lettered(letter)
-        audience.undelivered(Undelivered(fact, handed, confirmation=False))
+        audience.undelivered(Undelivered(fact, handover, confirmation=False))
 
     def _attempts(self, routed: Routed, now: int) -> list[Attempted]:
         """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
-        taken = [route for route in routed.all_routes if route.queue is not None and route.refusal is None]
-        return [self._attempted(routed, route, _accepted(route), now) for route in taken]
+        direct = [route for route in routed.all_routes if route.queue is not None and route.refusal is None]
+        return [self._attempted(routed, route, _accepted(route), now) for route in direct]
 
     def _attempted(self, routed: Routed, route: DeliveryRoute, attempt: Attempt, now: int) -> Attempted:
         topic, subscription = routed.topic, route.subscription
@@ -331,8 +334,9 @@ def _accepted(route: DeliveryRoute) -> Attempt:
 
 
 def _as_delivery(routed: Routed, route: DeliveryRoute, now: int) -> Delivery:
+    """The delivery that listeners are told of: it went straight into a queue, without ever being in a backlog."""
     publication = routed.publication
-    unsent = as_replayed(publication.envelope) if routed.replayed else publication.envelope
+    envelope = as_replayed(publication.envelope) if routed.replayed else publication.envelope
     return Delivery(
         queue_id=route.subscription.queue_id,
         seq=0,
@@ -346,7 +350,7 @@ def _as_delivery(routed: Routed, route: DeliveryRoute, now: int) -> Delivery:
         group_id=publication.group_id,
         deduplication_id=publication.deduplication_id,
         origin=None,
-        headers=unsent if route.new_delivery is None else route.new_delivery.headers,
+        headers=envelope if route.new_delivery is None else route.new_delivery.headers,
         body=publication.body_for(route.subscription.protocol)
         if route.new_delivery is None
         else route.new_delivery.body,

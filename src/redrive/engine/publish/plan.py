@@ -78,13 +78,13 @@ class FanOutPlans:
     def __init__(self, queues: Queues, faults: FaultInjection) -> None:
         self._queues = queues
         self._faults = faults
-        self._as_of = queues.changes
+        self._changes_seen = queues.changes
         self._routes: dict[int, PlannedRoute] = {}  # By the numbers of subscriptions' backlogs
         self._plans: dict[int, FanOutPlan] = {}  # By topic
 
     def add(self, route: PlannedRoute) -> None:
         """Remember a route that was found just now, unless something changed meanwhile."""
-        if self._as_of != self._queues.changes or self._faults.are_used:
+        if self._changes_seen != self._queues.changes or self._faults.are_used:
             return
         if len(self._routes) >= _ROUTES_MAX:
             self._forget()
@@ -107,15 +107,16 @@ class FanOutPlans:
 
     def refresh(self) -> None:
         """Forget everything if a document changed."""
-        if self._as_of != self._queues.changes or self._faults.are_used:
+        if self._changes_seen != self._queues.changes or self._faults.are_used:
             self._forget()
-            self._as_of = self._queues.changes
+            self._changes_seen = self._queues.changes
 
     def _forget(self) -> None:
         self._routes.clear()
         self._plans.clear()
 
     def _make(self, topic: Topic, subscriptions: Sequence[Subscription]) -> FanOutPlan | None:
+        """Make a plan of planned routes; None: some subscription has none yet."""
         routes: list[PlannedRoute] = []
         for subscription in subscriptions:
             route = self.route(topic, subscription, 0)
@@ -125,6 +126,6 @@ class FanOutPlans:
         queues = [route.queue for route in routes if route.queue is not None]
         if len(self._plans) >= _ROUTES_MAX:
             self._plans.clear()
-        taken = min((route.bytes_taken for route in routes), default=ANY_BYTES)
-        plan = self._plans[topic.id] = FanOutPlan(topic, subscriptions, routes, queues, taken)
+        bytes_taken = min((route.bytes_taken for route in routes), default=ANY_BYTES)
+        plan = self._plans[topic.id] = FanOutPlan(topic, subscriptions, routes, queues, bytes_taken)
         return plan

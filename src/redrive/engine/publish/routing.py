@@ -118,21 +118,22 @@ class PublicationRouter:
         self._faults = faults
         self._plans = FanOutPlans(queues, faults)
 
-    async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
+    async def route(self, topic: Topic, publication: Publication, now: int) -> Routed:
         """The routes to all subscriptions that match."""
         matches = await self._matches(topic, publication)
         routed = Routed(topic, publication, refused=matches.refused, evaluated=matches.evaluated)
         if publication.screen is not None:
             routed.routes = [
-                await self._screened(routed, subscription, now) for subscription in matches.subscriptions
+                await self._screened_route(routed, subscription, now)
+                for subscription in matches.subscriptions
             ]
         elif not self._follow_plan(routed, matches.subscriptions, now):
             publishing = _publishing(topic, publication, now)
             routed.routes = [await self._route_to(publishing, each) for each in matches.subscriptions]
         return routed
 
-    def routed_by_plan(self, topic: Topic, publication: Publication, now: int) -> Routed | None:
-        """The answer of `routed` without waiting, where every subscription of the topic gets all and is planned."""
+    def route_by_plan(self, topic: Topic, publication: Publication, now: int) -> Routed | None:
+        """The answer of `route` without waiting, where every subscription of the topic gets all and is planned."""
         subscriptions = self._topics.subscriptions.wanting_all(topic)
         if subscriptions is None or publication.screen is not None:
             return None
@@ -154,20 +155,20 @@ class PublicationRouter:
         topic, publication = publishing.topic, publishing.publication
         planned = self._plans.route(topic, subscription, publishing.body_bytes)
         if planned is None or publication.raw_refusal is not None:
-            return await self._route(publishing, self._contexts.of(topic, subscription), subscription)
+            return await self._find_route(publishing, self._contexts.of(topic, subscription), subscription)
         new_delivery = planned.delivery(publication, self._runtime.message_id(), publishing.now)
         return DeliveryRoute(subscription, new_delivery, planned.queue)
 
-    async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> DeliveryRoute:
-        """The route of what a subscriber may see; what it may not see is not dead-lettered either."""
+    async def _screened_route(self, routed: Routed, subscription: Subscription, now: int) -> DeliveryRoute:
+        """The route of a publication as the subscriber may see it; one that it may not see is not dead-lettered."""
         screen = routed.publication.screen
-        seen = routed.publication if screen is None else screen(subscription)
-        if isinstance(seen, Attempt):
-            return DeliveryRoute(subscription, None, refusal=seen, dead_refusal=seen)
+        visible = routed.publication if screen is None else screen(subscription)
+        if isinstance(visible, Attempt):  # a refusal
+            return DeliveryRoute(subscription, None, refusal=visible, dead_refusal=visible)
         context = self._contexts.of(routed.topic, subscription)
-        return await self._route(_publishing(routed.topic, seen, now), context, subscription)
+        return await self._find_route(_publishing(routed.topic, visible, now), context, subscription)
 
-    def routed_alone(
+    def route_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
     ) -> Routed:
         """The route into one subscription's backlog, which need not have been confirmed."""
@@ -175,12 +176,12 @@ class PublicationRouter:
         backlog = self._into_backlog(_publishing(topic, publication, now), context)
         return Routed(topic, publication, [DeliveryRoute(subscription, backlog)], alone=True)
 
-    async def routed_again(
+    async def route_again(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
     ) -> Routed:
         """The route to one subscription of a message that was published before."""
         context = self._contexts.of(topic, subscription)
-        route = await self._route(_publishing(topic, publication, now), context, subscription)
+        route = await self._find_route(_publishing(topic, publication, now), context, subscription)
         return Routed(topic, publication, [route], alone=True, replayed=True)
 
     async def _matches(self, topic: Topic, publication: Publication) -> Matches:
@@ -198,7 +199,7 @@ class PublicationRouter:
                 for subscription in matches.subscriptions
                 if publication.body_for(subscription.protocol) == text
             ]
-        # Refused once a subscription, whatever texts there are.
+        # Each subscription is refused once, however many texts there are: the counts of the last one stand for all.
         return Matches(subscriptions, matches.refused)
 
     def _plan(
@@ -208,7 +209,7 @@ class PublicationRouter:
         subscription: Subscription,
         queue: Queue | None,
     ) -> None:
-        """Plan a route that was found, if it does not depend on the deliveries that wait."""
+        """Remember a route as planned, if it depends on nothing but documents."""
         topic = publishing.topic
         if topic.ordered or subscription.waiting_id is not None:
             return
@@ -217,6 +218,7 @@ class PublicationRouter:
         if queue is not None:
             if sealer is not None and not sealer.lasts:
                 return
+            # another queue by now, or texts by protocol, whose sizes were not tried
             if self._queues.known(queue.name) is not queue or publishing.publication.bodies:
                 return
             bytes_taken = publishing.body_bytes
@@ -224,9 +226,10 @@ class PublicationRouter:
 
     # ---- one route ------------------------------------------------------------------------------------
 
-    async def _route(
+    async def _find_route(
         self, publishing: _PublishContext, context: SubscriptionContext, subscription: Subscription
     ) -> DeliveryRoute:
+        """The route of a subscription that has no planned one."""
         waiting_id = subscription.waiting_id
         if waiting_id is not None and await self._waits(subscription, waiting_id):
             return DeliveryRoute(subscription, self._into_backlog(publishing, context, waiting_id))
@@ -234,13 +237,13 @@ class PublicationRouter:
             self._plan(publishing, context, subscription, None)
             return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         if publishing.publication.raw_refusal is not None and subscription.raw:
-            return await self._refused(publishing, context, publishing.publication.raw_refusal)
+            return await self._refused_route(publishing, context, publishing.publication.raw_refusal)
         if await self._held_back(publishing.topic, subscription):
             return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         queue = self._queues.known(context.queue) or await self._queues.get(context.queue)
         refusal = await self._refusal(publishing, context, queue)
         if queue is None or refusal is not None:
-            return await self._refused(publishing, context, refusal or _MISSING)
+            return await self._refused_route(publishing, context, refusal or _MISSING)
         self._plan(publishing, context, subscription, queue)
         return DeliveryRoute(subscription, self._into_queue(publishing, context, queue), queue)
 
@@ -258,7 +261,7 @@ class PublicationRouter:
         """
         return subscription.is_held or bool(await self._store.peek(waiting_id, 1))
 
-    async def _refused(
+    async def _refused_route(
         self, publishing: _PublishContext, context: SubscriptionContext, refusal: Attempt
     ) -> DeliveryRoute:
         """The route of a message that the endpoint's queue does not take."""

@@ -32,20 +32,20 @@ class Publisher:
         self._listeners = listeners
 
     async def send(
-        self, queue: Queue, messages: Sequence[Message], died: DeathRecord | None = None
+        self, queue: Queue, messages: Sequence[Message], death: DeathRecord | None = None
     ) -> list[Enqueued]:
         """Send messages to one queue, in their order; all of them are on disk when this returns.
 
         Args:
             queue: Where.
             messages: What.
-            died: The dead letter that the only message is; None: they are not dead letters.
+            death: What makes the only message a dead letter; None: they are not dead letters.
         """
         now = self._clock.now()
         new_deliveries = [_arrival(queue, message, now) for message in messages]
-        if died is not None:
+        if death is not None:
             (letter,) = new_deliveries
-            letter.origin, letter.message_id, letter.note = died
+            letter.origin, letter.message_id, letter.note = death
         sealer = self._seals.of_queue(queue)
         if sealer is not None:
             for new_delivery in new_deliveries:
@@ -91,12 +91,13 @@ def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:
 
 
 def _deduplicate(queue: Queue, message: Message, new_delivery: NewDelivery) -> None:
-    chosen_id = message.deduplication_id
-    if chosen_id is None and queue.deduplicates_content:
-        chosen_id = content_deduplication_id(message.body)
-    new_delivery.deduplication_id = chosen_id
-    if chosen_id is not None:
-        key = f"{message.group_id}\n{chosen_id}" if queue.deduplicates_per_group else chosen_id
-        # What was sent before a purge is forgotten by it: nothing that comes after is known by the same key.
+    """Give a delivery its deduplication ID, and the key that repetitions are found by."""
+    deduplication_id = message.deduplication_id
+    if deduplication_id is None and queue.deduplicates_content:
+        deduplication_id = content_deduplication_id(message.body)
+    new_delivery.deduplication_id = deduplication_id
+    if deduplication_id is not None:
+        key = f"{message.group_id}\n{deduplication_id}" if queue.deduplicates_per_group else deduplication_id
+        # A purge forgets what was sent before it: with its moment in the key, none of that is found again.
         new_delivery.deduplication_key = f"{key}\r{queue.purged_at}" if queue.purged_at else key
         new_delivery.deduplicate_until = new_delivery.enqueued_at + DEDUPLICATION_MS

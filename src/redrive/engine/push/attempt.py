@@ -1,7 +1,7 @@
 """One attempt at a delivery, or at several that go together: push, decide, settle.
 
 An attempt has one result for all that went in it, unless its endpoint tells them apart; each delivery has an outcome of
-its own. How outcomes are settled is in `ends`.
+its own. How outcomes are settled is in `settlement`.
 """
 
 import asyncio
@@ -57,7 +57,15 @@ class _Counted(NamedTuple):
 class DeliveryAttempt:
     """One attempt to push deliveries of one subscription together."""
 
-    __slots__ = ("_began", "_context", "_decided", "_deliveries", "_holds_until", "_parts", "_settlements")
+    __slots__ = (
+        "_began",
+        "_context",
+        "_deliveries",
+        "_early_transitions",
+        "_holds_until",
+        "_parts",
+        "_settlements",
+    )
 
     def __init__(
         self,
@@ -72,7 +80,7 @@ class DeliveryAttempt:
         self._context = context
         self._deliveries = deliveries
         self._began: int | None = None
-        self._decided: list[Transition] | None = None  # at the soft time-out, before the push ended
+        self._early_transitions: list[Transition] | None = None  # at the soft time-out, before the push ended
         self._holds_until = min(delivery.available_at for delivery in deliveries)
 
     async def run(self) -> None:
@@ -91,6 +99,7 @@ class DeliveryAttempt:
         await self._end(attempt)
 
     async def _end(self, result: Attempt, queue: Queue | None = None) -> None:
+        """Decide what becomes of each delivery, settle that, and tell the circuit breaker; `queue` takes a success."""
         context = self._context
         attempt = context.plan.answers.judge(result)
         results = self._result_of_each(attempt)
@@ -99,25 +108,27 @@ class DeliveryAttempt:
         if all_delivered:
             transitions = [DELIVERED] * len(results)
         else:
-            transitions = self._decided or await self._decide_when_counted(results, now)
+            transitions = self._early_transitions or await self._decide_when_counted(results, now)
         taker = queue if attempt.delivered else None
         items = [
             SettleItem(
-                Attempted(context.topic, context.subscription, *ended, now, position, context.identify), taker
+                Attempted(context.topic, context.subscription, *fields, now, position, context.identify),
+                taker,
             )
-            for position, ended in enumerate(zip(self._deliveries, results, transitions, strict=True))
+            for position, fields in enumerate(zip(self._deliveries, results, transitions, strict=True))
         ]
         if all_delivered and taker is None:
             await self._settlements.settle(context, self._deliveries, items, self._holds_until)
         else:
             await self._settle(items)
-        if self._decided is None:
+        if self._early_transitions is None:
             await self._note(attempt, now)
 
     async def expire(self) -> None:
         """End deliveries whose time is over, without an attempt."""
         context, now = self._context, self._now()
         transition = EXPIRED if context.dead_letter is None else DEAD_LETTERED
+        # the claim counted an attempt that is not made
         untried = [replace(delivery, attempts=delivery.attempts - 1) for delivery in self._deliveries]
         facts = [
             Attempted(
@@ -169,7 +180,7 @@ class DeliveryAttempt:
             return _UNMADE
         if context.plan.patience_ms is None:
             return await self._result_of(endpoint.push(push_request))
-        return await self._result_of(self._push_unless_taken(endpoint, push_request))
+        return await self._result_of(self._push_beside_earlier(endpoint, push_request))
 
     async def _result_of(self, pushing: Awaitable[Attempt]) -> Attempt:
         patience_ms = self._context.plan.patience_ms
@@ -186,6 +197,7 @@ class DeliveryAttempt:
     # ---- the soft time-out ------------------------------------------------------------------------------
 
     async def _wait_with_soft_timeout(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
+        """The result of a push; one that is not answered in time has failed, but may go on and succeed late."""
         began = self._now() if self._began is None else self._began
         late_ms, goes_on = self._context.plan.late_ms, False
         try:
@@ -193,7 +205,7 @@ class DeliveryAttempt:
                 if await self._parts.soft_timeout.wait(pushing, hangs, began + patience_ms):
                     return pushing.result()
                 late = await self._late_result(pushing, hangs, patience_ms)
-            if late_ms is not None and self._decided is not None and not pushing.done():
+            if late_ms is not None and self._early_transitions is not None and not pushing.done():
                 keep = self._parts.late_pushes.keep
                 goes_on = keep(pushing, self._deliveries, began + late_ms, self._take_late)
             return late
@@ -201,26 +213,26 @@ class DeliveryAttempt:
             if not goes_on:
                 pushing.cancel()
 
-    async def _push_unless_taken(self, endpoint: Endpoint, push_request: PushRequest) -> Attempt:
-        """Push, unless an earlier attempt's push is taken before this one is answered."""
+    async def _push_beside_earlier(self, endpoint: Endpoint, push_request: PushRequest) -> Attempt:
+        """The result of a push, or of an earlier attempt's that went on, if that one succeeds first."""
         earlier = self._parts.late_pushes.earlier(self._deliveries)
-        for taken in earlier:
-            if taken.done():
-                return taken.result()
+        for success in earlier:
+            if success.done():
+                return success.result()
         if not earlier:
             return await endpoint.push(push_request)
         pushing = asyncio.ensure_future(endpoint.push(push_request))
         try:
             await asyncio.wait([pushing, *earlier], return_when=asyncio.FIRST_COMPLETED)
-            for taken in earlier:
-                if taken.done():
-                    return taken.result()
+            for success in earlier:
+                if success.done():
+                    return success.result()
             return pushing.result()
         finally:
             pushing.cancel()
 
     async def _take_late(self, attempt: Attempt) -> bool:
-        """Take the result of a push that went on; whether it is a success, which closes the circuit breaker."""
+        """Take the result of a push that went on; True if it is a success, which closes the circuit breaker."""
         judged = self._context.plan.answers.judge(attempt)
         if judged.delivered and all(result.delivered for result in self._result_of_each(judged)):
             await self._note(judged, self._now())
@@ -241,14 +253,14 @@ class DeliveryAttempt:
         transitions = self._decide(self._result_of_each(failed), now)
         due = [transition.available_at for transition in transitions if transition.outcome is Outcome.RETRY]
         if len(due) < len(self._deliveries):
-            return failed
+            return failed  # the last attempt of some of them: it ends now
         await self._note(failed, now)
         await self._parts.retrier.retry_until_lease_ends(len(due), self._holds_until, lambda: self._hold(due))
         answered = await self._parts.soft_timeout.wait(pushing, hangs, min(due))
         late = pushing.result() if answered else failed
         if self._context.plan.answers.judge(late).result is not AttemptResult.FAILED:
             return late
-        self._decided = transitions
+        self._early_transitions = transitions
         return failed
 
     async def _hold(self, due: Sequence[int]) -> None:
@@ -273,7 +285,7 @@ class DeliveryAttempt:
         return parts or [attempt] * len(self._deliveries)
 
     async def _decide_when_counted(self, results: Sequence[Attempt], now: int) -> list[Transition]:
-        """Decide, with the attempts before this one where the plan has a schedule for some of them."""
+        """Decide; where throttled attempts have a schedule of their own, after counting those before this one."""
         if self._context.plan.throttled_schedule is None:
             return self._decide(results, now)
         retry = self._parts.retrier.retry_until_lease_ends
@@ -281,24 +293,24 @@ class DeliveryAttempt:
         return self._decide(results, now, counted)
 
     async def _count_apart(self, results: Sequence[Attempt]) -> dict[int, _Counted]:
-        """The schedule of each delivery and the attempts that count in it, this one included, by the delivery's seq.
+        """The schedule that each failed delivery follows, and how many of its attempts count there, by seq.
 
-        A schedule for throttling counts throttled attempts alone: an outage before would have used it up, and an endpoint
-        that comes back from an outage asks for a slower pace. Those that are `uncounted` do not count in the other.
+        The schedule for throttling counts throttled attempts (with this one) alone: an outage before would have used it
+        up, and an endpoint that comes back from an outage asks for a slower pace. The usual one omits the `uncounted`.
         """
         plan = self._context.plan
-        apart = plan.uncounted or _THROTTLED
+        reasons = plan.uncounted or _THROTTLED
         concerned = [
-            (delivery, attempt.reason in apart)
+            (delivery, attempt.reason in reasons)
             for delivery, attempt in zip(self._deliveries, results, strict=True)
-            if not attempt.delivered and (attempt.reason in apart or plan.uncounted)
+            if not attempt.delivered and (attempt.reason in reasons or plan.uncounted)
         ]
-        before = await asyncio.gather(*(self._ended_before(delivery, apart) for delivery, _ in concerned))
+        before = await asyncio.gather(*(self._ended_before(delivery, reasons) for delivery, _ in concerned))
         return {
             delivery.seq: _Counted(plan.throttled_schedule, number + 1)
-            if is_apart and plan.throttled_schedule is not None
+            if is_throttled and plan.throttled_schedule is not None
             else _Counted(plan.schedule, delivery.attempts - number)
-            for (delivery, is_apart), number in zip(concerned, before, strict=True)
+            for (delivery, is_throttled), number in zip(concerned, before, strict=True)
         }
 
     async def _ended_before(self, delivery: Delivery, reasons: frozenset[Reason]) -> int:
@@ -311,18 +323,18 @@ class DeliveryAttempt:
     def _decide(
         self, results: Sequence[Attempt], now: int, counted: Mapping[int, _Counted] | None = None
     ) -> list[Transition]:
-        """One decision for all that have come equally far, so that a batch that failed is tried again as a batch."""
-        decided: dict[tuple[Attempt, int, int], Transition] = {}
+        """One decision for all deliveries at the same point, so that a batch that failed is tried again as a batch."""
+        transition_by_point: dict[tuple[Attempt, int, int], Transition] = {}
         transitions = []
         for delivery, attempt in zip(self._deliveries, results, strict=True):
-            apart = (counted or {}).get(delivery.seq)
-            schedule, number = apart or _Counted(self._context.plan.schedule, delivery.attempts)
+            usual = _Counted(self._context.plan.schedule, delivery.attempts)
+            schedule, number = (counted or {}).get(delivery.seq, usual)
             until = self._attempts_until(delivery)
-            as_far = (attempt, number, until or 0)
-            if as_far not in decided:
-                tried = delivery if number == delivery.attempts else replace(delivery, attempts=number)
-                decided[as_far] = self._decide_one(tried, attempt, schedule, now, until)
-            transitions.append(decided[as_far])
+            point = (attempt, number, until or 0)
+            if point not in transition_by_point:
+                recounted = delivery if number == delivery.attempts else replace(delivery, attempts=number)
+                transition_by_point[point] = self._decide_one(recounted, attempt, schedule, now, until)
+            transitions.append(transition_by_point[point])
         return transitions
 
     def _attempts_until(self, delivery: Delivery) -> int | None:
@@ -339,7 +351,7 @@ class DeliveryAttempt:
     # ---- the circuit breaker ----------------------------------------------------------------------------
 
     async def _note(self, attempt: Attempt, now: int) -> None:
-        """Tell the endpoint's circuit breaker; what is not written now is written by the next attempt."""
+        """Tell the endpoint's circuit breaker; if the store is away, the next attempt tells it as much."""
         subscription, policy = self._context.subscription, self._context.plan.circuit
         try:
             await self._parts.circuits.note(subscription, policy, attempt, now)

@@ -67,15 +67,13 @@ class BacklogConsumer:
         self._direct = DirectPushes(parts, self._settlements, self._start, self._go_on)
         self._woken = False
         self._stopped = False
-        self._held_up = (
-            False  # deliveries may be due that were not claimed: the end of an attempt lets them go
-        )
+        # Deliveries may be due that were not claimed: they are looked for when an attempt ends.
+        self._held_up = False
         # Deliveries claimed together while the circuit breaker is half open: one is tried; doubled while all that are
         # claimed turn out to be overdue, so that a long rest's backlog does not end one by one.
         self._probe_claim = 1
-        self._per_attempt = (
-            _ANY_NUMBER  # deliveries that one attempt takes, by their weight: see `_learn_weight`
-        )
+        # Deliveries that one attempt takes, by their weight: see `_learn_weight`.
+        self._per_attempt = _ANY_NUMBER
 
     # ---- tasks --------------------------------------------------------------------------------------------
 
@@ -108,7 +106,7 @@ class BacklogConsumer:
         self._stopped = True
 
     def stop(self) -> list[asyncio.Future[None]]:
-        """Cancel everything, for good; leases run out. The cancelled tasks."""
+        """Cancel everything, for good; leases run out. Return the cancelled tasks."""
         self._stopped = True
         self._direct.stop()
         work = [*self._settlements.stop(), *self.work()]
@@ -117,6 +115,7 @@ class BacklogConsumer:
         return work
 
     def _consumed(self, consuming: asyncio.Task[None]) -> None:
+        """The loop ended: look again soon after a failure, at once where something woke it meanwhile."""
         self._consuming = None
         if consuming.cancelled():
             return
@@ -155,7 +154,7 @@ class BacklogConsumer:
     # ---- the loop -----------------------------------------------------------------------------------------
 
     async def _consume(self) -> None:
-        """Claim and try as long as something is due and there is room for it."""
+        """Claim and push as long as something is due and there is room for more attempts."""
         while not self._stopped:
             self._woken, self._held_up = False, True
             context = await self._context()
@@ -239,7 +238,7 @@ class BacklogConsumer:
     # ---- claims -------------------------------------------------------------------------------------------
 
     async def _claim_for(self, context: SubscriptionContext, room: int) -> _Claim:
-        """Claim as many deliveries as so many attempts take."""
+        """Claim as many deliveries as fill `room` attempts."""
         if context.topic.ordered:
             return await self._claim(context, 1)
         batch = context.plan.batch
@@ -271,9 +270,9 @@ class BacklogConsumer:
         """Claim very many a piece at a time, as long as their weight has room in the attempts."""
         deliveries: list[Delivery] = []
         weight = 0
-        while (left := limit - len(deliveries)) > 0 and weight <= bytes_max:
+        while (remaining := limit - len(deliveries)) > 0 and weight <= bytes_max:
             try:
-                piece = await self._claim(context, min(left, PIECE))
+                piece = await self._claim(context, min(remaining, PIECE))
             except StoreUnavailable:
                 if deliveries:
                     break  # and push these
@@ -292,7 +291,7 @@ class BacklogConsumer:
             self._per_attempt = min(2 * self._per_attempt, _ANY_NUMBER)
 
     async def _give_back(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:
-        """Let go of what was claimed and not tried; when it is claimed again, it is as the same attempt."""
+        """End the claims of deliveries that were not tried; the next claim of one counts as the same attempt."""
         if not deliveries:
             return
         now = self._now()
@@ -318,7 +317,7 @@ class BacklogConsumer:
     def _expire_overdue(
         self, context: SubscriptionContext, deliveries: Sequence[Delivery]
     ) -> Sequence[Delivery]:
-        """Begin to end the deliveries whose time is over; the others."""
+        """Begin to end the deliveries whose time is over; return the others."""
         now, schedule = self._now(), context.plan.schedule
         overdue = [delivery for delivery in deliveries if schedule.expired(delivery.sent_at, now)]
         if not overdue:
@@ -335,11 +334,11 @@ def _batches(deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Sequence[
     together: list[Delivery] = []
     weight = 0
     for delivery in deliveries:
-        own = bytes_of(delivery.body) if batch.deliveries_max > 1 else 0
-        if together and (len(together) >= batch.deliveries_max or weight + own > batch.bytes_target):
+        size = bytes_of(delivery.body) if batch.deliveries_max > 1 else 0
+        if together and (len(together) >= batch.deliveries_max or weight + size > batch.bytes_target):
             yield together
             together, weight = [], 0
         together.append(delivery)
-        weight += own
+        weight += size
     if together:
         yield together

@@ -43,26 +43,28 @@ class CircuitBreakers:
         self._node = node
         self._states: dict[str, OpenCircuit] = {}
         self._failing: dict[str, Failing] = {}
-        self._news = 0
-        self._unread: dict[str, int] = {}  # keys that changed since they were read: the news that said so
-        self._all_unread = 1  # the news that said so of all keys; 0: all were read
+        self._news_count = 0
+        # Keys that changed since they were read, with the number of the news.
+        self._unread_since: dict[str, int] = {}
+        self._all_unread_since = 1  # the number of the news that any may have changed; 0: all were read
         self._reading = asyncio.Lock()
         directory.on_forget(self._forget)
 
     def _forget(self, kind: str, key: str) -> None:
+        """A document changed (with no key: any of them may have): read it before it is used again."""
         if kind not in ("", CIRCUIT.name):
             return
-        self._news += 1
+        self._news_count += 1
         if key:
-            self._unread[key] = self._news
+            self._unread_since[key] = self._news_count
         else:
-            self._all_unread = self._news
+            self._all_unread_since = self._news_count
 
     async def of(self, subscription: Subscription) -> OpenCircuit | None:
         """The state of a subscription's breaker; None: it is closed."""
         key = subscription.key
         await self._read_all()
-        while (news := self._unread.get(key)) is not None:
+        while (news := self._unread_since.get(key)) is not None:
             await self._read(key, news)
         state = self._states.get(key)
         return None if state is None or state.endpoint != subscription.endpoint else state
@@ -75,50 +77,50 @@ class CircuitBreakers:
 
     async def all(self) -> Mapping[str, OpenCircuit]:
         """Every breaker that is not closed, by its subscription's key."""
-        if len(self._unread) > ONE_BY_ONE_MAX:
+        if len(self._unread_since) > ONE_BY_ONE_MAX:
             self._forget(CIRCUIT.name, "")
         await self._read_all()
-        for key, news in list(self._unread.items()):
+        for key, news in list(self._unread_since.items()):
             await self._read(key, news)
         return self._states
 
     async def _read_all(self) -> None:
         """Read every state: at the beginning, and when it is not known which changed."""
-        while self._all_unread:
+        while self._all_unread_since:
             async with self._reading:  # others wait meanwhile: what is remembered is out of date
-                if not (began := self._all_unread):
-                    return
-                before = self._news
+                if not (began := self._all_unread_since):
+                    return  # another task read them while this one waited
+                before = self._news_count
                 states = dict(await self._directory.entries(CIRCUIT))
                 self._states = states
-                self._unread = {key: news for key, news in self._unread.items() if news > before}
-                if self._all_unread == began:
-                    self._all_unread = 0
+                self._unread_since = {key: news for key, news in self._unread_since.items() if news > before}
+                if self._all_unread_since == began:
+                    self._all_unread_since = 0
 
     async def _read(self, key: str, news: int) -> None:
-        """Read one state; it counts as read unless it changed meanwhile."""
+        """Read one state, which news of that number said had changed; unless it changed again meanwhile."""
         state = await self._directory.get(CIRCUIT, key)
-        if self._unread.get(key) != news:
+        if self._unread_since.get(key) != news:
             return
-        del self._unread[key]
+        del self._unread_since[key]
         if state is None:
             self._states.pop(key, None)
         else:
             self._states[key] = state
 
     async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
-        """Claim the probe of a half-open breaker; whether this node has it, and no other for `lease_ms`.
+        """Claim the probe of a half-open breaker; True if this node has it, and no other for `lease_ms`.
 
         The version of the document decides: one write a probe, of which there are as many as openings.
         """
 
-        def taken(current: OpenCircuit) -> OpenCircuit:
+        def with_prober(current: OpenCircuit) -> OpenCircuit:
             if not current.may_probe(self._node, now):
                 return current
             return replace(current, prober=self._node, probing_until=now + lease_ms)
 
         try:
-            state = await self._directory.update(CIRCUIT, subscription.key, taken)
+            state = await self._directory.update(CIRCUIT, subscription.key, with_prober)
         except NotFound:
             return True  # the endpoint is served as usual
         finally:
@@ -128,7 +130,7 @@ class CircuitBreakers:
     async def note(
         self, subscription: Subscription, policy: CircuitPolicy | None, attempt: Attempt, now: int
     ) -> None:
-        """Take an attempt's result of that moment (ms): a success closes the breaker, a failure may open it.
+        """Take the result of an attempt that ended at `now` (ms): a success closes the breaker, a failure may open it.
 
         A success is noted when it is settled, which a store that is away may delay: one from before the failures began
         says nothing of the endpoint now.
@@ -164,7 +166,7 @@ class CircuitBreakers:
         return any(failures is not None and failures.since > moment for failures in known)
 
     def _count(self, key: str, counted: int, attempt: Attempt, since: int) -> int:
-        """Count a failure after those that others counted since a moment; how many there are in a row."""
+        """Count a failure, where another node may have `counted` some; return how many there are in a row."""
         known = self._failing.get(key)
         failures = max(0 if known is None else known.failures, counted) + 1
         self._failing[key] = Failing(
@@ -191,7 +193,7 @@ class CircuitBreakers:
         await self._write(subscription.key, replace(state, endpoint=subscription.endpoint))
 
     async def forget(self, key: str) -> bool:
-        """Remove the state of a subscription, which may be gone itself; whether there was a state."""
+        """Remove the state of a subscription, which may be gone itself; True if there was a state."""
         self._states.pop(key, None)
         try:
             return await self._directory.remove(CIRCUIT, key)

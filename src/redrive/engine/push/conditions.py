@@ -70,7 +70,7 @@ class EndpointConditions:
         return (await self.of_each([subscription]))[0]
 
     async def of_each(self, subscriptions: Sequence[Subscription]) -> list[EndpointCondition]:
-        """The conditions of several: two reads for what all of them are owed, and none for those that are served."""
+        """The conditions of several; failures that this node has not seen are read from the notes, for all at once."""
         known = [await self._known(subscription) for subscription in subscriptions]
         unclear = [
             subscription
@@ -78,9 +78,9 @@ class EndpointConditions:
             if condition.condition in (EndpointState.SERVED, EndpointState.CIRCUIT_OPEN)
             and condition.failing is None
         ]
-        in_vain = await self._tried_in_vain(unclear)
+        failures = await self._tried_in_vain(unclear)
         return [
-            condition.tried_in_vain(in_vain.get(subscription.queue_id))
+            condition.tried_in_vain(failures.get(subscription.queue_id))
             for subscription, condition in zip(subscriptions, known, strict=True)
         ]
 
@@ -113,7 +113,7 @@ class EndpointConditions:
         return endpoint.set_up if isinstance(endpoint, NeedsSetUp) else True
 
     async def _failing(self, context: SubscriptionContext) -> Failing | None:
-        """The failures: of a queue, whether it takes messages now; else those that this node saw."""
+        """The failures that this node saw; of a queue that does not take messages now, its refusal."""
         if context.queue is not None:
             queue = await self._queues.get(context.queue)
             refusal = context.profile.refusal(context, queue, "")
@@ -122,7 +122,7 @@ class EndpointConditions:
         return self._circuits.failing(context.subscription)
 
     async def _tried_in_vain(self, subscriptions: Sequence[Subscription]) -> dict[int, Failing]:
-        """The failures of what is owed first, by backlog: what another node saw, or this one before its start."""
+        """The failures noted of the first delivery in each backlog: seen by other nodes, or before this one started."""
         if not subscriptions:
             return {}
         first = await self._store.first_of_each([subscription.queue_id for subscription in subscriptions])

@@ -90,14 +90,16 @@ class DirectPushes:
         self._start = start
         self._ended = ended
         self._pushes: dict[_Push, None] = {}  # in the order of their beginning
-        self._idle: asyncio.Future[None] | None = None  # somebody waits until there are none
+        self._idle: asyncio.Future[None] | None = (
+            None  # done when there are none; None: nobody waits for that
+        )
         self._patience: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._pushes)
 
     def work(self) -> list["asyncio.Future[None]"]:
-        """Done when there are none; empty if there are none."""
+        """A future that is done when there are no pushes; empty if there are none now."""
         if not self._pushes:
             return []
         if self._idle is None:
@@ -116,7 +118,7 @@ class DirectPushes:
     async def prepare(
         self, context: SubscriptionContext, pushes: Sequence[Sequence[Delivery]]
     ) -> Sequence[PushRequest | None]:
-        """The requests of pushes that are made together; None for each that is made by itself."""
+        """The requests of pushes that are rendered together; None for each that has to be rendered by itself."""
         sealed = any(is_sealed(delivery) for deliveries in pushes for delivery in deliveries)
         if context.render_together is not None and not sealed:
             with contextlib.suppress(Exception):  # as in `begin`
@@ -126,7 +128,7 @@ class DirectPushes:
     def begin(
         self, context: SubscriptionContext, deliveries: Sequence[Delivery], prepared: PushRequest | None
     ) -> bool:
-        """Push, if it takes no waiting; whether it was begun."""
+        """Begin to push, if no step of it has to wait; True if it was begun."""
         if context.render_at_once is None or not self._is_plain(context, deliveries):
             return False
         endpoint: object = self._parts.endpoints.get(context.subscription.protocol)
@@ -147,7 +149,7 @@ class DirectPushes:
         return True
 
     def _is_plain(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> bool:
-        """True if nothing but the endpoint has a say in what becomes of these."""
+        """True if only the endpoint's answer decides what becomes of these: no fault, late push, circuit or key does."""
         parts = self._parts
         if parts.faults.are_used or parts.late_pushes.earlier(deliveries):
             return False
@@ -161,10 +163,11 @@ class DirectPushes:
     # ---- ended -------------------------------------------------------------------------------------------
 
     def _take(self, push: _Push, attempt: Attempt) -> None:
+        """Settle a plain success with others; everything else goes on as an attempt of the usual kind."""
         context = push.context
         judged = context.plan.answers.judge(attempt)
-        noted = self._parts.circuits.knows_nothing_of(context.subscription)
-        if not noted or judged.parts or not judged.delivered:
+        circuit_closed = self._parts.circuits.knows_nothing_of(context.subscription)
+        if not circuit_closed or judged.parts or not judged.delivered:
             self._forget(push)
             self._start(self._usual(push).end(attempt))
             return
@@ -206,7 +209,7 @@ class DirectPushes:
         self._patience = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
-        """Let those without an answer since the last look go on as attempts, which know what a soft time-out means."""
+        """Let pushes without an answer since the last look go on as usual attempts, which have a soft time-out."""
         self._patience = None
         for push in list(self._pushes):
             if push.give_up is None or push.context.plan.patience_ms is None:
@@ -219,6 +222,7 @@ class DirectPushes:
                 self._look_later()
 
     def _hand_over(self, push: _Push, give_up: Callable[[], None]) -> None:
+        """Let an attempt of the usual kind wait for the answer; the push is given up if the attempt stops waiting."""
         push.answering = asyncio.get_running_loop().create_future()
 
         def ended(answering: "asyncio.Future[Attempt]") -> None:

@@ -33,7 +33,7 @@ class Dispatcher:
         self.parts = parts
         self.topics = topics
         self._consumers: dict[int, BacklogConsumer] = {}
-        self._looked_after = ""
+        self._last_key = ""
         self._unseen: set[int] = set()
         self._closed = False
         topics.subscriptions.on_backlog = self._watch
@@ -48,17 +48,17 @@ class Dispatcher:
             after = page[-1].key
 
     async def look_round(self) -> None:
-        """Look into the next backlogs, announced or not; all have their turn.
+        """Look into the next backlogs, announced or not; a call goes on where the last one stopped.
 
         Subscriptions are made on other nodes, and a node that dies tells nobody what it enqueued or held.
         """
         for _ in range(LOOKS_MAX // PAGE):
-            page = await self.topics.subscriptions.all_after(self._looked_after, PAGE)
+            page = await self.topics.subscriptions.all_after(self._last_key, PAGE)
             for subscription in page:
                 self._unseen.discard(subscription.queue_id)
                 self._watch(subscription)
-            self._looked_after = page[-1].key if len(page) == PAGE else ""
-            if not self._looked_after:
+            self._last_key = page[-1].key if len(page) == PAGE else ""
+            if not self._last_key:
                 self._look_into_the_unseen()
                 return
 
@@ -79,7 +79,7 @@ class Dispatcher:
         return self.parts.notifier.next_watched()
 
     async def drain(self, seconds: float) -> None:
-        """Stop claiming and wait so long for running attempts; what is cut off then is pushed again."""
+        """Stop claiming and wait up to so many seconds for running attempts; those cut off then are pushed again."""
         self._closed = True
         for consumer in self._consumers.values():
             consumer.stop_claiming()
@@ -91,9 +91,9 @@ class Dispatcher:
     async def close(self) -> None:
         """Cancel running attempts, whose leases run out, and claim nothing more."""
         self._closed = True
-        if outcomes_waiting := self.parts.retrier.waiting:
+        if outcome_count := self.parts.retrier.waiting:
             logger.warning(
-                "dispatch.left number=%d: the store was unavailable; they are pushed again", outcomes_waiting
+                "dispatch.left number=%d: the store was unavailable; they are pushed again", outcome_count
             )
         consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
         work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]

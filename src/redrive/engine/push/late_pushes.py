@@ -29,7 +29,7 @@ class _Late:
     """A push that goes on."""
 
     keys: frozenset[_Key]  # Backlog and sequence number of each of its deliveries
-    taken: "asyncio.Future[Attempt]"  # Done with its result once that is a success
+    success: "asyncio.Future[Attempt]"  # Done with its result once that is a success
 
 
 class LatePushes:
@@ -50,35 +50,35 @@ class LatePushes:
         pushing: "asyncio.Future[Attempt]",
         deliveries: Sequence[Delivery],
         until: int,
-        taken: Callable[[Attempt], Awaitable[bool]],
+        take: Callable[[Attempt], Awaitable[bool]],
     ) -> bool:
-        """Let a push go on until then (ms), if there is room for it; whether it does.
+        """Let a push go on until then (ms), if there is room for it; True if it goes on.
 
         Args:
             pushing: The push; it is cancelled when its time is over.
             deliveries: What is pushed.
             until: How long its success counts.
-            taken: Called with its result; whether that is a success.
+            take: Called with its result; True if that is a success.
         """
         queue_id = deliveries[0].queue_id
-        each = sum(of == queue_id for of in self._watches.values())
-        if self._clock.now() >= until or len(self._watches) >= PUSHES_MAX or each >= PUSHES_MAX_EACH:
+        of_queue = sum(other == queue_id for other in self._watches.values())
+        if self._clock.now() >= until or len(self._watches) >= PUSHES_MAX or of_queue >= PUSHES_MAX_EACH:
             return False
         late = _Late(_keys(deliveries), asyncio.get_running_loop().create_future())
         for key in late.keys:
             self._late.setdefault(key, []).append(late)
-        watch = asyncio.ensure_future(self._watch(pushing, late, until, taken))
+        watch = asyncio.ensure_future(self._watch(pushing, late, until, take))
         self._watches[watch] = queue_id
         watch.add_done_callback(self._watches.pop)
         return True
 
     def earlier(self, deliveries: Sequence[Delivery]) -> "list[asyncio.Future[Attempt]]":
-        """Done with a result once an earlier push of all these deliveries was taken."""
+        """Futures with the results of earlier pushes of all these deliveries, each done once its push succeeds."""
         if not self._late:
             return []
         keys = _keys(deliveries)
         pushes = self._late.get(next(iter(keys)), ())
-        return [late.taken for late in pushes if keys <= late.keys]
+        return [late.success for late in pushes if keys <= late.keys]
 
     async def close(self) -> None:
         """Give up all of them."""
@@ -92,8 +92,10 @@ class LatePushes:
         pushing: "asyncio.Future[Attempt]",
         late: _Late,
         until: int,
-        taken: Callable[[Attempt], Awaitable[bool]],
+        take: Callable[[Attempt], Awaitable[bool]],
     ) -> None:
+        """Wait for a push that goes on, until its time is over; a success is remembered for a while."""
+
         def end() -> None:
             pushing.cancel()
 
@@ -102,21 +104,21 @@ class LatePushes:
         try:
             await asyncio.wait([pushing])
             if not pushing.cancelled() and pushing.exception() is None:
-                succeeded = await taken(pushing.result())
+                succeeded = await take(pushing.result())
         finally:
             timer.cancel()
             pushing.cancel()
             if succeeded:
-                late.taken.set_result(pushing.result())
+                late.success.set_result(pushing.result())
                 self._clock.call_at(self._clock.now() + KEPT_MS, lambda: self._forget(late))
             else:
                 self._forget(late)
 
     def _forget(self, late: _Late) -> None:
         for key in late.keys:
-            left = [other for other in self._late.get(key, ()) if other is not late]
-            if left:
-                self._late[key] = left
+            others = [other for other in self._late.get(key, ()) if other is not late]
+            if others:
+                self._late[key] = others
             else:
                 self._late.pop(key, None)
 
@@ -155,7 +157,7 @@ class SoftTimeout:
             timer.cancel()
 
     async def wait(self, pushing: "asyncio.Future[Any]", hangs: "asyncio.Future[None]", until: int) -> bool:
-        """Wait for a push that was begun with `hangs`; whether it was answered by `until` (ms)."""
+        """Wait for a push that was begun with `hangs`; True if it was answered by `until` (ms)."""
         task, over = asyncio.current_task(), asyncio.get_running_loop().create_future()
 
         def end(_: object = None) -> None:
@@ -177,11 +179,11 @@ class SoftTimeout:
 
     async def until_quiet(self, work: Callable[[], Sequence["asyncio.Future[Any]"]]) -> None:
         """Return when no task of this work is left but those that hang."""
-        while left := work():
-            hanging = [self._waiting[task] for task in left if task in self._waiting]
-            if len(hanging) == len(left) and all(hangs.done() for hangs in hanging):
+        while tasks := work():
+            pushes = [self._waiting[task] for task in tasks if task in self._waiting]
+            if len(pushes) == len(tasks) and all(hangs.done() for hangs in pushes):
                 return
             if self._begun is None or self._begun.done():
                 self._begun = asyncio.get_running_loop().create_future()
-            not_yet = [hangs for hangs in hanging if not hangs.done()]
-            await asyncio.wait([*left, *not_yet, self._begun], return_when=asyncio.FIRST_COMPLETED)
+            not_yet = [hangs for hangs in pushes if not hangs.done()]
+            await asyncio.wait([*tasks, *not_yet, self._begun], return_when=asyncio.FIRST_COMPLETED)

@@ -28,24 +28,24 @@ class SettleRetrier:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept = 0
+        self._waiting_count = 0
         self._told = False
 
     @property
     def waiting(self) -> int:
         """The number of deliveries whose outcome waits for the store."""
-        return self._kept
+        return self._waiting_count
 
     async def retry_until_lease_ends(self, number: int, until: int, work: Callable[[], Awaitable[T]]) -> T:
-        """Do some work with the store, again and again while that is away; its result.
+        """The result of some work with the store, which is repeated while the store is away.
 
         Args:
             number: How many deliveries it is about.
-            until: When their claim runs out (ms): then it is tried once more.
+            until: When their claim runs out (ms): the work is tried once more then, and not again.
             work: Safe to repeat.
 
         Raises:
-            StoreUnavailable: It was away until then; or it would not do this, which cannot be told apart here.
+            StoreUnavailable: It was away until then; or it would not do this, which looks the same from here.
         """
         try:
             return await work()
@@ -53,11 +53,11 @@ class SettleRetrier:
             if self._clock.now() >= until:
                 raise
             first = error
-        self._kept += number
+        self._waiting_count += number
         try:
             return await self._retry(first, until, work)
         finally:
-            self._kept -= number
+            self._waiting_count -= number
 
     async def _retry(self, error: StoreUnavailable, until: int, work: Callable[[], Awaitable[T]]) -> T:
         tries = 0
@@ -68,10 +68,10 @@ class SettleRetrier:
             await _pause(min(wait_ms, max(0, until - self._clock.now())))
             try:
                 result = await work()
-            except StoreUnavailable as again:
+            except StoreUnavailable as next_error:
                 if self._clock.now() >= until:
                     raise
-                tries, error = tries + 1, again
+                tries, error = tries + 1, next_error
             else:
                 self._say_that_it_is_back()
                 return result

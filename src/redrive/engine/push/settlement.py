@@ -70,7 +70,7 @@ class PushParts:
 PIECE: Final = 500
 
 OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)
-_UNLOST: Final = frozenset({Outcome.DELIVERED, Outcome.RETRY})
+_NOT_LOST: Final = frozenset({Outcome.DELIVERED, Outcome.RETRY})
 _UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
 
 
@@ -81,10 +81,10 @@ class SettleItem:
     fact: Attempted  # Event for the listeners
     queue: Queue | None = None  # The queue it enters, if it enters one
     follow_ups: RoutedFollowUps | None = None  # The messages that its end leads to
-    # For a dead letter: the result of handing it to its queue; None: it is dropped without having one.
-    handed: Attempt | None = None
+    # For a dead letter: the answer of its queue; None: it is dropped without having one.
+    handover: Attempt | None = None
     # The claim still held: else the delivery was another's by then, or gone, and did not end like this.
-    met: bool = True
+    is_settled: bool = True
     ready: bool = False  # The queue and the follow-ups have been found
 
 
@@ -113,7 +113,7 @@ class AttemptSettlement:
         self._calls = 0  # to the store, for the piece at hand
 
     async def settle(self, until: int) -> None:
-        """Find out where each goes, settle, tell; `until` is the end of the claim (ms).
+        """Find the queue of each, settle, tell the listeners; `until` is the end of the claim (ms).
 
         Raises:
             StoreUnavailable: The store was away until then.
@@ -148,7 +148,7 @@ class AttemptSettlement:
         name = context.dead_letter
         queue = None if name is None else await self._parts.queues.get(name)
         refusal = await self._refusal(queue, fact.delivery)
-        item.handed = refusal or accepted(fact.delivery)
+        item.handover = refusal or accepted(fact.delivery)
         if queue is not None and refusal is None:
             item.queue = queue
             return
@@ -210,13 +210,13 @@ class AttemptSettlement:
     def _take_answers(self, items: Sequence[SettleItem], settled: Sequence[Settled]) -> None:
         """Take the store's answers.
 
-        A second call, made because the answer to the first was lost, finds the delivery gone: as the first left it.
+        A second call, made because the answer to the first was lost, finds the delivery gone: the first has settled it.
         """
         calls, self._calls = self._calls, 0
         for item, answer in zip(items, settled, strict=True):
             delivery = item.fact.delivery
-            item.met = answer.done or (calls > 1 and answer.reason == "gone")
-            if not item.met:
+            item.is_settled = answer.done or (calls > 1 and answer.reason == "gone")
+            if not item.is_settled:
                 logger.warning(
                     "dispatch.late queue=%d seq=%d: %s", delivery.queue_id, delivery.seq, answer.reason
                 )
@@ -235,23 +235,23 @@ class AttemptSettlement:
         if logger.isEnabledFor(logging.DEBUG):
             _log(fact)
         audience = parts.listeners.of(self._context.profile.name)
-        if item.met and item.queue is not None:
+        if item.is_settled and item.queue is not None:
             parts.listeners.queues.sent(item.queue, 1, bytes_of(fact.delivery.body), fact.at)
-        if item.met and item.handed is not None:
-            letter = DeadLettered(fact.topic, fact.subscription, fact.delivery, item.handed, fact.at)
+        if item.is_settled and item.handover is not None:
+            letter = DeadLettered(fact.topic, fact.subscription, fact.delivery, item.handover, fact.at)
             audience.dead_lettered(letter)
         if fact.attempt is not OVERDUE:
             audience.attempted(fact)  # also where the claim no longer held: the attempt was made
-        elif item.met:
+        elif item.is_settled:
             audience.expired(fact)
-        if item.met and fact.transition.outcome not in _UNLOST:
+        if item.is_settled and fact.transition.outcome not in _NOT_LOST:
             confirmation = self._context.is_confirmation(fact.delivery)
             follows = item.follow_ups is not None
-            audience.undelivered(Undelivered(fact, item.handed, confirmation, dead_letter=follows))
+            audience.undelivered(Undelivered(fact, item.handover, confirmation, dead_letter=follows))
 
 
 @dataclass(slots=True)
-class _Group:
+class _SettlementGroup:
     """Attempts that end together; see AttemptSettlement for the rest."""
 
     context: SubscriptionContext
@@ -269,12 +269,12 @@ class JointSettlements:
     push. Nobody waits for company. A failure is settled by itself, since what it leads to may take its time.
     """
 
-    def __init__(self, parts: PushParts, begun: Callable[[], None]) -> None:
-        """Settle by these parts; `begun` is called when some begin to be settled."""
+    def __init__(self, parts: PushParts, on_begin: Callable[[], None]) -> None:
+        """Settle by these parts; `on_begin` is called when some begin to be settled."""
         self._parts = parts
-        self._begun = begun
+        self._on_begin = on_begin
         self._settling = 0
-        self._group: _Group | None = None  # gathers
+        self._group: _SettlementGroup | None = None  # gathers
         self.tasks: set[asyncio.Task[None]] = set()  # Under way
 
     @property
@@ -311,11 +311,11 @@ class JointSettlements:
         until: int,
         take: Callable[[Exception | None], None],
     ) -> None:
-        """The same; `take` is called when these are settled, or with what `AttemptSettlement.settle` raised."""
+        """Settle with others; `take` is called when these are settled, or with what `AttemptSettlement.settle` raised."""
         group = self._group
         if group is None or group.context is not context:
             self._begin()
-            group = self._group = _Group(context, until)
+            group = self._group = _SettlementGroup(context, until)
             if (
                 not self.tasks or self._parts.retrier.waiting
             ):  # others may wait for the store until their lease ends
@@ -342,12 +342,12 @@ class JointSettlements:
         self.tasks.discard(task)
         self._begin()
 
-    async def _run(self, group: _Group) -> None:
+    async def _run(self, group: _SettlementGroup) -> None:
         error: Exception | None = None
         settlement = AttemptSettlement(self._parts, group.context, group.deliveries, group.items)
         number = len(group.waiting)
         self._settling += number
-        self._begun()  # what is claimed now is in the same commit
+        self._on_begin()  # what is claimed now is in the same commit
         try:
             await settlement.settle(group.until)
         except Exception as caught:  # noqa: BLE001 - each attempt of the group is told

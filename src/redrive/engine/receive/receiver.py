@@ -84,16 +84,15 @@ class Receiver:
                 claimed = await self._claim(queue, limit, lease_ms, attempt_id, now, waits=wait_ms > 0)
             except BaseException:
                 if woken:
-                    notifier.announce(
-                        queue.id
-                    )  # the delivery that woke this receiver is still there for the next
+                    # the delivery that woke this receiver is still there, for the next one
+                    notifier.announce(queue.id)
                 raise
             if claimed.deliveries:
                 self._listeners.queues.received(queue, len(claimed.deliveries), now)
                 if cancellation is not None and cancellation.happened:
                     await self._give_back(queue, claimed.deliveries)
                     return []
-                if notifier.anyone(queue.id):  # who finds more, or learns when to look again
+                if notifier.anyone(queue.id):  # the next receiver finds more, or learns when to look again
                     notifier.announce(queue.id)
                 return claimed.deliveries
             now = clock.now()
@@ -174,6 +173,7 @@ class Receiver:
                 return
 
     def _count_ends(self, queue: Queue, claimed: Claimed, target: MoveTarget | None) -> None:
+        """Count and tell of the messages that expired, or had too many receives, when the store looked for others."""
         if not (claimed.expired or claimed.dropped or claimed.dead_lettered):
             return
         counters = self._measure.queue(queue)
@@ -184,7 +184,7 @@ class Receiver:
         if claimed.dead_lettered and target is not None:
             counters.messages_dead_lettered += claimed.dead_lettered
             logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
-            # Of queues that bury what expires, the store does not say which of the two it was.
+            # In queues that dead-letter expired messages, too, the store does not say why one was dead-lettered.
             why, now = DeadLetterReason.EXHAUSTED, self._runtime.clock.now()
             self._listeners.queues.buried(queue, claimed.dead_lettered, why, now)
             self._notifier.announce(target.queue_id, claimed.dead_lettered)

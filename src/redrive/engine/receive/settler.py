@@ -39,7 +39,7 @@ class Settler:
     async def delete(
         self, queue: Queue, claims: Sequence[tuple[int, int]], *, strict_lease: bool = False
     ) -> list[Settled]:
-        """End claims `(seq, token)` of messages that the consumer is done with.
+        """End claims `(seq, token)` of messages that the consumer is ended_count with.
 
         Args:
             queue: Where they were claimed.
@@ -50,11 +50,11 @@ class Settler:
         settlements = [Settlement(seq, token) for seq, token in claims]
         now = self._clock.now()
         settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
-        done = self._ended(queue, settled)
+        ended_count = self._count_ended(queue, settled)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
-        if queue.ordered and done:  # a group's next may be claimed now
-            self._notifier.announce(queue.id, done)
+        if queue.ordered and ended_count:  # a group's next may be claimed now
+            self._notifier.announce(queue.id, ended_count)
         return settled
 
     async def release(
@@ -65,10 +65,10 @@ class Settler:
         due_at = now + delay_ms
         settlements = [Settlement(seq, token, Outcome.RETRY, due_at) for seq, token in claims]
         settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
-        done = self._ended(queue, settled)
-        if done and due_at <= now:
-            self._notifier.announce(queue.id, done)
-        elif done:
+        ended_count = self._count_ended(queue, settled)
+        if ended_count and due_at <= now:
+            self._notifier.announce(queue.id, ended_count)
+        elif ended_count:
             self._notifier.expect(queue.id, due_at)
         return settled
 
@@ -83,15 +83,15 @@ class Settler:
         ]
         now = self._clock.now()
         settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
-        done = self._ended(queue, settled)
+        ended_count = self._count_ended(queue, settled)
         counters = self._measure.queue(queue)
         if target is None:
-            counters.messages_dropped += done
-            self._listeners.queues.dropped(queue, done, DeadLetterReason.REJECTED, now)
-        elif done:
-            counters.messages_dead_lettered += done
-            self._listeners.queues.buried(queue, done, DeadLetterReason.REJECTED, now)
-            self._notifier.announce(target.queue_id, done)
+            counters.messages_dropped += ended_count
+            self._listeners.queues.dropped(queue, ended_count, DeadLetterReason.REJECTED, now)
+        elif ended_count:
+            counters.messages_dead_lettered += ended_count
+            self._listeners.queues.buried(queue, ended_count, DeadLetterReason.REJECTED, now)
+            self._notifier.announce(target.queue_id, ended_count)
             self._notifier.expect_copies(target, now)
         return settled
 
@@ -103,11 +103,11 @@ class Settler:
             queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
         )
 
-    def _ended(self, queue: Queue, settled: Sequence[Settled]) -> int:
+    def _count_ended(self, queue: Queue, settled: Sequence[Settled]) -> int:
         """The number of claims that ended, which are in flight no more."""
-        done = list(map(_DONE, settled)).count(True)
-        self._flights.add(queue.id, -done)
-        return done
+        ended_count = list(map(_DONE, settled)).count(True)
+        self._flights.add(queue.id, -ended_count)
+        return ended_count
 
     async def extend(
         self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, strict_lease: bool = False

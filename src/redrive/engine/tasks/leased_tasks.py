@@ -119,7 +119,7 @@ class LeasedTasks(Generic[Leased]):
     # ---- work -------------------------------------------------------------------------------------------
 
     def begin(self, task: Leased, work: Work[Leased]) -> None:
-        """Do some work at a task, after what is being done to it on this node."""
+        """Begin work at a task; if this node works at it already, once that has ended."""
         if task.id in self._working:
             self._next[task.id] = (task, work)
             return

@@ -118,7 +118,7 @@ class RedrivePlan(NamedTuple):
     looked_at: int = 0  # So many were looked at for a search, where there are more; 0: all were
 
 
-class NextFound(NamedTuple):
+class NextFinds(NamedTuple):
     """The results of a search that are moved next."""
 
     seqs: Sequence[int]  # Their sequence numbers
@@ -175,7 +175,7 @@ class RedrivePlanner:
         page = await self._store.look(request)
         return await add_attempts(self._store, page) if asks_attempts(choice.query) else page
 
-    async def next_finds(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
+    async def next_finds(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFinds:
         """The finds of a search in the slice behind the last place that was looked at, as many as the move takes."""
         position = max(looked_to, choice.first_seq - 1)
         page = await self._look(choice, LookRequest(request.queue_id, SLICE, position, cause=request.cause))
@@ -184,9 +184,9 @@ class RedrivePlanner:
         seqs = [each.seq for each in in_range if holds(each)]
         if len(seqs) > request.limit:
             page_seqs = seqs[: request.limit]
-            return NextFound(page_seqs, page_seqs[-1], ended=False)
+            return NextFinds(page_seqs, page_seqs[-1], ended=False)
         ended = len(page) < SLICE or len(in_range) < len(page)
-        return NextFound(seqs, in_range[-1].seq if in_range else position, ended)
+        return NextFinds(seqs, in_range[-1].seq if in_range else position, ended)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""
@@ -228,7 +228,7 @@ class Canary:
         still_there = await self._still_there(sample, now)
         failed = taken = 0
         for each in sample:
-            came_back = still_there.get((each.queue_id, each.seq))
+            came_back = still_there.get((each.queue_id, each.seq))  # None: it is not there any more
             if (each.queue_id, ids[each]) in notes_by_message or came_back:
                 failed += 1
             elif came_back is None:

@@ -85,17 +85,17 @@ class Replayer:
             starts_at: What was published from then on (ms).
             ends_at: And until then (ms), after which the subscription rests; None: up to now, and it goes on.
         """
-        fresh = self._fresh(subscription, starts_at, ends_at)
+        new_replay = self._new_replay(subscription, starts_at, ends_at)
         begins_at = 0
-        if await self._buffer.let_earlier_go(fresh):  # nodes may be moving it just now
+        if await self._buffer.let_earlier_go(new_replay):  # nodes may be moving it just now
             begins_at = self._runtime.clock.now() + SETTLED_MS
-        replay = self._tasks.with_lease(replace(fresh, begins_at=begins_at))
+        replay = self._tasks.with_lease(replace(new_replay, begins_at=begins_at))
         await draft.overwrite(REPLAY, replay.key, replay)
         await self._buffer.hold_in(draft, replay)
         draft.afterwards(lambda: self._tasks.begin(replay, self._carry_on))
         return replay
 
-    def _fresh(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
+    def _new_replay(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
         return Replay(
             id=self._runtime.message_id().hex(),
             topic=subscription.topic,
@@ -119,7 +119,7 @@ class Replayer:
         """Take the subscription's replay away, if it has one; when the draft is written, what waits is let go."""
         replay = await self.of_in(draft, subscription)
         if replay is None and subscription.is_held:  # an older version was cut short before it began
-            replay = self._tasks.with_lease(self._fresh(subscription, self._runtime.clock.now(), None))
+            replay = self._tasks.with_lease(self._new_replay(subscription, self._runtime.clock.now(), None))
             draft.put(REPLAY, replay.key, replay)
             await self._buffer.hold_in(draft, replay)
         if replay is None:
@@ -168,16 +168,16 @@ class Replayer:
     async def _carry_on(self, replay: Replay) -> None:
         current: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
         while current is not None and current.state.active:
-            terms = await self._buffer.terms(current)
-            if terms is None:
+            context = await self._buffer.context(current)
+            if context is None:
                 await self._documents.remove(REPLAY, current.key)
                 return
-            if not terms.topic.archive_ms:
+            if not context.topic.archive_ms:
                 current = await self._record(current, state=ReplayState.FAILED)
             elif current.state is ReplayState.PENDING:
-                current = await self._begin(current, terms)
+                current = await self._begin(current, context)
             else:
-                current = await self._batch(current, terms)
+                current = await self._batch(current, context)
         if current is not None:
             logger.info("replay.%s subscription=%s", current.state, current.key)
             await self._tend(current)
@@ -187,20 +187,20 @@ class Replayer:
         current: Replay | None = await self._documents.get(REPLAY, replay.key)
         return current if current is not None and current.id == replay.id else None
 
-    async def _begin(self, replay: Replay, terms: ReplayContext) -> Replay | None:
+    async def _begin(self, replay: Replay, context: ReplayContext) -> Replay | None:
         """Forget what has waited for long, and find where in the archive to begin.
 
         What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
         """
         await self._documents.transact(lambda draft: self._buffer.hold_in(draft, replay))
-        subscription = terms.subscription
+        subscription = context.subscription
         wait_ms = replay.begins_at - self._runtime.clock.now()
         if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
             self._resume(replay, max(wait_ms, LOOK_MS))
             return None
         now = self._runtime.clock.now()
         await self._buffer.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
-        last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
+        last_seq = await self._last_before(context.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
 
     async def _last_before(self, archive_id: int, moment: int) -> int:
@@ -215,9 +215,9 @@ class Replayer:
                 high = middle
         return low
 
-    async def _batch(self, replay: Replay, terms: ReplayContext) -> Replay | None:
+    async def _batch(self, replay: Replay, context: ReplayContext) -> Replay | None:
         """Replay the next publications of the archive; None if there is nothing to go on with now."""
-        topic, subscription = terms
+        topic, subscription = context
         now = self._runtime.clock.now()
         rows = await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)
         page = [archive.read(await self._open(row)) for row in rows]
@@ -229,7 +229,7 @@ class Replayer:
             return archived.at <= now - SETTLED_MS
 
         ready = list(takewhile(is_next, page))
-        await self._publish_again(replay, terms, [each for each in ready if replay.covers(each.at)])
+        await self._publish_again(replay, context, [each for each in ready if replay.covers(each.at)])
         last_seq = ready[-1].seq if ready else replay.last_seq
         has_more = len(ready) == BATCH_MAX
         is_done = (
@@ -261,9 +261,9 @@ class Replayer:
         self._timers[replay.id] = clock.call_at(clock.now() + after_ms, resume)
 
     async def _publish_again(
-        self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]
+        self, replay: Replay, context: ReplayContext, publications: Sequence[Archived]
     ) -> None:
-        topic, subscription = terms
+        topic, subscription = context
         matches_filter = filter_of(subscription)
         matches = []
         for archived in publications:
@@ -298,13 +298,13 @@ class Replayer:
 
     async def _tend(self, replay: Replay) -> None:
         """Do what follows from a replay's end; harmless if it is done again."""
-        terms = await self._buffer.terms(replay)
-        if terms is None:
+        context = await self._buffer.context(replay)
+        if context is None:
             await self._documents.remove(REPLAY, replay.key)
             return
-        subscription = terms.subscription
+        subscription = context.subscription
         stays_at_rest = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
-        if stays_at_rest and terms.topic.archive_ms:
+        if stays_at_rest and context.topic.archive_ms:
             await self._buffer.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
             return
         if replay.state is ReplayState.STOPPED:

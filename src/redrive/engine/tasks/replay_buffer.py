@@ -33,7 +33,7 @@ class ReplayBuffer:
         self._subscriptions = resources.subscriptions
         self._notifier = notifier
 
-    async def terms(self, replay: Replay) -> ReplayContext | None:
+    async def context(self, replay: Replay) -> ReplayContext | None:
         """The topic and subscription of a replay as they are now; None: one of them is gone."""
         topic = await self._topics.get(replay.topic)
         subscription = await self._subscriptions.get(replay.topic, replay.subscription_id)
@@ -57,10 +57,10 @@ class ReplayBuffer:
 
     async def let_earlier_go(self, replay: Replay) -> bool:
         """Release what still waits behind an earlier replay, which has ended; True if something did."""
-        terms = await self.terms(replay)
-        if terms is None or terms.subscription.is_held or terms.subscription.waiting_id is None:
+        context = await self.context(replay)
+        if context is None or context.subscription.is_held or context.subscription.waiting_id is None:
             return False
-        waiting_id = terms.subscription.waiting_id
+        waiting_id = context.subscription.waiting_id
         self._notifier.unwatch(waiting_id)
         has_more = bool(await self._store.peek(waiting_id, 1))
         await self.let_go(replay)
@@ -80,8 +80,8 @@ class ReplayBuffer:
 
     async def let_go(self, replay: Replay) -> None:
         """Move what waits into the backlog, in its order, unless it waits for another replay."""
-        while (terms := await self.terms(replay)) is not None and not terms.subscription.is_held:
-            topic, subscription = terms
+        while (context := await self.context(replay)) is not None and not context.subscription.is_held:
+            topic, subscription = context
             if subscription.waiting_id is None or not await self._store.peek(subscription.waiting_id, 1):
                 return
             request = MoveRequest(

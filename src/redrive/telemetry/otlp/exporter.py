@@ -79,7 +79,7 @@ class AttemptSpans(Listener):
     def undelivered(self, fact: Undelivered) -> None:
         if not fact.confirmation:
             name = "dead-letter" if fact.outcome is Outcome.DEAD_LETTERED else fact.outcome.value
-            self._write(f"{name} {fact.last.topic.name.name}", fact.last, fact.handed)
+            self._write(f"{name} {fact.last.topic.name.name}", fact.last, fact.handover)
 
     def _write(self, name: str, fact: Attempted, attempt: Attempt | None) -> None:
         """Write what ended just now; without an attempt there was no dead-letter queue to hand the delivery to."""
