@@ -36,7 +36,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.on_use import EndpointOnUse
-from redrive.endpoints.sms.gateway import MEMORY, Outbox, Text, read_gateway
+from redrive.endpoints.sms.gateway import MEMORY, Outbox, SentText, read_gateway
 from redrive.engine.ports import Endpoint
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
@@ -170,7 +170,7 @@ def text_messages(core: Core) -> Extension:
 def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
     """LocalStack's route to the texts that were sent, by account, region and number; DELETE forgets them."""
 
-    def region_and_texts(request: Request, owner: ResourceName) -> tuple[str, list[Text]]:
+    def region_and_texts(request: Request, owner: ResourceName) -> tuple[str, list[SentText]]:
         query, account = parameters(request), owner.account
         if core.settings.auth == "off":
             account = query.get("accountId", account)
@@ -190,7 +190,7 @@ def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
     return Interface(paths={_TEXTS: routes.answer}, reset=(outbox.clear,))
 
 
-def _by_number(texts: Iterable[Text]) -> dict[str, list[dict[str, str]]]:
+def _by_number(texts: Iterable[SentText]) -> dict[str, list[dict[str, str]]]:
     messages: dict[str, list[dict[str, str]]] = {}
     for text in texts:
         message = {"PhoneNumber": text.number, "MessageId": text.message_id, "Message": text.message}

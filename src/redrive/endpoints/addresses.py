@@ -96,6 +96,7 @@ def is_within(address: str, networks: Sequence[Network]) -> bool:
 
 
 def _unwrapped(address: str) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 address stands for (translated, mapped, 6to4); else the address itself."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv4Address):
         return parsed

@@ -41,7 +41,7 @@ def read_challenges(headers: Iterable[str]) -> Iterator[Challenge]:
         scheme, parameters = "", dict[str, str]()
         for element in _ELEMENT.finditer(header):
             name, quoted, bare = element["name"].lower(), element["quoted"], element["bare"]
-            if quoted is None and bare is None:
+            if quoted is None and bare is None:  # a name alone is the scheme of the next challenge
                 if scheme:
                     yield Challenge(scheme, parameters)
                 scheme, parameters = name, {}

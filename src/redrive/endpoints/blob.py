@@ -140,7 +140,7 @@ class BlobEndpoint(TimedEndpoint):
         self._connection_string = connection_string
         self._store = BlobStore(store, ca_file)
         self._ca_file = ca_file
-        self._azure = lru_cache(_STORES_MAX)(self._opened_azure)
+        self._azure = lru_cache(_STORES_MAX)(self._open_azure)
         self._containers = BlobContainers(store)
 
     @override
@@ -163,7 +163,7 @@ class BlobEndpoint(TimedEndpoint):
         return ACCEPTED.verdict(_CREATED, identifiers=headers)
 
     async def _write(self, push_request: PushRequest) -> str:
-        """Write it; its entity tag."""
+        """Write the blob and return its entity tag."""
         container, path = read_container(push_request.endpoint), push_request.headers["path"]
         if not NAME.fullmatch(path):
             raise ValueError(f"{path!r} is not a blob's name that every store can keep")
@@ -182,7 +182,7 @@ class BlobEndpoint(TimedEndpoint):
                 f"ContainerNotFound: {container.account}/{container.name} does not exist."
             )
 
-    def _opened_azure(self, connection_string: str, container: str) -> AzureStore:
+    def _open_azure(self, connection_string: str, container: str) -> AzureStore:
         account = read_connection_string(connection_string)
         config: AzureConfig = {"account_name": account.name, "endpoint": account.blob_url}
         if account.key:
@@ -201,7 +201,7 @@ class BlobEndpoint(TimedEndpoint):
 # of each, so that a version which speaks otherwise is noticed.
 
 # The beginning has the URL in it, which may have a signature in it.
-_SAID: Final = re.compile(r"(?:.* in [\d.]+\S* - )?(?P<said>.*?)(?:\n\nDebug source:|\Z)", re.DOTALL)
+_MESSAGE: Final = re.compile(r"(?:.* in [\d.]+\S* - )?(?P<message>.*?)(?:\n\nDebug source:|\Z)", re.DOTALL)
 _STATUS: Final = re.compile(r".*status code: (?P<status>\d{3})[^:\n]*(?:: )?(?P<body>.*)", re.DOTALL)
 _ERRNO: Final = re.compile(r"os error (?P<number>\d+)")
 
@@ -241,8 +241,9 @@ def _of_system(number: int, text: str) -> Verdict:
 
 
 def _of_words(text: str) -> Verdict:
-    read = _SAID.match(text)
-    words = read["said"] if read else text
+    """The verdict on an error that the library has only words for: a status, an error number or a keyword in them."""
+    message_match = _MESSAGE.match(text)
+    words = message_match["message"] if message_match else text
     status_match = _STATUS.match(words)
     if status_match:
         return verdicts.of_status(

@@ -28,7 +28,7 @@ _REQUEST_MAX: Final = timedelta(minutes=5)
 #: Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
 NAME: Final = re.compile(r"(?!(?:.*/)?\.{1,2}(?:/|$))[\w.$-]+(?:/[\w.$-]+)*", re.ASCII)
 
-Described = tuple[str, int, int, str]
+BlobDescription = tuple[str, int, int, str]
 """A blob's name in its container, its bytes, the time of its last change (ms), and its entity tag."""
 
 
@@ -49,11 +49,11 @@ class BlobStore:
         self._opened: LocalStore | S3Store | None = None
 
     async def put(self, path: str, content: bytes, content_type: str = "") -> str:
-        """Write a blob, over the one that is there; its entity tag."""
+        """Write a blob, over the one that is there, and return its entity tag."""
         store = self._store()
         tag = await put(store, path, content, content_type)
         if isinstance(store, LocalStore):
-            await asyncio.to_thread(_settle, self._folder, path)
+            await asyncio.to_thread(_sync, self._folder, path)
         return tag
 
     async def read(self, path: str, first: int, length: int) -> bytes:
@@ -82,7 +82,7 @@ class BlobStore:
             raise NotFound(f"the blob {path}") from None
         return _pieces(result)
 
-    async def describe(self, container: str, name: str) -> Described | None:
+    async def describe(self, container: str, name: str) -> BlobDescription | None:
         """A blob without its bytes; None: it is not there, or no blob can have such a name."""
         if not NAME.fullmatch(name):
             return None
@@ -90,11 +90,11 @@ class BlobStore:
             meta = await obstore.head_async(self._store(), f"{container}/{name}")
         except (NotFoundError, FileNotFoundError):
             return None
-        return _described(meta, container)
+        return _describe(meta, container)
 
     async def page(
         self, container: str, prefix: str, after: str, limit: int, *, by_folder: bool
-    ) -> tuple[list[Described], list[str], str]:
+    ) -> tuple[list[BlobDescription], list[str], str]:
         """A page of a container, in order of names.
 
         Args:
@@ -115,12 +115,10 @@ class BlobStore:
             descriptions = [
                 await self.describe(container, name) for name in page_names if not name.endswith("/")
             ]
-            blobs, folders = (
-                [blob for blob in descriptions if blob is not None],
-                [n for n in page_names if n.endswith("/")],
-            )
+            blobs = [blob for blob in descriptions if blob is not None]
+            folders = [name for name in page_names if name.endswith("/")]
             return blobs, folders, page_names[-1] if len(names) > limit else ""
-        blobs, folders = await _listed(store, container, prefix, by_folder=by_folder)
+        blobs, folders = await _list_bucket(store, container, prefix, by_folder=by_folder)
         names = sorted(name for name in [*(blob[0] for blob in blobs), *folders] if name > after)
         page_names = names[:limit]
         return (
@@ -175,16 +173,16 @@ async def put(store: "ObjectStore", path: str, content: bytes, content_type: str
     return (written["e_tag"] or "").strip('"')
 
 
-def _described(meta: "ObjectMeta", container: str) -> Described:
+def _describe(meta: "ObjectMeta", container: str) -> BlobDescription:
     name = meta["path"].removeprefix(f"{container}/")
     tag = (meta["e_tag"] or "").strip('"')
     return name, meta["size"], int(meta["last_modified"].timestamp() * 1000), tag
 
 
-async def _listed(
+async def _list_bucket(
     store: S3Store, container: str, prefix: str, *, by_folder: bool
-) -> tuple[list[Described], list[str]]:
-    """All of a bucket that begins so, which has no pages of ours."""
+) -> tuple[list[BlobDescription], list[str]]:
+    """All blobs and folders of a bucket that begin so: it cannot be asked for those behind a name."""
     folder, _, beginning = f"{container}/{prefix}".rpartition("/")
     if not NAME.fullmatch(folder):
         return [], []
@@ -194,7 +192,7 @@ async def _listed(
     else:
         blobs, folders = await obstore.list(store, folder).collect_async(), []
     start = f"{folder}/{beginning}"
-    described = [_described(blob, container) for blob in blobs if blob["path"].startswith(start)]
+    described = [_describe(blob, container) for blob in blobs if blob["path"].startswith(start)]
     subfolders = [f"{path.removeprefix(f'{container}/')}/" for path in folders if path.startswith(start)]
     return described, subfolders
 
@@ -225,8 +223,8 @@ def _may_hold(folder: str, prefix: str, after: str) -> bool:
     )
 
 
-def _settle(folder: Path, path: str) -> None:
-    """Wait until a file, and every entry that leads to it, is on disk: the library leaves that to the system."""
+def _sync(folder: Path, path: str) -> None:
+    """Wait until a file, and the folders above it, are on disk: the library leaves that to the system."""
     file = folder / path
     for path_above in (file, *file.parents[: path.count("/") + 1], folder.parent):
         descriptor = os.open(path_above, os.O_RDONLY)

@@ -78,7 +78,10 @@ def _folders_in(folder: Path) -> list[str]:
 
 
 def _blobs_in(folder: Path, root: Path) -> Iterator[tuple[str, int]]:
-    """The blobs in a folder and those in it; folders are called as years, months, days and hours, without zeros."""
+    """The blobs below a folder, the newest first.
+
+    Folders are named after years, months, days and hours, without leading zeros: the longer number is the later one.
+    """
     entries = list(folder.iterdir()) if folder.is_dir() else []
     for entry_path in sorted(entries, key=lambda entry: (len(entry.name), entry.name), reverse=True):
         if entry_path.is_dir():

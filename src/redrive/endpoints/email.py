@@ -71,9 +71,8 @@ class EmailEndpoint(TimedEndpoint):
     def __init__(self, now: Callable[[], int], relay: Relay) -> None:
         super().__init__(now)
         self._relay = relay
-        self._domain = relay.sender.rpartition("@")[
-            2
-        ]  # aiosmtplib would ask the system, in a thread, for each mail
+        # aiosmtplib would ask the system, in a thread, for each mail
+        self._domain = relay.sender.rpartition("@")[2]
         self._conversations = asyncio.Semaphore(relay.connections_max)
         self._trust = ssl.create_default_context()
         if relay.ca_file is not None:
@@ -83,10 +82,10 @@ class EmailEndpoint(TimedEndpoint):
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         client = self._client(push_request.timeout_ms / 1000)
         try:
-            mail = self._written(push_request, self._now())
+            mail = self._mail_bytes(push_request, self._now())
             async with asyncio.timeout(push_request.timeout_ms / 1000), self._conversations:
                 verdict = await self._hand_in(client, push_request.endpoint, mail)
-            if verdict.result is AttemptResult.DELIVERED:  # the relay has it, however the leave-taking goes
+            if verdict.result is AttemptResult.DELIVERED:  # the relay has it, whether or not QUIT succeeds
                 with suppress(aiosmtplib.SMTPException, OSError):
                     await client.quit(timeout=_QUIT_SECONDS)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
@@ -116,7 +115,7 @@ class EmailEndpoint(TimedEndpoint):
             local_hostname=self._domain,
         )
 
-    def _written(self, push_request: PushRequest, now: int) -> bytes:
+    def _mail_bytes(self, push_request: PushRequest, now: int) -> bytes:
         """The mail as it goes over the wire.
 
         Raises:
@@ -127,9 +126,8 @@ class EmailEndpoint(TimedEndpoint):
         mail = EmailMessage(policy=_WRITING)
         mail["From"] = Address(push_request.headers.get("From", ""), addr_spec=self._relay.sender)
         mail["To"] = Address(addr_spec=push_request.endpoint)
-        mail["Date"] = datetime.fromtimestamp(
-            now // 1000, UTC
-        )  # "+0000"; "-0000" would say that no zone is known
+        # "+0000"; "-0000" would say that no zone is known
+        mail["Date"] = datetime.fromtimestamp(now // 1000, UTC)
         for name in ("Subject", "Message-ID"):
             if name in push_request.headers:
                 mail[name] = push_request.headers[name]

@@ -110,7 +110,7 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
 
     @override
     def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
-        """See `DirectEndpoint.begin`: where a connection rests, and no password may be asked for."""
+        """See `DirectEndpoint.begin`; None unless a connection rests and the URL has no password."""
         try:
             destination = _read_url(push_request.endpoint)
             origin, target, host = _way(destination)
@@ -133,7 +133,7 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
         return verdict_of(answer)
 
     async def ask(self, push_request: PushRequest) -> WebhookAnswer | Verdict:
-        """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
+        """Send a request; its answer, or the verdict where there is none. For kinds of endpoint that read answers."""
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 return await self._converse(_read_url(push_request.endpoint), push_request)
@@ -218,16 +218,16 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
     ) -> WebAnswer:
         """Ask; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
 
-        Each repetition uses up one resting connection, so it ends with a fresh one.
+        Each repetition uses up one resting connection, so the last one uses a new connection.
         """
         origin, target, host = _way(destination)
         head = _head(method, target, host, headers, len(body))
         while True:
-            connection, fresh = await self._connections.take(origin)
+            connection, is_new = await self._connections.take(origin)
             try:
                 return await connection.ask(method, head, body, bytes_max)
             except UnansweredError:
-                if fresh:
+                if is_new:
                     raise
             finally:
                 self._connections.give_back(origin, connection)
@@ -250,7 +250,7 @@ _read_url = lru_cache(_URLS_MAX)(read_url)
 
 @lru_cache(_URLS_MAX)
 def _way(destination: Destination) -> tuple[WebOrigin, str, str]:
-    """The origin a request to a URL goes to, its target, and its Host."""
+    """The origin that a request to a URL goes to, its target, and its Host."""
     url = destination.url
     if url.raw_host is None or url.port is None:
         raise ValueError("An endpoint is an http or https URL with a host")
@@ -286,7 +286,7 @@ def _head(method: str, target: str, host: str, headers: Mapping[str, str], lengt
 
 @lru_cache(1_024)
 def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], bool]:
-    """Those of the names of headers that are for the client to set, and whether one is the host's.
+    """The headers among these that the client sets itself, and whether one of them is Host.
 
     Raises:
         ValueError: One of them, or the method, is not a token.
@@ -306,7 +306,6 @@ class DirectPush:
     """
 
     __slots__ = (
-        "_again",
         "_began",
         "_connection",
         "_connections",
@@ -314,6 +313,7 @@ class DirectPush:
         "_origin",
         "_push",
         "_push_request",
+        "_second_push",
         "_take",
     )
 
@@ -335,14 +335,19 @@ class DirectPush:
         self._push_request = push_request
         self._take = take
         self._began = now()
-        self._again: asyncio.Task[Attempt] | None = None
+        self._second_push: asyncio.Task[Attempt] | None = None
 
     def begin(self, head: bytes) -> Callable[[], None] | None:
         """Send the request; a function that gives it up, or None: the connection has ended."""
-        of = self._push_request
+        request = self._push_request
         try:
             self._connection.begin(
-                of.method, head, of.body, of.answer_bytes_max, of.timeout_ms / 1000, self._end
+                request.method,
+                head,
+                request.body,
+                request.answer_bytes_max,
+                request.timeout_ms / 1000,
+                self._end,
             )
         except UnansweredError:
             self._connections.give_back(self._origin, self._connection)
@@ -350,10 +355,11 @@ class DirectPush:
         return self._give_up
 
     def _end(self, outcome: WebAnswer | Exception) -> None:
+        """Take the outcome; where the connection turns out to have been closed, push again by another."""
         self._connections.give_back(self._origin, self._connection)
         if isinstance(outcome, UnansweredError):
-            self._again = asyncio.get_running_loop().create_task(self._push(self._with_time_left()))
-            self._again.add_done_callback(self._end_again)
+            self._second_push = asyncio.get_running_loop().create_task(self._push(self._with_time_left()))
+            self._second_push.add_done_callback(self._end_second_push)
             return
         if isinstance(outcome, WebAnswer):
             verdict = verdict_of(answer_of(outcome, self._push_request))
@@ -365,14 +371,14 @@ class DirectPush:
         gone_ms = self._now() - self._began
         return replace(self._push_request, timeout_ms=max(0, self._push_request.timeout_ms - gone_ms))
 
-    def _end_again(self, again: asyncio.Task[Attempt]) -> None:
+    def _end_second_push(self, again: asyncio.Task[Attempt]) -> None:
         if not again.cancelled():
             self._take(replace(again.result(), duration_ms=self._now() - self._began))
 
     def _give_up(self) -> None:
-        if self._again is not None:
-            self._again.remove_done_callback(self._end_again)
-            self._again.cancel()
+        if self._second_push is not None:
+            self._second_push.remove_done_callback(self._end_second_push)
+            self._second_push.cancel()
             return
         self._connection.cancel()
         self._connections.give_back(self._origin, self._connection)

@@ -77,7 +77,7 @@ class HttpConnection(KeptConnection):
     async def ask(self, method: str, head: bytes, body: bytes, bytes_max: int) -> WebAnswer:
         """Send a request; its answer, with so many bytes of its body at most.
 
-        The connection can be used again unless `usable` is false: anything of the answer or of the request is left.
+        The connection can be used again unless `usable` is false: some of the answer or the request is left over then.
 
         Raises:
             UnansweredError: The connection ended before the head of an answer.
@@ -156,7 +156,7 @@ class HttpConnection(KeptConnection):
         except httptools.HttpParserError as error:
             self._fail_with(ConnectionError(f"The answer is no HTTP: {error}"))
         else:
-            self._bound()
+            self._check_limits()
         if self._outcome is not None:
             self._end()
 
@@ -167,8 +167,8 @@ class HttpConnection(KeptConnection):
             self._answer()
             self._end()
 
-    def _bound(self) -> None:
-        """Take no more of an answer than is wanted."""
+    def _check_limits(self) -> None:
+        """End an answer that has all of the body that is asked for, or too much beside it."""
         if self._outcome is not None:
             return
         if self._head_ended and self._body_bytes >= self._bytes_max:
@@ -229,6 +229,7 @@ class HttpConnection(KeptConnection):
     # ---- the answer ------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
+        """Make the outcome of what has been read; `_end` hands it over."""
         if self._outcome is not None:
             return
         if self._socket is not None and self._socket.get_write_buffer_size():

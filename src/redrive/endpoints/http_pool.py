@@ -90,7 +90,7 @@ class HttpConnections:
             raise
 
     def take_resting(self, origin: WebOrigin) -> HttpConnection | None:
-        """The same where nothing has to be waited for: a connection that rests; None: there is none to be had."""
+        """As `take`, without waiting: a connection that rests; None: none does, or there is no room for another use."""
         resting = self._resting.get(origin)
         while resting and self._has_room(origin):
             connection = resting.pop()
@@ -123,7 +123,7 @@ class HttpConnections:
             del self._used[origin]
 
     async def _await_turn(self, origin: WebOrigin) -> None:
-        """Wait until there is room; it counts as used then."""
+        """Wait until there is room; whoever gives it has counted the use already."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(origin, deque()).append(turn)
         try:
@@ -134,6 +134,7 @@ class HttpConnections:
             raise
 
     def _free(self, origin: WebOrigin) -> None:
+        """End a use; its place goes to the longest waiting for the same origin, or for another."""
         self._count(origin, -1)
         if self._waiting:
             for other in (origin, *self._waiting):
@@ -178,13 +179,13 @@ class HttpConnections:
             del self._resting[origin]
 
     async def _socket(self, infos: list[AddressInfo]) -> socket.socket:
-        """A socket to the first of the addresses that answers. Each is judged here, where its socket is made."""
+        """A socket to the first of the addresses that answers; forbidden ones are left out, where sockets are made."""
         forbidden: list[str] = []
 
         def make(info: AddressInfo) -> socket.socket:
             family, kind, protocol, _, address = info
             if self._forbids(host := str(address[0])):
-                forbidden.append(host)  # the error below is lost among those of the other addresses
+                forbidden.append(host)  # the error below is merged with those of the other addresses
                 raise ForbiddenAddressError(host)
             return socket.socket(family, kind, protocol)
 
@@ -200,7 +201,7 @@ class HttpConnections:
     async def _addresses(self, host: str, port: int) -> list[AddressInfo]:
         """The addresses of a host, another one first each time.
 
-        An address in numbers is one in the usual form: `127.1` and `2130706433` are refused, which the system would take.
+        An address in numbers has to have the usual form: `127.1` and `2130706433` are refused, though the system takes them.
         """
         if ":" in host or host.replace(".", "").isdigit():
             ip_address(host.partition("%")[0])

@@ -181,7 +181,7 @@ class SingleFlight(Generic[Key, Value]):
         if task is None or self._is_over(task):
             self._forget_old()
             task = self._tasks[key] = asyncio.create_task(make())
-            task.add_done_callback(self._is_over)  # which looks at what went wrong, should nobody else
+            task.add_done_callback(self._is_over)  # reads the error, which asyncio would log if nobody did
         return task.result() if task.done() else await asyncio.shield(task)
 
     def forget(self, key: Key, value: Value) -> None:

@@ -149,7 +149,7 @@ class AwsCredentials:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
-        self._found: Credentials | None = None
+        self._credentials_found: Credentials | None = None
         self._looking = asyncio.Lock()
         self._looked_at: int | None = None
 
@@ -157,10 +157,10 @@ class AwsCredentials:
         """The keys to sign with now; None if there are none.
 
         Raises:
-            CredentialsUnavailable: They are said to be somewhere, and cannot be had from there.
+            CredentialsUnavailable: There is a source for them, but it does not give them.
         """
         try:
-            credentials = self._found or await self._look()
+            credentials = self._credentials_found or await self._look()
             if isinstance(credentials, RefreshableCredentials) and credentials.refresh_needed():
                 return await asyncio.to_thread(credentials.get_frozen_credentials)
             return None if credentials is None else credentials.get_frozen_credentials()
@@ -169,10 +169,10 @@ class AwsCredentials:
 
     async def _look(self) -> Credentials | None:
         async with self._looking:
-            if self._found is None and not self._known_absent():
-                self._found = await asyncio.to_thread(_look)
+            if self._credentials_found is None and not self._known_absent():
+                self._credentials_found = await asyncio.to_thread(_look)
                 self._looked_at = self._now()
-            return self._found
+            return self._credentials_found
 
     def _known_absent(self) -> bool:
         return self._looked_at is not None and self._now() - self._looked_at < _ABSENT_MS
@@ -265,7 +265,7 @@ class AwsClient:
             return INVALID.verdict(response=str(error))
 
     async def call(self, address: ResourceAddress, push_request: PushRequest) -> AwsAnswer | Verdict:
-        """Make a call, signed; the answer, or what it means that there is none.
+        """Make a signed call; its answer, or the verdict where there is none.
 
         Args:
             address: Where to.
@@ -287,7 +287,7 @@ class AwsClient:
 def _signed(
     address: ResourceAddress, push_request: PushRequest, keys: ReadOnlyCredentials | None
 ) -> PushRequest:
-    """The request as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
+    """The request with its signature. Without keys it goes unsigned: emulators accept that, and others refuse it.
 
     The date in the signature is the real one, whatever clock the server goes by: whoever checks it has no other.
     """
@@ -301,7 +301,7 @@ def _signed(
         )
         SigV4Auth(keys, address.service, address.region).add_auth(request)
         headers |= dict(request.headers.items())
-        del headers["Content-Type"]  # which goes by its own name
+        del headers["Content-Type"]  # `PushRequest` has a field for it
     return PushRequest(
         push_request.endpoint,
         push_request.body,

@@ -81,7 +81,7 @@ class StreamEndpoint(TimedEndpoint):
     async def _put_halves(
         self, address: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
     ) -> Sequence[Verdict]:
-        """Again, where a call was refused for what may be about one of them, or about their number or weight.
+        """Put the records again in two halves: the call was refused, perhaps for one of them, their number or their size.
 
         One among 500 is found with 18 calls more.
         """
@@ -100,13 +100,13 @@ def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     together: list[bytes] = []
     weight = _FRAME_BYTES
     for record in records:
-        own = (len(record) + 2) // 3 * 4 + _RECORD_FRAME_BYTES
+        size = (len(record) + 2) // 3 * 4 + _RECORD_FRAME_BYTES
         alone = len(record) > _RECORD_BYTES_MAX
-        if together and (alone or len(together) >= RECORDS_MAX or weight + own > _CALL_BYTES_MAX):
+        if together and (alone or len(together) >= RECORDS_MAX or weight + size > _CALL_BYTES_MAX):
             yield together
             together, weight = [], _FRAME_BYTES
         together.append(record)
-        weight += own
+        weight += size
         if alone:
             yield together
             together, weight = [], _FRAME_BYTES
@@ -115,39 +115,39 @@ def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _of_answer(answer: AwsAnswer) -> Verdict:
-    return _of_error(answer.status, answer.code, answer.message) or of_answer(answer)
+    return _stream_error(answer.status, answer.code, answer.message) or of_answer(answer)
 
 
-def _of_error(status: int, code: str, message: str) -> Verdict | None:
+def _stream_error(status: int, code: str, message: str) -> Verdict | None:
     """The one error that means more here than elsewhere: a stream that is filled too fast says it is unavailable."""
     if code != _BUSY:
         return None
     return THROTTLED.verdict(status, error_text(code, message))
 
 
-def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
+def _each(answer: AwsAnswer, call_verdict: Verdict, records: int) -> Sequence[Verdict]:
     """The outcome of each record of a batch, in the order of the request.
 
     What cannot be read says nothing for certain, so those records are put again.
     """
     try:
         entries = orjson.loads(answer.text)["RequestResponses"]
-        verdicts_found = [_of_entry(entry, whole) for entry in entries]
+        verdicts = [_of_entry(entry, call_verdict) for entry in entries]
     except (ValueError, TypeError, KeyError, AttributeError):
-        verdicts_found = []
-    if len(verdicts_found) == records:
-        return verdicts_found
-    unread = IN_TROUBLE.verdict(answer.status, "An answer that does not tell of each record")
-    return [unread] * records
+        verdicts = []
+    if len(verdicts) == records:
+        return verdicts
+    unknown_outcome = IN_TROUBLE.verdict(answer.status, "An answer that does not tell of each record")
+    return [unknown_outcome] * records
 
 
-def _of_entry(entry: dict[str, Any], whole: Verdict) -> Verdict:
+def _of_entry(entry: dict[str, Any], call_verdict: Verdict) -> Verdict:
     code = entry.get("ErrorCode")
     if not code:
-        return whole
+        return call_verdict
     message = str(entry.get("ErrorMessage") or "")
     # An entry has no status. All that are documented are of the service: ServiceUnavailableException, InternalFailure.
-    return _of_error(503, code, message) or of_error(500, code, message)
+    return _stream_error(503, code, message) or of_error(500, code, message)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

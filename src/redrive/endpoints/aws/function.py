@@ -50,7 +50,7 @@ class FunctionEndpoint(TimedEndpoint):
         kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
         answer = await self._invoke(address, url, push_request, kind)
         if kind == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
-            self._waited_for.add(url)
+            self._waited_for.add(url)  # that server only invokes while it is waited for
             answer = await self._invoke(address, url, push_request, _REQUEST_RESPONSE)
         if isinstance(answer, Verdict):
             return answer

@@ -85,19 +85,19 @@ class AmqpConnection(KeptConnection):
         self._entities: dict[str, _Entity] = {}
         self._collector = Collector()
         self._proton = Transport(Transport.CLIENT)
-        self._connection = self._opened(namespace, container)
-        self._over: Verdict | None = None  # what ended it
+        self._connection = self._open(namespace, container)
+        self._final_verdict: Verdict | None = None  # the reason why the connection ended
 
     async def send(self, address: str, message: bytes) -> Verdict:
-        """Send a message; what the broker says of it, or what ended the link or the connection first.
+        """Send a message; the verdict is the broker's, or says what ended the link or the connection first.
 
-        Where it says nothing in time, or nobody waits for it any more, the next message goes by another connection:
+        Where no answer comes in time, or nobody waits for it any more, the next message goes by another connection:
         this one may be dead without anybody knowing.
         """
-        if self._over is not None:
-            return self._over
+        if self._final_verdict is not None:
+            return self._final_verdict
         self._stay()
-        entity = self._entities.get(address) or self._attached(address)
+        entity = self._entities.get(address) or self._attach(address)
         answer: Answer = self._loop.create_future()
         entity.waiting[answer] = message
         self._send_waiting(entity)
@@ -135,7 +135,7 @@ class AmqpConnection(KeptConnection):
         """Write what Proton has to say."""
         self._work()
         while self._socket is not None and (pending := self._proton.pending()) != 0:
-            if pending < 0:  # it said its last; why, is an event by now
+            if pending < 0:  # Proton has nothing more to write; an event says why
                 self._work()
                 self._socket.close()
                 return
@@ -179,7 +179,7 @@ class AmqpConnection(KeptConnection):
         delivery.settle()
 
     def _hear_end(self, ended: Link | Session) -> None:
-        """An entity's link, or its session: the others go on."""
+        """Fail what is under way to an entity whose link or session has ended; the other entities go on."""
         for address, entity in list(self._entities.items()):
             session = entity.sender.session
             if ended in (entity.sender, session):
@@ -191,9 +191,9 @@ class AmqpConnection(KeptConnection):
                 session.close()
 
     def _end(self, verdict: Verdict) -> None:
-        """All of it."""
+        """End the connection: everything under way gets this verdict."""
         self.usable = False
-        self._over = self._over or verdict
+        self._final_verdict = self._final_verdict or verdict
         for entity in self._entities.values():
             for answer in entity.under_way:
                 _tell(answer, verdict)
@@ -206,7 +206,7 @@ class AmqpConnection(KeptConnection):
 
     # ---- what we say -------------------------------------------------------------------------------------------
 
-    def _opened(self, namespace: Namespace, container: str) -> Connection:
+    def _open(self, namespace: Namespace, container: str) -> Connection:
         mechanisms = self._proton.sasl()
         mechanisms.allowed_mechs("PLAIN" if namespace.user else "ANONYMOUS")
         mechanisms.allow_insecure_mechs = True  # Proton cannot see whether there is TLS around it
@@ -219,7 +219,7 @@ class AmqpConnection(KeptConnection):
         connection.open()
         return connection
 
-    def _attached(self, address: str) -> _Entity:
+    def _attach(self, address: str) -> _Entity:
         session = self._connection.session()
         session.open()
         sender = session.sender(address)
@@ -235,9 +235,9 @@ class AmqpConnection(KeptConnection):
         while entity.waiting and sender.credit > 0:
             answer = next(iter(entity.waiting))
             message = entity.waiting.pop(answer)
-            most = sender.remote_max_message_size
-            if 0 < most < len(message):
-                _tell(answer, verdict_of_size(len(message), most))
+            bytes_max = sender.remote_max_message_size
+            if 0 < bytes_max < len(message):
+                _tell(answer, verdict_of_size(len(message), bytes_max))
                 continue
             entity.tags += 1
             tag = str(entity.tags)
@@ -321,7 +321,7 @@ def verdict_of_condition(condition: str, text: str) -> Verdict:
 def verdict_of_end(condition: str, text: str, messages: int) -> Verdict:
     """The verdict on messages under way whose link was ended.
 
-    A condition that is about one message says which by its outcome; here it can only be told where there was one.
+    A condition about one message ends the link for all: unless it was the only one, nobody can tell which it was.
     """
     verdict = verdict_of_condition(condition, text)
     if verdict.reason not in (Reason.CLIENT_ERROR, Reason.TOO_LARGE) or messages == 1:

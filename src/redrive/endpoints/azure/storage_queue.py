@@ -54,7 +54,7 @@ class StorageQueueEndpoint(TimedEndpoint):
         self._ca_file = ca_file
         self._resolver = _Resolver()
         self._session: aiohttp.ClientSession | None = None
-        self._account = lru_cache(_ACCOUNTS_MAX)(self._opened_account)
+        self._account = lru_cache(_ACCOUNTS_MAX)(self._open_account)
         # Two lines for each request at the level that a server usually has.
         logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
 
@@ -75,8 +75,8 @@ class StorageQueueEndpoint(TimedEndpoint):
             return answers[-1] if answers else _of_failure(error)
         return answers[-1]
 
-    async def _put(self, push_request: PushRequest, answered: Callable[[Verdict], None]) -> None:
-        """Put it in; whatever was answered has been told, also where the library cannot read it."""
+    async def _put(self, push_request: PushRequest, take: Callable[[Verdict], None]) -> None:
+        """Put the message in the queue; `take` is called with the answer, even one that the library cannot read."""
         match = _QUEUE.fullmatch(push_request.endpoint)
         account = self._connection_string(push_request.endpoint)
         if match is None or account is None:
@@ -89,11 +89,11 @@ class StorageQueueEndpoint(TimedEndpoint):
             .send_message(
                 b64encode(push_request.body).decode(),
                 time_to_live=int(push_request.headers.get(TTL_HEADER, _TTL_SECONDS)),
-                raw_response_hook=lambda response: answered(_of_answer(response.http_response)),
+                raw_response_hook=lambda response: take(_of_answer(response.http_response)),
             )
         )
 
-    def _opened_account(self, connection_string: str) -> QueueServiceClient:
+    def _open_account(self, connection_string: str) -> QueueServiceClient:
         """A client that asks once, over this endpoint's connections: the schedule asks again."""
         transport = AioHttpTransport(session=self._session or self._open(), session_owner=False)
         return QueueServiceClient.from_connection_string(

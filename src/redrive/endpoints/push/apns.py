@@ -69,7 +69,7 @@ class Apns:
         """Post it.
 
         Raises:
-            CredentialsUnusable: What the application has for credentials is none.
+            CredentialsUnusable: The application's credentials are not valid ones.
             OSError: There was no answer.
         """
         headers = push_request.headers
@@ -80,20 +80,20 @@ class Apns:
             headers.get("team", ""),
         )
         headers = self._headers(service, push_request)
-        answer = await self._posted(service, push_request, headers)
+        answer = await self._post(service, push_request, headers)
         if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
             self._discard(service, headers)
-            answer = await self._posted(service, push_request, self._headers(service, push_request))
+            answer = await self._post(service, push_request, self._headers(service, push_request))
         return _verdict(answer)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._connections.close()
 
-    async def _posted(
+    async def _post(
         self, service: _Place, push_request: PushRequest, headers: Mapping[str, str]
     ) -> Http2Answer:
-        """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
+        """Post; again where a connection that had answered before did not process it, at last by a new connection."""
         path = f"/3/device/{quote(push_request.endpoint, safe='')}"
         while True:
             connection = await self._connections.of(service, lambda: self._open(service))
@@ -139,7 +139,7 @@ class Apns:
         if self._ca_file is not None:
             context.load_verify_locations(self._ca_file)
         if certificate:
-            _show(context, certificate, key)
+            _load_certificate(context, certificate, key)
         return context
 
     # ---- connections -----------------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ def _signing_key(text: str) -> EllipticCurvePrivateKey:
     return key
 
 
-def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Have a certificate shown; the library takes it from a file alone, which is there no longer than it takes."""
+def _load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """Have a context present a certificate. The library reads it from a file alone, which is removed at once."""
     with tempfile.NamedTemporaryFile("w", prefix="redrive-", suffix=".pem") as file:
         file.write(f"{certificate}\n{key}\n")
         file.flush()

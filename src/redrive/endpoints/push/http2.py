@@ -54,7 +54,7 @@ class _Exchange:
 
     answered: asyncio.Future[Http2Answer]  # The end of it
     unsent: bytes  # Rest of its body
-    heard: int  # How often something had come over the connection when it began
+    reads_before: int  # How often something had come over the connection when it began
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
@@ -86,9 +86,9 @@ class Http2Connection(KeptConnection):
         self._scheme = "https" if secure else "http"
         self._h2 = _Graceful(H2Configuration(header_encoding="utf-8"))
         self._exchanges: dict[int, _Exchange] = {}
-        self._moved = asyncio.Event()
-        self._heard = 0
-        self._settled = False  # the service has said how many streams it allows
+        self._changed = asyncio.Event()
+        self._read_count = 0
+        self._has_settings = False  # the service has said how many streams it allows
         self.answered = False  # anything at all
 
     async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Http2Answer:
@@ -99,22 +99,22 @@ class Http2Connection(KeptConnection):
             ConnectionError: The connection ended, or the service ended the stream.
         """
         self._stay()
-        heard = self._heard
+        reads_before = self._read_count
         try:
             await self._turn()
             return await self._exchange(path, headers, body)
         except asyncio.CancelledError:
-            self.usable = self.usable and self._heard > heard  # silent all the time, it may be dead
+            self.usable = self.usable and self._read_count > reads_before  # else it may be dead
             raise
         except ProtocolError as error:
-            self.usable = False  # h2 may have said half of it
+            self.usable = False  # h2 may have written half of it
             raise ConnectionError(f"The request cannot be said in HTTP/2: {error}") from None
         finally:
             self._rest(_REST_SECONDS)
 
     async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Http2Answer:
         stream = self._h2.get_next_available_stream_id()
-        exchange = self._exchanges[stream] = _Exchange(self._loop.create_future(), body, self._heard)
+        exchange = self._exchanges[stream] = _Exchange(self._loop.create_future(), body, self._read_count)
         try:
             self._h2.send_headers(stream, self._head(path, headers))
             self._send_body(stream, exchange)
@@ -124,12 +124,12 @@ class Http2Connection(KeptConnection):
             self._abandon(stream)
             raise
         else:
-            if exchange.unsent:  # the service had read enough
+            if exchange.unsent:  # the service answered without reading all of it
                 self._abandon(stream)
             return answer
         finally:
             del self._exchanges[stream]
-            self._moved.set()
+            self._changed.set()
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Http2Connection(KeptConnection):
     @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._heard += 1
+        self._read_count += 1
         try:
             for event in self._h2.receive_data(data):
                 self._hear(event)
@@ -166,7 +166,7 @@ class Http2Connection(KeptConnection):
     def _hear(self, event: Event) -> None:
         match event:
             case RemoteSettingsChanged():
-                self._settled = True
+                self._has_settings = True
                 self._send_waiting()
             case WindowUpdated():
                 self._send_waiting()
@@ -200,7 +200,7 @@ class Http2Connection(KeptConnection):
     def _hear_goodbye(self, last: int, event: ConnectionTerminated) -> None:
         """Take a GOAWAY: requests before the announced stream are still answered, the others were not processed."""
         self.usable = False
-        self._moved.set()
+        self._changed.set()
         text = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
         self._why = ConnectionResetError(f"The service ends the connection: {text}")
         for stream, exchange in self._exchanges.items():
@@ -211,13 +211,16 @@ class Http2Connection(KeptConnection):
         self._rest(_REST_SECONDS)
 
     def _end(self, error: Exception) -> None:
-        """All of it; a request that a resting connection was given in vain may go by another."""
+        """End the connection and fail every request.
+
+        One that began after the connection had answered others, and heard nothing since, may go by another connection.
+        """
         self.usable = False
         self._why = error
-        self._moved.set()
+        self._changed.set()
         for exchange in self._exchanges.values():
-            in_vain = self.answered and exchange.heard == self._heard
-            _resolve(exchange, Unprocessed(str(error)) if in_vain else error)
+            is_unprocessed = self.answered and exchange.reads_before == self._read_count
+            _resolve(exchange, Unprocessed(str(error)) if is_unprocessed else error)
         self._close_socket()
 
     @override
@@ -229,10 +232,10 @@ class Http2Connection(KeptConnection):
     async def _turn(self) -> None:
         """Wait until one more stream is allowed."""
         while self.usable:
-            if self._settled and len(self._exchanges) < self._h2.remote_settings.max_concurrent_streams:
+            if self._has_settings and len(self._exchanges) < self._h2.remote_settings.max_concurrent_streams:
                 return
-            self._moved.clear()
-            await self._moved.wait()
+            self._changed.clear()
+            await self._changed.wait()
         raise Unprocessed(str(self._why))
 
     def _head(self, path: str, headers: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -254,7 +257,7 @@ class Http2Connection(KeptConnection):
             self._h2.send_data(stream, part, end_stream=not exchange.unsent)
 
     def _send_waiting(self) -> None:
-        self._moved.set()
+        self._changed.set()
         for stream, exchange in self._exchanges.items():
             if not exchange.answered.done():
                 self._send_body(stream, exchange)

@@ -56,7 +56,7 @@ class AccessTokens:
     def __init__(self, now: Callable[[], int], http: HttpEndpoint) -> None:
         self._now = now
         self._http = http
-        self._fetched: SingleFlight[Hashable, AccessToken] = SingleFlight(self._is_good)
+        self._by_login: SingleFlight[Hashable, AccessToken] = SingleFlight(self._is_good)
 
     async def token(
         self,
@@ -68,25 +68,25 @@ class AccessTokens:
         """The answer of a service to a request with an access token; repeated with a new one where it is refused.
 
         Args:
-            login: What tells it from others.
+            login: The key that the token is remembered by.
             url: The authority's.
-            form: What that is asked, where it has to be.
-            post: Asks the service, showing this token.
+            form: Makes the form that the authority is sent for a new token.
+            post: Sends the request to the service with this token.
 
         Raises:
-            Refused: The authority gives none, or cannot be asked.
+            LoginRefused: The authority gives none, or cannot be asked.
         """
-        token = await self._fetched.of(login, lambda: self._fetch(url, form))
+        token = await self._by_login.of(login, lambda: self._fetch(url, form))
         answer = await post(token.text)
         if isinstance(answer, Verdict) or answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
-        self._fetched.forget(login, token)  # unless another push has fetched the next one already
-        token = await self._fetched.of(login, lambda: self._fetch(url, form))
+        self._by_login.forget(login, token)  # unless another push has fetched the next one already
+        token = await self._by_login.of(login, lambda: self._fetch(url, form))
         return await post(token.text)
 
     async def close(self) -> None:
         """Fetch no more."""
-        await self._fetched.close()
+        await self._by_login.close()
 
     def _is_good(self, token: AccessToken) -> bool:
         return token.until - _RENEWED_MS > self._now()
@@ -156,7 +156,7 @@ class Fcm:
 
         Raises:
             CredentialsUnusable: The credential is not a service account's file.
-            Refused: Google gives the account no access token.
+            LoginRefused: Google gives the account no access token.
         """
         account = _read(push_request.headers["credential"])
         url = f"{self._url}/v1/projects/{quote(account.project, safe='')}/messages:send"
@@ -243,7 +243,7 @@ class Adm:
         """Post it; the identifier `token` of a success is the device's token from now on.
 
         Raises:
-            Refused: The application gets no access token.
+            LoginRefused: The application gets no access token.
         """
         url = f"{self._url}/messaging/registrations/{quote(push_request.endpoint, safe='')}/messages"
 

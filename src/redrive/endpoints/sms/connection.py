@@ -15,7 +15,7 @@ from redrive.endpoints import verdicts
 from redrive.endpoints.kept_connection import KeptConnection
 from redrive.endpoints.sms import pdu as smpp
 from redrive.endpoints.sms.gateway import MessageCentre
-from redrive.endpoints.sms.pdu import OK, Delivered, Pdu, Said
+from redrive.endpoints.sms.pdu import OK, CentreAnswer, Pdu, ShortMessage
 from redrive.endpoints.verdicts import FULL, IN_TROUBLE, INVALID, NOT_AUTHENTICATED, THROTTLED, Verdict
 from redrive.model.attempt import AttemptResult
 
@@ -81,7 +81,7 @@ _BY_STATUS: Final = {
 _BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
 
 
-def of_status(status: int, answer: Said) -> Verdict:
+def of_status(status: int, answer: CentreAnswer) -> Verdict:
     """The verdict on a submission's status."""
     if status == OK:
         return _accepted(answer.name)
@@ -124,7 +124,7 @@ def _text(status: int, words: str) -> str:
 
 logger = logging.getLogger(__name__)
 
-Hearing = Callable[[Delivered], Awaitable[None]]
+Hearing = Callable[[ShortMessage], Awaitable[None]]
 
 # Centres drop a session that says nothing, after a minute at the earliest.
 _SILENCE_SECONDS: Final = 30
@@ -181,7 +181,7 @@ class SmsConnection(KeptConnection):
         """Probe the connection; without an answer it is closed. Concurrent probes are one."""
         if not self._probing:
             self._probing = True
-            self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))
+            self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._next_sequence()))
             self._after(_PATIENCE_SECONDS, self._give_up)
 
     # ---- the socket ------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class SmsConnection(KeptConnection):
         self._after(_SILENCE_SECONDS, self.probe)
         self._buffer += data
         try:
-            for pdu in smpp.taken(self._buffer):
+            for pdu in smpp.take_units(self._buffer):
                 self._take(pdu)
         except smpp.Garbled as error:
             self._end(ConnectionError(f"What the message centre sent is no SMPP: {error}"))
@@ -204,7 +204,7 @@ class SmsConnection(KeptConnection):
 
     @override
     def _say_goodbye(self) -> None:
-        self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
+        self._send(Pdu(smpp.UNBIND, smpp.OK, self._next_sequence()))
 
     @override
     def _fail(self, why: Exception) -> None:
@@ -227,7 +227,7 @@ class SmsConnection(KeptConnection):
     async def _ask(self, command: int, body: bytes) -> Pdu:
         if self._socket is None:
             raise self._why
-        sequence = self._numbered()
+        sequence = self._next_sequence()
         answer: asyncio.Future[Pdu] = self._loop.create_future()
         self._waiting[sequence] = answer
         self._send(Pdu(command, smpp.OK, sequence, body))
@@ -236,7 +236,7 @@ class SmsConnection(KeptConnection):
         finally:
             del self._waiting[sequence]
 
-    def _numbered(self) -> int:
+    def _next_sequence(self) -> int:
         self._sequence = self._sequence % _SEQUENCE_MAX + 1
         return self._sequence
 
@@ -269,15 +269,15 @@ class SmsConnection(KeptConnection):
         if len(self._hearing) >= _TEXTS_WAITING_MAX:
             self._send(pdu.answer(smpp.TRY_LATER, b"\0"))
             return
-        hearing = self._loop.create_task(self._hear_out(pdu))
+        hearing = self._loop.create_task(self._hear_and_acknowledge(pdu))
         self._hearing.add(hearing)
         hearing.add_done_callback(self._hearing.discard)
 
-    async def _hear_out(self, pdu: Pdu) -> None:
-        """Acknowledge what has been heard, and nothing else: the centre keeps the rest for later."""
+    async def _hear_and_acknowledge(self, pdu: Pdu) -> None:
+        """Have a message heard, and acknowledge it; if it was not, the centre is asked to send it again later."""
         status = smpp.TRY_LATER
         try:
-            await self._hear(smpp.delivered(pdu.body))
+            await self._hear(smpp.read_short_message(pdu.body))
             status = smpp.OK
         except smpp.Garbled as error:
             logger.warning("sms.garbled gateway=%s: %s", self._gateway, error)

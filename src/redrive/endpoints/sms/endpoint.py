@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from redrive.endpoints.sms.connection import SmsConnection, of_all, of_failure, of_status, too_long
 from redrive.endpoints.sms.gateway import MessageCentre
-from redrive.endpoints.sms.pdu import Address, Delivered, Submission, read_answer
+from redrive.endpoints.sms.pdu import Address, ShortMessage, Submission, read_answer
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult
@@ -103,7 +103,7 @@ class SmsEndpoint(TimedEndpoint):
                 return too_long(len(text.parts), PARTS_MAX)
             submissions = self._submissions(push_request, text)
             async with asyncio.timeout(push_request.timeout_ms / 1000):
-                connection = await self._connected()
+                connection = await self._session()
                 return await self._hand_in(connection, push_request, submissions)
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and (bound := self._open_one()):
@@ -113,37 +113,38 @@ class SmsEndpoint(TimedEndpoint):
     async def _hand_in(
         self, connection: SmsConnection, push_request: PushRequest, submissions: Sequence[bytes]
     ) -> Verdict:
-        taken = self._taken(push_request) if len(submissions) > 1 else {}
+        """Hand in the parts of a text that the centre has not accepted at an earlier attempt."""
+        accepted = self._accepted_parts(push_request) if len(submissions) > 1 else {}
 
         async def hand_in(number: int, body: bytes) -> Verdict:
-            if number not in taken:
+            if number not in accepted:
                 answer = await connection.submit(body)
                 verdict = of_status(answer.status, read_answer(answer.body))
                 if verdict.result is not AttemptResult.DELIVERED:
                     return verdict
-                taken[number] = verdict
-            return taken[number]
+                accepted[number] = verdict
+            return accepted[number]
 
         tries = (hand_in(number, body) for number, body in enumerate(submissions))
         answers = await asyncio.gather(*tries, return_exceptions=True)
         verdicts = [of_failure(each) if isinstance(each, BaseException) else each for each in answers]
-        if len(taken) == len(submissions):
+        if len(accepted) == len(submissions):
             self._unfinished.pop(_key(push_request), None)
         return of_all(verdicts)
 
-    def _taken(self, push_request: PushRequest) -> dict[int, Verdict]:
-        """The parts of a text that the centre has already; remembered of the last thousand that were left halfway."""
-        taken = self._unfinished.setdefault(_key(push_request), {})
+    def _accepted_parts(self, push_request: PushRequest) -> dict[int, Verdict]:
+        """The parts of a text that the centre has already; remembered of the last thousand unfinished texts."""
+        accepted = self._unfinished.setdefault(_key(push_request), {})
         self._unfinished.move_to_end(_key(push_request))
         if len(self._unfinished) > _UNFINISHED_MAX:
             self._unfinished.popitem(last=False)
-        return taken
+        return accepted
 
     def _submissions(self, push_request: PushRequest, text: TextParts) -> list[bytes]:
         """The bodies of its units; the reference is the same at each attempt, so a telephone puts parts together.
 
         Raises:
-            ValueError: An address is none.
+            ValueError: An address is not valid.
         """
         total, reference = len(text.parts), crc32(_key(push_request).encode()) & 0xFFFF
         source = _source(push_request.headers.get("Sender") or self._gateway.sender)
@@ -162,12 +163,12 @@ class SmsEndpoint(TimedEndpoint):
 
     # ---- the session -------------------------------------------------------------------------------------------
 
-    async def _connected(self) -> SmsConnection:
+    async def _session(self) -> SmsConnection:
         """The session, shared by all callers: a cancelled caller does not cancel it."""
         opening = self._opening
         if opening is None or (_is_over(opening) and not self._pause):
             opening = self._opening = asyncio.create_task(self._open())
-            opening.add_done_callback(_is_over)  # which looks at what went wrong, should nobody else
+            opening.add_done_callback(_is_over)  # reads the error, which asyncio would log if nobody did
         return await asyncio.shield(opening)
 
     async def _open(self) -> SmsConnection:
@@ -197,7 +198,7 @@ class SmsEndpoint(TimedEndpoint):
         pause = _PAUSE_SECONDS
         while True:
             with suppress(OSError, ValueError):
-                connection = await self._connected()
+                connection = await self._session()
                 bound_at = self._now()
                 why = await asyncio.shield(connection.closed)
                 self._tell(f"sms.lost gateway={self._gateway}: {str(why) or type(why).__name__}")
@@ -216,12 +217,12 @@ class SmsEndpoint(TimedEndpoint):
         opening = self._opening
         return None if opening is None or not opening.done() or _is_over(opening) else opening.result()
 
-    async def _hear(self, delivered: Delivered) -> None:
-        if not delivered.is_text:
+    async def _hear(self, message: ShortMessage) -> None:
+        if not message.is_text:
             logger.debug("sms.receipt: not asked for")
             return
-        number = "+" + delivered.source.text.removeprefix("+")
-        await self.reader(number, text_of(delivered.octets, wide=delivered.coding == _UCS2))
+        number = "+" + message.source.text.removeprefix("+")
+        await self.reader(number, text_of(message.octets, wide=message.coding == _UCS2))
 
 
 def _key(push_request: PushRequest) -> str:

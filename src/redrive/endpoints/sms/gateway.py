@@ -98,7 +98,7 @@ def _ascii(name: str, text: str) -> str:
 TEXTS_MAX: Final = 10_000  # the oldest go first
 
 
-class Text(NamedTuple):
+class SentText(NamedTuple):
     """A text message."""
 
     account: str  # The sender's
@@ -112,19 +112,19 @@ class Outbox:
     """`redrive.engine.ports.Endpoint`: takes what an `SmsEndpoint` takes, and keeps it until a reset or its end."""
 
     def __init__(self) -> None:
-        self.texts: deque[Text] = deque(maxlen=TEXTS_MAX)
+        self.texts: deque[SentText] = deque(maxlen=TEXTS_MAX)
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Keep it."""
+        """Keep the text in memory."""
         headers = push_request.headers
         message_id = headers["Message-ID"].partition(".")[0]
         text = push_request.body.decode()
         self.texts.append(
-            Text(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
+            SentText(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
         )
         return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory", 0)
 
-    def of(self, account: str, region: str, number: str | None) -> list[Text]:
+    def of(self, account: str, region: str, number: str | None) -> list[SentText]:
         """The texts of a sender, the oldest first, to one number or to all."""
         sent = [text for text in self.texts if (text.account, text.region) == (account, region)]
         return [text for text in sent if number in (None, text.number)]

@@ -62,11 +62,11 @@ class Pdu(NamedTuple):
         return Pdu(self.command | RESPONSE, status, self.sequence, body)
 
 
-def taken(buffer: bytearray) -> Iterator[Pdu]:
+def take_units(buffer: bytearray) -> Iterator[Pdu]:
     """Take whole units out of what has come so far.
 
     Raises:
-        Garbled: A length is none.
+        Garbled: A length is impossible.
     """
     while len(buffer) >= _HEADER.size:
         length, command, status, sequence = _HEADER.unpack_from(buffer)
@@ -109,14 +109,14 @@ class Submission:
 
     def body(self) -> bytes:
         """The body of its unit."""
-        esm_class, text, beside = 0, self.octets, b""
+        esm_class, text, parameters = 0, self.octets, b""
         if self.position is not None and self.header:
             reference, total, number = self.position
             esm_class, text = UDH, bytes([5, 0, 3, reference & 0xFF, total, number]) + text
         elif self.position is not None:
             reference, total, number = self.position
-            beside = _parameter(_SAR_REFERENCE, struct.pack(">H", reference))
-            beside += _parameter(_SAR_TOTAL, bytes([total])) + _parameter(_SAR_NUMBER, bytes([number]))
+            parameters = _parameter(_SAR_REFERENCE, struct.pack(">H", reference))
+            parameters += _parameter(_SAR_TOTAL, bytes([total])) + _parameter(_SAR_NUMBER, bytes([number]))
         return b"".join(
             (
                 b"\0",  # service_type: the usual
@@ -126,7 +126,7 @@ class Submission:
                 b"\0\0",  # schedule_delivery_time, validity_period: at once, and as long as the centre tries
                 bytes([0, 0, self.coding, 0, len(text)]),  # no receipt, no replacement, no canned text
                 text,
-                beside,
+                parameters,
             )
         )
 
@@ -150,21 +150,21 @@ def _parameter(tag: int, value: bytes) -> bytes:
 # ---- what is read ---------------------------------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
+class CentreAnswer(NamedTuple):
     """The answer to a submission or a bind: the centre's id for it, and its own text, where it has any."""
 
     name: str
     words: str
 
 
-def read_answer(body: bytes) -> Said:
+def read_answer(body: bytes) -> CentreAnswer:
     """Read the body of an answer; one without a body, as refusals often are, says nothing."""
     name, _, rest = body.partition(b"\0")
     words = _parameters(rest).get(_STATUS_TEXT, b"")
-    return Said(name.decode("latin-1"), words.rstrip(b"\0").decode(errors="replace"))
+    return CentreAnswer(name.decode("latin-1"), words.rstrip(b"\0").decode(errors="replace"))
 
 
-class Delivered(NamedTuple):
+class ShortMessage(NamedTuple):
     """A message from the centre (4.6.1): a text from a telephone, or a receipt."""
 
     source: Address  # Sender
@@ -174,26 +174,30 @@ class Delivered(NamedTuple):
     octets: bytes  # The text, without a header
 
 
-def delivered(body: bytes) -> Delivered:
+def read_short_message(body: bytes) -> ShortMessage:
     """Read the body of a deliver_sm.
 
     Raises:
         Garbled: Not SMPP.
     """
     try:
-        _, rest = _cut(body)
+        _, rest = _cut(body)  # service_type
         source, rest = _address(rest)
         destination, rest = _address(rest)
-        esm_class, rest = rest[0], rest[3:]
-        _, rest = _cut(rest)
-        _, rest = _cut(rest)
-        coding, length, rest = rest[2], rest[4], rest[5:]
+        esm_class, rest = rest[0], rest[3:]  # protocol_id and priority_flag are left out
+        _, rest = _cut(rest)  # schedule_delivery_time
+        _, rest = _cut(rest)  # validity_period
+        coding, length, rest = (
+            rest[2],
+            rest[4],
+            rest[5:],
+        )  # others stand between and before them
         octets = rest[:length] or _parameters(rest[length:]).get(_PAYLOAD, b"")
         if esm_class & UDH and octets:
-            octets = octets[1 + octets[0] :]
+            octets = octets[1 + octets[0] :]  # behind the header, whose length is its first byte
     except (IndexError, ValueError):
         raise Garbled("a deliver_sm that ends too early") from None
-    return Delivered(source, destination, not esm_class & _KIND, coding, octets)
+    return ShortMessage(source, destination, not esm_class & _KIND, coding, octets)
 
 
 def _cut(octets: bytes) -> tuple[bytes, bytes]:
