@@ -201,7 +201,7 @@ class HttpConnections:
     async def _addresses(self, host: str, port: int) -> list[AddressInfo]:
         """The addresses of a host, another one first each time.
 
-        An address in numbers has to have the usual form: `127.1` and `2130706433` are refused, though the system takes them.
+        An address in numbers has to have the usual form: `127.1` and `2130706433` are refused; the system takes them.
         """
         if ":" in host or host.replace(".", "").isdigit():
             ip_address(host.partition("%")[0])

@@ -48,10 +48,10 @@ class LiveFolders:
         """The archive that stands for the folder of that path; None: no function may run from it."""
         if self._allowed(path) is None:
             return None
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
             archive.writestr(zipfile.ZipInfo(_ENTRY), path)
-        return packed.getvalue()
+        return content.getvalue()
 
     def behind(self, unpacked: Path) -> Path | None:
         """The folder that an unpacked archive stands for; None: it stands for none."""
@@ -74,10 +74,10 @@ def stamp(folder: str) -> str:
         folders[:] = [name for name in folders if name not in _UNSEEN]
         for name in (".", *files):
             try:
-                seen = os.stat(os.path.join(path, name)).st_mtime_ns  # noqa: PTH116, PTH118 - a Path takes as long again
+                changed_at = os.stat(os.path.join(path, name)).st_mtime_ns  # noqa: PTH116, PTH118 - a Path takes as long again
             except OSError:  # it is being replaced
                 continue
-            number, newest = number + 1, max(newest, seen)
+            number, newest = number + 1, max(newest, changed_at)
     return f"{number}-{newest}"
 
 
@@ -115,11 +115,11 @@ class FunctionCode:
         self._live = live
         self._live_folders: set[str] = set()
         self._making: dict[Path, asyncio.Task[None]] = {}
-        self._made: dict[Path, str] = {}
+        self._paths: dict[Path, str] = {}
         self._fixed: dict[tuple[ResourceName, str], str] = {}  # of archives that stand for no live folder
 
     async def keep(self, name: ResourceName, archive: bytes) -> str:
-        """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
+        """Keep an archive of a function, unless it is kept already; return its SHA-256 in base64."""
         digest = await asyncio.to_thread(hashlib.sha256, archive)
         beginning = _beginning(name, digest.digest())
         pieces = [archive[first : first + _PIECE_BYTES] for first in range(0, len(archive), _PIECE_BYTES)]
@@ -150,7 +150,7 @@ class FunctionCode:
                 await self._store.write([Remove(CODE.name, piece.key) for piece in pieces])
 
     async def folder(self, name: ResourceName, digest: str) -> str:
-        """The folder with the unpacked archive of that SHA-256.
+        """The folder with the unpacked archive of that SHA-256, or the live folder that the archive stands for.
 
         Raises:
             NotFound: It is not kept (any more).
@@ -167,7 +167,7 @@ class FunctionCode:
                 self._fixed[name, digest] = unpacked
             return unpacked
         self._live_folders.add(str(live))
-        self._made[folder] = str(live)
+        self._paths[folder] = str(live)
         return str(live)
 
     def _home(self, name: ResourceName) -> Path:
@@ -199,16 +199,16 @@ class FunctionCode:
         return await self._once(folder, lambda: asyncio.to_thread(lay, layers, folder))
 
     async def _once(self, folder: Path, make: Callable[[], Coroutine[Any, Any, None]]) -> str:
-        """Make a folder, once for all who wait for it, and remember that it was made."""
-        if folder in self._made:
-            return self._made[folder]
+        """Make a folder, once for all who wait for it, and remember its path."""
+        if folder in self._paths:
+            return self._paths[folder]
         making = self._making.get(folder)
         if making is None:
             making = asyncio.get_running_loop().create_task(make())
             self._making[folder] = making
             making.add_done_callback(lambda _: self._making.pop(folder, None))
         await asyncio.shield(making)
-        return self._made.setdefault(folder, str(folder))
+        return self._paths.setdefault(folder, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
         archive = await self.archive(name, digest)
@@ -237,12 +237,12 @@ def unpack(archive: bytes, folder: Path) -> None:
         ValueError: It unpacks to more than a function's code may have.
     """
     unfinished = _unfinished(folder)
-    left = UNPACKED_BYTES_MAX
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        for entry in opened.infolist():
+    remaining_bytes = UNPACKED_BYTES_MAX
+    with zipfile.ZipFile(io.BytesIO(archive)) as archive_file:
+        for entry in archive_file.infolist():
             mode = entry.external_attr >> 16
             if not stat.S_ISLNK(mode):
-                left -= _unpack_entry(opened, entry, unfinished, left)
+                remaining_bytes -= _unpack_entry(archive_file, entry, unfinished, remaining_bytes)
     _finish(unfinished, folder)
 
 
@@ -269,23 +269,24 @@ def _unfinished(folder: Path) -> Path:
 
 
 def _finish(unfinished: Path, folder: Path) -> None:
+    """Put a finished folder in its place, unless another is there by now."""
     for directory, _, _ in os.walk(unfinished):
         Path(directory).chmod(0o755)  # whatever this process's umask is: the folder around it is closed
     try:
         unfinished.rename(folder)
-    except OSError:  # it stands by now
+    except OSError:  # another was faster
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _unpack_entry(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, bytes_max: int) -> int:
-    """Unpack one entry; how many bytes it has. What an archive says of its sizes need not be true."""
+def _unpack_entry(archive_file: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, bytes_max: int) -> int:
+    """Unpack one entry and return its size, as counted: what an archive says of its sizes need not be true."""
     if entry.is_dir():
         (folder / entry.filename).mkdir(parents=True, exist_ok=True)
         return 0
     path = folder / entry.filename
     path.parent.mkdir(parents=True, exist_ok=True)
     written = 0
-    with opened.open(entry) as source, path.open("wb") as target:
+    with archive_file.open(entry) as source, path.open("wb") as target:
         while piece := source.read(_READ_BYTES):
             written += len(piece)
             if written > bytes_max:

@@ -109,10 +109,10 @@ class Environment:
     # ---- its start --------------------------------------------------------------------------------------
 
     async def start(self) -> InvocationResult | None:
-        """Start the process and wait until it asks for work; what went wrong, as an invocation's result, or None."""
-        seen = isolation.seen(self._setting.isolation, self._folders)
+        """Start the process and wait until it asks for work; None, or the failure as an invocation's result."""
+        folders = isolation.folders_inside(self._setting.isolation, self._folders)
         try:
-            program = program_for(self.function, seen, self._setting.java_client)
+            program = program_for(self.function, folders, self._setting.java_client)
         except Unsupported as error:
             return self._failed(FunctionError.ENTRYPOINT, str(error))
         self._output.event(f"INIT_START Runtime Version: {self.function.runtime}\n")
@@ -124,14 +124,14 @@ class Environment:
             return self._failed(FunctionError.ENTRYPOINT, f"{program.command[0]}: {error.strerror}")
         try:
             async with asyncio.timeout(INIT_MS / 1000):
-                await self._tell(channel, program, seen, framed)
+                await self._tell(channel, program, folders, framed)
         except TimeoutError:
             return self._not_in_time()
-        except OSError:  # it ended before it was told
+        except OSError:  # it ended before it was told what to run
             await self._until(asyncio.get_running_loop().create_future(), _LAST_WORDS_MS)
             self.kill()
             return self._failed(FunctionError.EXIT, self._exit_text())
-        return await self._started()
+        return await self._wait_until_ready()
 
     async def _spawn(self, program: Program) -> tuple[LaunchChannel, int]:
         """Start the chain that ends in the launcher; the channel to that, and its descriptor for framed records."""
@@ -167,17 +167,17 @@ class Environment:
         return channel, framed
 
     async def _tell(
-        self, channel: LaunchChannel, program: Program, seen: isolation.Folders, framed: int
+        self, channel: LaunchChannel, program: Program, folders: isolation.Folders, framed: int
     ) -> None:
-        """Hand over what is to run, and listen where that can ask: inside its network namespace, if it has one."""
+        """Tell the launcher what to run, and listen where the process can connect: in its namespace, if it has one."""
         setting = self._setting
         inside = setting.isolation is Isolation.BUBBLEWRAP
         api = f"127.0.0.1:{API_PORT}" if inside else await self._api.open(self._is_own)
-        variables = environment_of(self.function, seen, api, self.stream, program)
+        variables = environment_of(self.function, folders, api, self.stream, program)
         variables |= await setting.variables(self.function) | dict(self.function.variables)
         variables |= {"_LAMBDA_TELEMETRY_LOG_FD": str(framed), **self._marks}
         ports = (API_PORT, setting.endpoint.port_inside) if inside else ()
-        listeners = await channel.tell(program.command, variables, seen.task, ports)
+        listeners = await channel.tell(program.command, variables, folders.task, ports)
         for listener, listen in zip(listeners, (self._api.listen, self._gateway.open), strict=False):
             await listen(listener)
 
@@ -196,8 +196,8 @@ class Environment:
             return peer.user == self._owner.user
         return peer.user == os.geteuid() and holds(family(self._process.pid), peer.inode)
 
-    async def _started(self) -> InvocationResult | None:
-        """Wait for the first question, a failure that the process tells of, its end, or the end of ten seconds."""
+    async def _wait_until_ready(self) -> InvocationResult | None:
+        """Wait until the process asks for work, tells of a failure or ends, for ten seconds; None, or the failure."""
         if not await self._until(self._api.ready, INIT_MS):
             return self._not_in_time()
         posted = self._api.ready.result() if self._api.ready.done() else None
@@ -214,7 +214,7 @@ class Environment:
         return self._failed(FunctionError.TIMEOUT, f"Init timed out after {INIT_MS / 1000:.2f} seconds")
 
     async def _until(self, answered: "asyncio.Future[Any]", milliseconds: int) -> bool:
-        """Wait until the process has answered or is gone; whether that was in time."""
+        """Wait until the process has answered or is gone; True if that was in time."""
         waiting: list[asyncio.Future[Any]] = [answered] if self._exit is None else [answered, self._exit]
         done, _ = await asyncio.wait(
             waiting, timeout=milliseconds / 1000, return_when=asyncio.FIRST_COMPLETED
@@ -248,7 +248,7 @@ class Environment:
         take: Callable[[InvocationResult], None],
         init_ms: float | None = None,
     ) -> None:
-        """The same without waiting: later `take` is called with the result."""
+        """Begin one invocation; `take` is called with its result."""
         output, function = self._output, self.function
         self.rounds = invocation.rounds
         output.begin()
@@ -268,9 +268,9 @@ class Environment:
         run, self._timer = self._run, None
         if run is None:
             return
-        left_ms = run.began + self.function.timeout_ms - self._setting.milliseconds()
-        if left_ms > 0:
-            self._set_timer(left_ms)
+        remaining_ms = run.began + self.function.timeout_ms - self._setting.milliseconds()
+        if remaining_ms > 0:
+            self._set_timer(remaining_ms)
         else:
             self._finish(run, self._time_out(run.invocation))
 

@@ -14,7 +14,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 API_PORT: Final = 9001  # of the Runtime API inside, as in Lambda
-_ELSE: Final = (9002, 4566)  # for the server inside, where its port is the Runtime API's or wants privileges
+# The server's port inside, where its own is the Runtime API's, or is one that needs privileges.
+_BESIDE_API_PORT: Final = 9002
+_UNPRIVILEGED_PORT: Final = 4566
 _PRIVILEGED: Final = 1024
 _PIECE_BYTES: Final = 64 * 1024
 _CONNECTIONS_MAX: Final = 64  # of an environment; each takes two of the server's descriptors
@@ -36,7 +38,8 @@ class ServerAddress:
         """The address of a server whose URL is this."""
         parts = urlsplit(url)
         host, port = parts.hostname or "localhost", parts.port or _WELL_KNOWN[parts.scheme]
-        inside = _ELSE[0] if port == API_PORT else _ELSE[1] if port < _PRIVILEGED else port
+        unprivileged = _UNPRIVILEGED_PORT if port < _PRIVILEGED else port
+        inside = _BESIDE_API_PORT if port == API_PORT else unprivileged
         name = "127.0.0.1" if _is_address(host) else host
         names = "localhost" if name == "127.0.0.1" else f"localhost {name}"
         inside_url = f"{parts.scheme}://{name}:{inside}{parts.path}"
@@ -77,14 +80,15 @@ class FunctionGateway:
             return
         self._connections.add(task)
         try:
-            await self._lead(reader, writer)
+            await self._relay(reader, writer)
         except (OSError, asyncio.CancelledError):
             pass  # an end went away, or the environment did; the other end is cut off below
         finally:
             self._connections.discard(task)
             writer.close()
 
-    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect to the server, and carry what both ends write to the other."""
         upstream, back = await asyncio.open_connection(
             self._endpoint.host, self._endpoint.port, limit=_PIECE_BYTES
         )

@@ -110,7 +110,7 @@ def _output_of(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def seen(isolation: Isolation, folders: Folders) -> Folders:
+def folders_inside(isolation: Isolation, folders: Folders) -> Folders:
     """The folders as the process sees them."""
     return INSIDE if isolation is Isolation.BUBBLEWRAP else folders
 
@@ -138,7 +138,7 @@ def command(
         before += [tools.setpriv, *_rights(isolation, owner), "--no-new-privs", "--pdeathsig=KILL", "--"]
     if isolation is Isolation.BUBBLEWRAP:
         before += _bubble(tools, folders, [*programs, str(Path(tools.python).parents[1])], storage_mb)
-    launcher = f"{seen(isolation, folders).runtime}/launcher.py"
+    launcher = f"{folders_inside(isolation, folders).runtime}/launcher.py"
     return [*before, tools.python, "-I", "-S", launcher]
 
 

@@ -196,7 +196,7 @@ class LaunchChannel:
     async def tell(
         self, command: Sequence[str], variables: Mapping[str, str], folder: str, ports: Sequence[int]
     ) -> list[socket.socket]:
-        """Tell the launcher what to run; the sockets that listen on these ports of its namespace.
+        """Tell the launcher what to run, and return the sockets that listen on these ports of its namespace.
 
         Raises:
             OSError: It ended before it could listen.
@@ -205,7 +205,7 @@ class LaunchChannel:
         with self._ours as ours:
             await asyncio.get_running_loop().sock_sendall(ours, json.dumps(document).encode())
             ours.shutdown(socket.SHUT_WR)
-            return await _received(ours, len(ports)) if ports else []
+            return await _receive_sockets(ours, len(ports)) if ports else []
 
 
 def _set(readable: "asyncio.Future[None]") -> None:
@@ -213,7 +213,8 @@ def _set(readable: "asyncio.Future[None]") -> None:
         readable.set_result(None)
 
 
-async def _received(channel: socket.socket, count: int) -> list[socket.socket]:
+async def _receive_sockets(channel: socket.socket, count: int) -> list[socket.socket]:
+    """The listening sockets that the launcher sends over the channel."""
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()
     loop.add_reader(channel, _set, readable)

@@ -44,7 +44,7 @@ class Output:
         return bytes(self._tail[-TAIL_BYTES:])
 
     def pipe(self, *, framed: bool = False) -> int:
-        """Make a pipe that is read here; the end that the process writes to, which the caller closes."""
+        """Make a pipe that is read here; return the end that the process writes to, which the caller closes."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         self._readers[reading] = _FrameReader(reading, self._framed if framed else self._lines)
@@ -97,7 +97,7 @@ class Output:
         return self._bytes > INVOCATION_BYTES_MAX or self._events > INVOCATION_EVENTS_MAX
 
     def _lines(self, waiting: bytes) -> bytes:
-        """Take whole lines, and pieces of one that does not end; the rest."""
+        """Take whole lines, and pieces of one that does not end; return the rest."""
         if self._is_spent():  # a gigabyte is counted, and not cut into lines
             self._left_out += len(waiting)
             return b""
@@ -113,7 +113,7 @@ class Output:
         return rest
 
     def _framed(self, waiting: bytes) -> bytes:
-        """Take whole frames; the rest. What is not a frame is taken as lines."""
+        """Take whole frames and return the rest; what is not a frame is taken as lines."""
         (value, mask), at = _FRAME_KINDS, 0
         while len(waiting) - at >= _FRAME.size:
             kind, length, microseconds = _FRAME.unpack_from(waiting, at)
@@ -149,7 +149,7 @@ class _FrameReader:
             self._take(self._waiting + b"\n")
 
     def _read(self) -> bool:
-        """Read what is there, a piece; whether there may be more."""
+        """Read a piece of what is there; True if there may be more."""
         try:
             data = os.read(self._descriptor, _READ_BYTES)
         except BlockingIOError:

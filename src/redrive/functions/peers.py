@@ -56,6 +56,7 @@ def _descriptors(process: int) -> Iterator[str]:
 
 
 def _by_netlink(peer: Address, own: Address) -> Peer | None:
+    """The other end of a connection, asked of the kernel over a socket; None: it knows of none."""
     addresses = struct.pack("!HH16s16s", peer[1], own[1], socket.inet_aton(peer[0]), socket.inet_aton(own[0]))
     body = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY_STATE)
     body += addresses + bytes(4) + _NO_COOKIE
@@ -69,12 +70,13 @@ def _by_netlink(peer: Address, own: Address) -> Peer | None:
 
 
 def _read(peer: Address, own: Address) -> Peer | None:
+    """The same from the kernel's table of connections, which is slower."""
     addresses = [_kernel_address(peer), _kernel_address(own)]
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             columns = line.split()
             if columns[1:3] == addresses:
-                return Peer(int(columns[7]), int(columns[9]))
+                return Peer(user=int(columns[7]), inode=int(columns[9]))
     return None
 
 

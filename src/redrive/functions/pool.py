@@ -42,11 +42,11 @@ class KeptEnvironments:
 
         Args:
             count: The number of environments of a revision.
-            start: Starts another one; what went wrong, as an invocation's result, or None.
+            start: Starts another one; returns None, or the failure as an invocation's result.
         """
         self._count = count
         self._start = start
-        self._wanted: dict[Key, tuple[FunctionVersion, int]] = {}
+        self._provisions: dict[Key, tuple[FunctionVersion, int]] = {}
         self._failures: dict[Key, str] = {}
         self._starting: dict[Key, asyncio.Task[None]] = {}
 
@@ -55,18 +55,18 @@ class KeptEnvironments:
         if count == 0:
             self.forget(function.key)
             return
-        self._wanted[function.key] = replace(function, provisioned=True), count
+        self._provisions[function.key] = replace(function, provisioned=True), count
         self._failures.pop(function.key, None)
         self.refill(function.key)
 
     def forget(self, key: Key) -> None:
         """Keep none of a revision any more."""
-        self._wanted.pop(key, None)
+        self._provisions.pop(key, None)
         self._failures.pop(key, None)
 
     def wants(self, key: Key) -> bool:
         """True if no environment of a revision is too many."""
-        count = self._wanted.get(key)
+        count = self._provisions.get(key)
         return count is not None and self._count(key) <= count[1]
 
     def failure(self, key: Key) -> str:
@@ -74,23 +74,26 @@ class KeptEnvironments:
         return self._failures.get(key, "")
 
     def refill(self, key: Key) -> None:
-        """Start what is missing, one after the other; what fails to start is not tried again by itself."""
-        if key not in self._wanted or key in self._starting or key in self._failures:
+        """Start the missing environments one after the other; after a failure none is started by itself."""
+        if key not in self._provisions or key in self._starting or key in self._failures:
             return
         starting = asyncio.get_running_loop().create_task(self._fill(key))
         self._starting[key] = starting
         starting.add_done_callback(lambda _: self._starting.pop(key, None))
 
     async def _fill(self, key: Key) -> None:
-        while (count := self._wanted.get(key)) is not None and self._count(key) < count[1]:
-            failure = await self._start(count[0])
+        while (provision := self._provisions.get(key)) is not None:
+            function, count = provision
+            if self._count(key) >= count:
+                return
+            failure = await self._start(function)
             if failure is not None:
                 self._failures[key] = failure.payload.decode(errors="replace")
                 return
 
     async def close(self) -> None:
         """Keep nothing any more."""
-        self._wanted.clear()
+        self._provisions.clear()
         starting = list(self._starting.values())
         for task in starting:
             task.cancel()
@@ -164,9 +167,9 @@ class FunctionPool:
     def begin(
         self, function: FunctionVersion, invocation: Invocation, take: Callable[[InvocationResult], None]
     ) -> bool:
-        """The same where an environment rests: later `take` is called with the result. False: nothing was begun."""
+        """Begin an invocation in an environment that rests; `take` is called with its result. False: none rests."""
         self._admit(function)
-        environment = self._rested(function)
+        environment = self._take_resting(function)
         if environment is None:
             self._release(function)
             return False
@@ -174,11 +177,11 @@ class FunctionPool:
 
         def end(result: InvocationResult) -> None:
             if self._rest(environment):
-                over(result)
+                hand_over(result)
             else:
-                self._start_end(environment).add_done_callback(lambda _: over(result))
+                self._start_end(environment).add_done_callback(lambda _: hand_over(result))
 
-        def over(result: InvocationResult) -> None:
+        def hand_over(result: InvocationResult) -> None:
             self._release(function)
             take(result)
 
@@ -186,6 +189,7 @@ class FunctionPool:
         return True
 
     def _admit(self, function: FunctionVersion) -> None:
+        """Count an invocation among those of the function's reservation, or of its account's functions without one."""
         account = function.name.account
         if function.reserved is not None:
             if self._running[function.name] >= function.reserved:
@@ -202,10 +206,10 @@ class FunctionPool:
             self._unreserved[function.name.account] -= 1
 
     async def _run(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
-        environment, init_ms = self._rested(function), None
+        environment, init_ms = self._take_resting(function), None
         if environment is None:
             began = self._setting.milliseconds()
-            started = await self._started(function)
+            started = await self._start_environment(function)
             if isinstance(started, InvocationResult):
                 return started
             environment = started
@@ -219,8 +223,8 @@ class FunctionPool:
 
     # ---- environments -----------------------------------------------------------------------------------
 
-    async def _started(self, function: FunctionVersion) -> Environment | InvocationResult:
-        """A new environment, which is busy; or what went wrong, as an invocation's result."""
+    async def _start_environment(self, function: FunctionVersion) -> Environment | InvocationResult:
+        """A new environment, which is busy; or the failure to start one, as an invocation's result."""
         async with self._starts.setdefault(function.name.account, asyncio.Semaphore(STARTS_MAX)):
             if self._closed:
                 raise Throttled(by_function=False)
@@ -239,7 +243,7 @@ class FunctionPool:
         await self._end(environment)
         return failure
 
-    def _rested(self, function: FunctionVersion) -> Environment | None:
+    def _take_resting(self, function: FunctionVersion) -> Environment | None:
         key = function.key
         resting = self._idle.get(key, [])
         while resting:
@@ -267,7 +271,7 @@ class FunctionPool:
         return environment
 
     def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
-        folder = self._prepared()
+        folder = self._prepare_folder()
         spare = self._spare.get(function.key)
         temporary = Path(spare.pop()) if spare else folder / mark
         temporary.mkdir(mode=0o700, exist_ok=True)
@@ -276,8 +280,8 @@ class FunctionPool:
             function.code, layers, str(RUNTIME_FOLDER), str(temporary), str(folder / _HOSTS)
         )
 
-    def _prepared(self) -> Path:
-        """The folder of all environments, in which each user finds its own and none looks round."""
+    def _prepare_folder(self) -> Path:
+        """The folder of all environments, made if it is not there; each user may enter its own folder in it alone."""
         folder = self._folder
         if not folder.is_dir():
             folder.mkdir(parents=True)
@@ -288,7 +292,7 @@ class FunctionPool:
         return folder
 
     def _rest(self, environment: Environment) -> bool:
-        """Let an environment rest until it is used again; False: it cannot be."""
+        """Let an environment rest until it is used again; False: it cannot be used again."""
         key = environment.key
         if not environment.usable or key in self._outdated:
             return False
@@ -325,7 +329,8 @@ class FunctionPool:
         return len(self._idle.get(key, ())) + len(busy)
 
     async def _warm(self, function: FunctionVersion) -> InvocationResult | None:
-        started = await self._started(function)
+        """Start an environment that rests at once; None, or the failure as an invocation's result."""
+        started = await self._start_environment(function)
         if isinstance(started, InvocationResult):
             return started
         if not self._rest(started):
@@ -333,6 +338,7 @@ class FunctionPool:
         return None
 
     def _reap(self, environment: Environment) -> None:
+        """End an environment that has rested its time, unless it has to be kept."""
         key = environment.key
         others = [other for other in self._idle.get(key, []) if other is not environment]
         if self._kept.wants(key):

@@ -49,7 +49,7 @@ def kill_all(name: str, is_owner: Callable[[str], bool]) -> list[int]:
     Returns:
         A descriptor of each, or of the first of very many, which can be read when the process is gone.
     """
-    return _kill_each(lambda: {process for process, value in _carrying(name) if is_owner(value)})
+    return _kill_each(lambda: {process for process, value in _processes_with(name) if is_owner(value)})
 
 
 def kill_user(command: Sequence[str], user: int) -> list[int]:
@@ -67,6 +67,7 @@ def kill_family(parent: int) -> None:
 
 
 def _kill_each(find: Callable[[], set[int]]) -> list[int]:
+    """Kill processes until no more are found, for they may fork; return descriptors to wait for their ends by."""
     killed: set[int] = set()
     descriptors: list[int] = []
     for _ in range(_LOOKS_MAX):
@@ -86,7 +87,7 @@ def _processes() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 - a start of a server looks too
 
 
-def _carrying(name: str) -> Iterator[tuple[int, str]]:
+def _processes_with(name: str) -> Iterator[tuple[int, str]]:
     """The processes that carry a variable, each with its value; one that has ended has no environment any more."""
     prefix = f"{name}=".encode()
     for process in _processes():
@@ -99,7 +100,7 @@ def _carrying(name: str) -> Iterator[tuple[int, str]]:
 
 
 async def wait_for_end(process: int) -> None:
-    """Return when the process is gone whose descriptor that is, and close it."""
+    """Return when the process with that descriptor is gone; the descriptor is closed."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     loop.add_reader(process, _set, ended)

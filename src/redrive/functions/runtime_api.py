@@ -62,7 +62,7 @@ class RuntimeApi:
     def __init__(self) -> None:
         self.ready: asyncio.Future[Posted | None] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
-        self._asking: _Connection | None = None
+        self._waiting_connection: _Connection | None = None
         self._invocation: Invocation | None = None
         self._deadline = 0
         self._take: TakePosted | None = None
@@ -111,15 +111,15 @@ class RuntimeApi:
         self._settle(None)
 
     def _give(self) -> None:
-        if self._asking is None or self._invocation is None:
+        if self._waiting_connection is None or self._invocation is None:
             return
-        asking, self._asking = self._asking, None
+        asking, self._waiting_connection = self._waiting_connection, None
         asking.give(self._invocation, self._deadline)
 
     # ---- what connections tell --------------------------------------------------------------------------
 
-    def opened(self, connection: "_Connection", transport: asyncio.Transport) -> bool:
-        """A connection was made; whether it is the process's."""
+    def admit(self, connection: "_Connection", transport: asyncio.Transport) -> bool:
+        """Take a connection that was made; False: it is not the process's, or there are too many."""
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         if not peer or len(self._connections) >= _CONNECTIONS_MAX or not self._is_own(peer, own):
             return False
@@ -129,16 +129,16 @@ class RuntimeApi:
     def lost(self, connection: "_Connection") -> None:
         """A connection ended; whether the process did is for its environment to see."""
         self._connections.discard(connection)
-        if self._asking is connection:
-            self._asking = None
+        if self._waiting_connection is connection:
+            self._waiting_connection = None
 
     def parts_of(self, path: str, headers: Mapping[bytes, str]) -> AnswerParts | None:
-        """The taker of the answer that is streamed to that path, if its caller takes parts."""
+        """What takes the answer that is streamed to that path; None where its caller takes no parts."""
         invocation = self._invocation
         if invocation is None or invocation.parts is None or headers.get(_MODE) != "streaming":
             return None
-        answered = _INVOCATION.fullmatch(path)
-        if answered is None or answered.groups() != (invocation.request_id, "response"):
+        path_match = _INVOCATION.fullmatch(path)
+        if path_match is None or path_match.groups() != (invocation.request_id, "response"):
             return None
         invocation.parts.begin(headers.get(_CONTENT_TYPE, ""))
         return invocation.parts
@@ -150,9 +150,9 @@ class RuntimeApi:
         elif (method, path) == ("GET", "/2018-06-01/ping") or (method, path) == ("GET", "/ping"):
             connection.respond(200, b"pong", "text/plain")
         elif (method, path) == ("POST", _INIT_ERROR):
-            self._failed_to_start(connection, posted)
-        elif method == "POST" and (answered := _INVOCATION.fullmatch(path)):
-            self._answered(connection, answered[1], answered[2], posted, mode)
+            self._take_init_error(connection, posted)
+        elif method == "POST" and (path_match := _INVOCATION.fullmatch(path)):
+            self._take_answer(connection, path_match[1], path_match[2], posted, mode)
         elif path.startswith(("/2020-08-15/logs", "/2022-07-01/telemetry")):
             kind = "Logs" if "logs" in path else "Telemetry"
             connection.refuse(202, f"{kind}.NotSupported", f"{kind} API is not supported")
@@ -160,17 +160,17 @@ class RuntimeApi:
             connection.refuse(404, "NotFound", f"no such call: {method} {path}")
 
     def _wait_for_invocation(self, connection: "_Connection") -> None:
-        self._asking = connection
+        self._waiting_connection = connection
         if not self.ready.done():
             self.ready.set_result(None)
         self._give()
 
-    def _failed_to_start(self, connection: "_Connection", posted: Posted) -> None:
+    def _take_init_error(self, connection: "_Connection", posted: Posted) -> None:
         connection.accept()
         if not self.ready.done():
             self.ready.set_result(posted)
 
-    def _answered(
+    def _take_answer(
         self, connection: "_Connection", request_id: str, verb: str, posted: Posted, mode: str
     ) -> None:
         invocation = self._invocation
@@ -255,7 +255,7 @@ class _Connection(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if not self._api.opened(self, self._transport):
+        if not self._api.admit(self, self._transport):
             self._transport.abort()
 
     @override
@@ -266,7 +266,7 @@ class _Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self._cut_off()
-        # The parser joins the pieces of a header, and tells of it when it is whole.
+        # The parser tells of a header only when it is whole: one that does not end is noticed here.
         if self._head_so_far > 2 * _HEAD_BYTES_MAX:
             self._cut_off()
 

@@ -95,12 +95,12 @@ class SimulatedClock:
                 moments have 1,600,000.
         """
         until = self._now + milliseconds
-        await _quiet(settle, is_settled)
+        await _wait_until_quiet(settle, is_settled)
         while (moment := self._next_moment(until)) is not None:
             self._now = max(self._now, moment)
             while self._next_moment(self._now) is not None:
                 heapq.heappop(self._calls)[2].make()
-            await _quiet(settle, is_settled)
+            await _wait_until_quiet(settle, is_settled)
         self._now = until
 
     def _next_moment(self, until: int) -> int | None:
@@ -114,7 +114,7 @@ class SimulatedClock:
             heapq.heappop(self._calls)
 
 
-async def _quiet(settle: Callable[[], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
+async def _wait_until_quiet(settle: Callable[[], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
     for _ in range(QUIET_TURNS):
         await asyncio.sleep(0)
         if not is_settled():

@@ -190,6 +190,7 @@ class Gauges:
         return _QueueReading(moment, counts, min(began, default=None))
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
+        """The deliveries that the queue's age is taken from: the first, or more where that one does not tell it."""
         first = await self._store.peek(queue.id, 1)
         if not first or not (_is_stuck(first[0]) or _was_received_there(first[0])):
             return first

@@ -61,6 +61,7 @@ class LossLog(Listener):
             self._warn(key, messages, "queue.lost", lambda: fields)
 
     def _warn(self, key: _Key, number: int, event: str, fields: Callable[[], Mapping[str, Any]]) -> None:
+        """Log a loss; further ones of its key in the next minute are only counted, and logged as one number."""
         if key not in self._minutes and len(self._minutes) >= KEYS_MAX:
             key = _OTHERS
         minute = self._minutes.get(key)

@@ -89,13 +89,13 @@ WAITING_MAX = 100_000
 class Metrics(Listener):
     """Counts into tallies, whose points the flusher takes to the store."""
 
-    def __init__(self, news: Callable[[], None]) -> None:
+    def __init__(self, on_news: Callable[[], None]) -> None:
         """Count from zero.
 
         Args:
-            news: Called when there is something to collect again.
+            on_news: Called when there is something to collect again.
         """
-        self._news = news
+        self._on_news = on_news
         self._queues: dict[int, QueueAccumulators] = {}
         self._topics: dict[int, TopicAccumulators] = {}
         self._minute = 0
@@ -233,7 +233,7 @@ class Metrics(Listener):
         if queue.dead_letter is not None:
             self.activity[queue.dead_letter.queue] = now
         accumulators = self._queues[queue.id] = QueueAccumulators(queue.name)
-        self._news()
+        self._on_news()
         return accumulators
 
     def _topic(self, topic: Topic, now: int) -> TopicAccumulators:
@@ -241,7 +241,7 @@ class Metrics(Listener):
         if topic_accumulators is None or now >= self._until:
             self._turn(now)
             topic_accumulators = self._topics[topic.id] = TopicAccumulators(topic.name)
-            self._news()
+            self._on_news()
         return topic_accumulators
 
     def _archive(self, topic: Topic, now: int) -> TopicAccumulators:
@@ -251,13 +251,13 @@ class Metrics(Listener):
     def _count_arrivals(self, dead_letter_queue: ResourceName, letters: int, now: int) -> None:
         self._turn(now)
         if not self._arrivals:
-            self._news()
+            self._on_news()
         self._arrivals.add(dead_letter_queue, letters)
 
     def _count_loss(self, loss: Loss, messages: int, now: int) -> None:
         self._turn(now)
         if not self._losses:
-            self._news()
+            self._on_news()
         self._losses.add(loss, messages)
 
     def _turn(self, now: int) -> None:
@@ -268,6 +268,7 @@ class Metrics(Listener):
             self._until = self._minute + MINUTE_MS
 
     def _collect(self) -> None:
+        """Move what was counted in this minute into the accumulators of its series."""
         # A topic that stands for one destination is nobody's, and there may be a million: SNS counts them together.
         topics = [tallies for tallies in self._topics.values() if not tallies.name.private]
         all_tallies: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]

@@ -179,10 +179,10 @@ class Telemetry:
             self._news.set()
             raise
         finally:
-            self.metrics.put_back(points)
+            self.metrics.put_back(points)  # those that were not written
 
     async def _add(self, points: list[MetricPoint]) -> None:
-        """Write points down, and take them out of the list as they are."""
+        """Write points down; each leaves the list once it is written."""
         while points:
             await self._store.add_points(points[:POINTS_PER_CALL])
             del points[:POINTS_PER_CALL]
@@ -252,7 +252,8 @@ class Telemetry:
                 totals.forget(name)
 
     async def _sweep_logs(self) -> None:
-        group_ids = await self._store.log_bytes()  # before the groups: one made in between has events rightly
+        # read before the groups: else a group made in between would look like one that is gone
+        group_ids = await self._store.log_bytes()
         documents = await self._store.find(LOG_GROUP, "")
         groups = {
             group.id: group for group in (LogGroup.from_document(document.document) for document in documents)
@@ -273,7 +274,7 @@ def _begin(
 
 
 async def _survive(work: Awaitable[None], what: str) -> None:
-    """A store that is away is tried again the next time; and nothing here may take delivering down with it."""
+    """Do some work, and log its failure: the next round tries again, and delivering goes on whatever fails here."""
     try:
         await work
     except StoreUnavailable as error:

@@ -40,7 +40,7 @@ class SupervisedWorker:
         self._answer = answer
         self._ready = asyncio.Event()
         self._numbers = itertools.count()
-        self._read: dict[int, asyncio.Event] = {}
+        self._pending_reads: dict[int, asyncio.Event] = {}
         self._loop = asyncio.get_running_loop()
         self._began_at = monotonic()
         self._answering: set[asyncio.Task[None]] = set()
@@ -106,11 +106,11 @@ class SupervisedWorker:
     async def read_metrics(self, seconds: float) -> None:
         """Ask for its metrics, for so long at most; `metrics` has them then."""
         number = next(self._numbers)
-        read = self._read[number] = asyncio.Event()
+        read = self._pending_reads[number] = asyncio.Event()
         self._channel.send("read", number=number)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(read.wait(), seconds)
-        del self._read[number]
+        del self._pending_reads[number]
 
     def _kill(self) -> None:
         if self._process.returncode is None:
@@ -123,7 +123,7 @@ class SupervisedWorker:
                     self._ready.set()
                 case "text" | "last":
                     self.metrics = message["text"]
-                    if (read := self._read.get(message.get("number", -1))) is not None:
+                    if (read := self._pending_reads.get(message.get("number", -1))) is not None:
                         read.set()
                 case request:
                     task = asyncio.create_task(
@@ -131,7 +131,7 @@ class SupervisedWorker:
                     )
                     self._answering.add(task)
                     task.add_done_callback(self._answering.discard)
-        for read in self._read.values():
+        for read in self._pending_reads.values():
             read.set()
         self._channel.close()
 

@@ -45,7 +45,7 @@ class Supervisor:
         self._command = command
         self.members: list[SupervisedWorker] = []
         self._retired: set[SupervisedWorker] = set()
-        self._ended = MetricsSum()  # of workers that are gone
+        self._past_metrics = MetricsSum()  # of workers that are gone
         self._failures = 0
         self._stopping = asyncio.Event()
         self._changing = asyncio.Lock()
@@ -67,8 +67,8 @@ class Supervisor:
         try:
             # One before the others: it makes what all of them need, the schema and certificates.
             async with self._changing:
-                self._admit([await self._started()])
-                self._admit(await asyncio.gather(*(self._started() for _ in range(self._number - 1))))
+                self._admit([await self._start_member()])
+                self._admit(await asyncio.gather(*(self._start_member() for _ in range(self._number - 1))))
             ready()
             await self._stopping.wait()
         finally:
@@ -84,8 +84,8 @@ class Supervisor:
 
     # ---- coming and going --------------------------------------------------------------------------------------
 
-    async def _started(self) -> SupervisedWorker:
-        """A further worker, that answers; it is not supervised before it is admitted."""
+    async def _start_member(self) -> SupervisedWorker:
+        """Start a further worker and wait until it answers; it is not supervised before it is admitted."""
         member = await SupervisedWorker.start(self._command, self._sockets, self._answer)
         try:
             await member.ready()
@@ -101,9 +101,9 @@ class Supervisor:
             self._spawn(self._watch(member))
 
     async def _watch(self, member: SupervisedWorker) -> None:
-        """See a worker to its end, and put another in its place if it was not asked to end."""
+        """Wait for a worker's end, and put another in its place unless it was asked to end."""
         status = await member.ended()
-        self._ended.add(member.metrics, gauges=False)
+        self._past_metrics.add(member.metrics, gauges=False)
         self._retired.discard(member)
         if member not in self.members or self._stopping.is_set():
             return
@@ -120,7 +120,7 @@ class Supervisor:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), pause)
                 try:
-                    self._admit([await self._started()])
+                    self._admit([await self._start_member()])
                 except WorkerFailed as error:
                     logger.error("worker.failed error=%s: tried again", error)  # noqa: TRY400 - the worker has said it
                 else:
@@ -129,11 +129,11 @@ class Supervisor:
     async def reload(self) -> None:
         """Exchange all workers: the new ones accept before the old ones stop; where one fails, the old ones stay."""
         async with self._changing:
-            begun = await asyncio.gather(
-                *(self._started() for _ in range(self._number)), return_exceptions=True
+            results = await asyncio.gather(
+                *(self._start_member() for _ in range(self._number)), return_exceptions=True
             )
-            members = [member for member in begun if isinstance(member, SupervisedWorker)]
-            failures = [error for error in begun if isinstance(error, BaseException)]
+            members = [member for member in results if isinstance(member, SupervisedWorker)]
+            failures = [error for error in results if isinstance(error, BaseException)]
             if failures:
                 logger.error("worker.reload_failed error=%s: the old workers continue", failures[0])
                 await asyncio.gather(*(member.end() for member in members))
@@ -152,14 +152,14 @@ class Supervisor:
     # ---- answering ---------------------------------------------------------------------------------------------
 
     async def _answer(self, request: str) -> dict[str, Any]:
-        """The answer to a worker, of all of them."""
+        """The answer to a worker's question about all of them: how many are ready, or the sum of their metrics."""
         if request == "readiness":
             return {"ready": len(self.members), "wanted": self._number}
         await asyncio.gather(*(member.read_metrics(_READ_SECONDS) for member in self._living))
         total = MetricsSum()
         for member in self._living:  # now: some may have ended meanwhile, and are among the ended
             total.add(member.metrics)
-        total.add(self._ended.text, gauges=False)
+        total.add(self._past_metrics.text, gauges=False)
         return {"text": total.text}
 
 

@@ -81,7 +81,7 @@ class Worker(Siblings):
         self._end = channel
         self._channel: WorkerChannel
         self._numbers = itertools.count()
-        self._asked: dict[int, asyncio.Future[Message]] = {}
+        self._pending: dict[int, asyncio.Future[Message]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def attend(
@@ -123,7 +123,7 @@ class Worker(Siblings):
 
     async def _ask(self, what: str) -> Any:
         number = next(self._numbers)
-        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        answer = self._pending[number] = asyncio.get_running_loop().create_future()
         self._channel.send(what, number=number)
         try:
             return await asyncio.wait_for(answer, _PATIENCE_SECONDS)
@@ -131,7 +131,7 @@ class Worker(Siblings):
             logger.warning("worker.unanswered asked=%s: the supervisor did not answer", what)
             return None
         finally:
-            del self._asked[number]
+            del self._pending[number]
 
     async def _listen(
         self,
@@ -143,8 +143,8 @@ class Worker(Siblings):
             match message["kind"]:
                 case "read":
                     self._channel.send("text", number=message["number"], text=await read_metrics())
-                case "answer" if message["number"] in self._asked:
-                    answering = self._asked[message["number"]]
+                case "answer" if message["number"] in self._pending:
+                    answering = self._pending[message["number"]]
                     if not answering.done():
                         answering.set_result(message)
                 case "retire":

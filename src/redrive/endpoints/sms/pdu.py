@@ -187,11 +187,7 @@ def read_short_message(body: bytes) -> ShortMessage:
         esm_class, rest = rest[0], rest[3:]  # protocol_id and priority_flag are left out
         _, rest = _cut(rest)  # schedule_delivery_time
         _, rest = _cut(rest)  # validity_period
-        coding, length, rest = (
-            rest[2],
-            rest[4],
-            rest[5:],
-        )  # others stand between and before them
+        coding, length, rest = rest[2], rest[4], rest[5:]  # others stand between and before them
         octets = rest[:length] or _parameters(rest[length:]).get(_PAYLOAD, b"")
         if esm_class & UDH and octets:
             octets = octets[1 + octets[0] :]  # behind the header, whose length is its first byte

@@ -39,7 +39,7 @@ class Settler:
     async def delete(
         self, queue: Queue, claims: Sequence[tuple[int, int]], *, strict_lease: bool = False
     ) -> list[Settled]:
-        """End claims `(seq, token)` of messages that the consumer is ended_count with.
+        """End claims `(seq, token)` of messages that the consumer is done with.
 
         Args:
             queue: Where they were claimed.

@@ -70,6 +70,7 @@ class Readings:
         return [*self._node(at), *self._levels(at), *self._queue_counters(at)]
 
     def _node(self, at: int) -> list[Metric]:
+        """The metrics of the node itself: attempts, commits, the event loop, dead letters and losses."""
         meters = self._meters
         attempts = [
             (histogram, {"protocol": protocol, "outcome": outcome})
