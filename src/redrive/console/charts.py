@@ -66,7 +66,7 @@ def _through(heights: Sequence[float]) -> str:
     )
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """One series, drawn."""
 
     label: str  # Its name
@@ -81,7 +81,7 @@ class TimeChart:
 
     width: int  # Width of the picture
     height: int  # Height of the picture
-    lines: Sequence[Line]  # In the order of their names
+    lines: Sequence[ChartLine]  # In the order of their names
     top: float  # The value at the upper edge; the lower one is 0, or the least value where that is below
     bottom: float  # The value at the lower edge
     moments: Sequence[int]  # Along the axis of time (ms), evenly
@@ -205,10 +205,10 @@ def _runs(points: Sequence[Point], period_ms: int) -> list[list[Point]]:
     return runs
 
 
-def _line(label: str, turn: int, runs: Sequence[Sequence[str]]) -> Line:
+def _line(label: str, turn: int, runs: Sequence[Sequence[str]]) -> ChartLine:
     paths = ["M" + "L".join(run) for run in runs if len(run) > 1]
     colour = _COLOURS.get(label, _TURNS[turn % len(_TURNS)])
-    return Line(label, colour, paths, [f"M{run[0]}h0" for run in runs if len(run) == 1])
+    return ChartLine(label, colour, paths, [f"M{run[0]}h0" for run in runs if len(run) == 1])
 
 
 def _rows(series: Mapping[str, Sequence[Point]]) -> list[tuple[int, list[float | None]]]:

@@ -150,7 +150,7 @@ class SpanBar(NamedTuple):
     failed_height: float  # Failures, in percent of the highest bar
 
 
-class Histogram(NamedTuple):
+class HistogramChart(NamedTuple):
     """The times that answers took in the last hour."""
 
     bars: Sequence[SpanBar]  # From the first span that has an answer to the last
@@ -169,7 +169,7 @@ def span_series(subscription: Subscription) -> list[Series]:
     ]
 
 
-def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
+def answer_times(hour: Hour, subscription: Subscription) -> HistogramChart | None:
     """The distribution of a receiver's times to answer; None: there were no attempts."""
     delivered, failed = (
         [hour.tally(answer_of(subscription, result).series_of_span(span)).samples for span in range(SPANS)]
@@ -195,7 +195,7 @@ def answer_times(hour: Hour, subscription: Subscription) -> Histogram | None:
     ]
     median, most = (span_text(span_within(both, share)) for share in (0.5, 0.95))
     summary = f"half of {sum(both):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
-    return Histogram(bars, width, median, most, summary)
+    return HistogramChart(bars, width, median, most, summary)
 
 
 def span_text(span: int) -> str:

@@ -56,7 +56,7 @@ class LinkedRoom:
     count: Count | None
 
 
-class Group(NamedTuple):
+class RoomGroup(NamedTuple):
     """Rooms under one head, which the first group has none of."""
 
     title: str
@@ -134,10 +134,10 @@ SHORTCUTS: Final = (
 
 def linked(
     visit: Visit, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
-) -> list[Group]:
+) -> list[RoomGroup]:
     """The groups of rooms with their links, for a visitor who is in a scope; None: they see none."""
     return [
-        Group(title, [_linked(visit, room, scope, came_from, counts) for room in rooms])
+        RoomGroup(title, [_linked(visit, room, scope, came_from, counts) for room in rooms])
         for title, rooms in GROUPS
     ]
 

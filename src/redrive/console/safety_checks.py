@@ -20,7 +20,7 @@ FAILURES_MIN: Final = 3  # in a row, for an endpoint to be called failing for go
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SafetyCheck:
     """One thing that was looked at."""
 
     colour: str  # `ok`, `warn`, `bad` or `info`
@@ -30,7 +30,7 @@ class Check:
     link_text: str = ""
 
 
-class Verdict(NamedTuple):
+class SafetyVerdict(NamedTuple):
     """All checks in two or three words."""
 
     colour: str
@@ -45,7 +45,7 @@ async def checks_of(
     running: MoveTask | None,
     *,
     origin_known: bool,
-) -> list[Check]:
+) -> list[SafetyCheck]:
     """The checks of a plan, the worst first.
 
     Args:
@@ -70,27 +70,27 @@ async def checks_of(
     return sorted(checks, key=lambda check: order.get(check.colour, 3))
 
 
-async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> Check:
+async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> SafetyCheck:
     """The attempts of those that fail again, and their end."""
     schedule = await visit.engine.operations.conditions.schedule_of(receiver)
     tries = ""
     if isinstance(schedule, RetrySchedule):
         tries = f"has {drawn(schedule)[1].replace('publication', 'it is sent')}, and "
     text = f"What fails again {tries}then is a dead letter in {queue.name.name} again."
-    return Check("info", "If it fails", text)
+    return SafetyCheck("info", "If it fails", text)
 
 
-def verdict_of(checks: Sequence[Check]) -> Verdict:
+def verdict_of(checks: Sequence[SafetyCheck]) -> SafetyVerdict:
     """The verdict: the worst check decides."""
     colours = {check.colour for check in checks}
     if "bad" in colours:
-        return Verdict("bad", "Will fail")
-    return Verdict("warn", "Look at this") if "warn" in colours else Verdict("ok", "Looks safe")
+        return SafetyVerdict("bad", "Will fail")
+    return SafetyVerdict("warn", "Look at this") if "warn" in colours else SafetyVerdict("ok", "Looks safe")
 
 
 def _endpoint(
     visit: Visit, subscription: Subscription, condition: EndpointCondition, answers: Health
-) -> Check:
+) -> SafetyCheck:
     address = subscription.redacted_endpoint
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     more = (link, "Open subscription")
@@ -98,20 +98,20 @@ def _endpoint(
         reason = failure_words(f"{condition.circuit.reason} {condition.circuit.status or ''}".strip())
         until = clock_time(condition.circuit.until)
         text = f"{address} is on hold until {until}: {reason}.{_of_hour(answers)}"
-        return Check("bad", "On hold", text, *more)
+        return SafetyCheck("bad", "On hold", text, *more)
     if condition.failing is not None:
         failing = condition.failing
         reason = failure_words(f"{failing.reason.value} {failing.status or ''}".strip())
         text = f"{address} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
         colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
-        return Check(colour, "Failing", text + _of_hour(answers), *more)
+        return SafetyCheck(colour, "Failing", text + _of_hour(answers), *more)
     if answers.attempts >= FAILURES_MIN and not answers.delivered:
-        return Check("bad", "Failing", f"{address} is not known to be well.{_of_hour(answers)}", *more)
+        return SafetyCheck("bad", "Failing", f"{address} is not known to be well.{_of_hour(answers)}", *more)
     if condition.condition is EndpointState.SERVED:
         latest = "took its last attempt" if answers.attempts else "has not failed"
         text = f"{address} {latest}.{_of_hour(answers)}"
-        return Check("ok", "Healthy", text, *more)
-    return Check("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
+        return SafetyCheck("ok", "Healthy", text, *more)
+    return SafetyCheck("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
 
 
 def _of_hour(answers: Health) -> str:
@@ -124,26 +124,26 @@ def _of_hour(answers: Health) -> str:
 
 def _queue(
     visit: Visit, queue: Queue, plan: RedrivePlan, running: MoveTask | None, *, origin_known: bool
-) -> list[Check]:
+) -> list[SafetyCheck]:
     checks = []
     if not origin_known:
         text = "Their origin is unknown or was deleted: they stay, unless you name a queue."
-        checks.append(Check("bad", "No origin", text))
+        checks.append(SafetyCheck("bad", "No origin", text))
     if plan.without_origin:
         left = plan.without_origin
         stay, its = many(left, "stays", "stay"), many(left, "its", "their")
         text = f"{number(left)} of them {stay}, unless you name a queue: {its} origin is unknown, or was deleted."
-        checks.append(Check("warn", "No origin", text))
+        checks.append(SafetyCheck("warn", "No origin", text))
     if running is not None:
         link = visit.link("dead-letters", queue.name.name, "tasks", running.id)
         text = f"Another redrive of this queue is {running.state}."
-        checks.append(Check("bad", "Redrive", text, link, "Open the redrive"))
+        checks.append(SafetyCheck("bad", "Redrive", text, link, "Open the redrive"))
     else:
-        checks.append(Check("ok", "Free", "No other redrive of this queue is under way."))
+        checks.append(SafetyCheck("ok", "Free", "No other redrive of this queue is under way."))
     if queue.ordered:
-        checks.append(Check("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
+        checks.append(SafetyCheck("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
     if plan.in_flight:
         left, stay = plan.in_flight, many(plan.in_flight, "stays", "stay")
         text = f"{number(left)} {many(left, 'message')} in flight {stay}."
-        checks.append(Check("info", "In flight", text))
+        checks.append(SafetyCheck("info", "In flight", text))
     return checks

@@ -9,7 +9,7 @@ class Readiness(NamedTuple):
     """The number of workers that answer, and of those that there should be."""
 
     ready: int
-    wanted: int
+    target: int
 
 
 class Siblings(Protocol):

@@ -72,7 +72,7 @@ class ApiFront:
         stage = None if api is None else await self._rest.find_stage(api, stage_name)
         if api is None or stage is None or self._is_closed(api, exchange):
             return response_of(await self._forbidden(exchange), exchange)
-        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage_name)
+        exchange.stage_place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage_name)
         answer = await self._rest.answer(exchange, stage)
         method = _method_with_metrics(exchange, stage.settings.get("methodSettings") or {})
         route = f"{exchange.method} {exchange.route}" if exchange.method else ""
@@ -85,7 +85,7 @@ class ApiFront:
         api = await self._documents.get(HTTP_API, key)
         if api is None or api.settings.get("DisableExecuteApiEndpoint"):
             return response_of(http_front.own_answer(404), exchange)
-        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["Name"], "")
+        exchange.stage_place = StagePlace(api.account, api.region, api.id, api.settings["Name"], "")
         stage = await self._http.find_stage(api, exchange)
         if stage is None:
             return response_of(http_front.own_answer(404), exchange)
@@ -120,7 +120,7 @@ class ApiFront:
         now = self._engine.runtime.clock.now()
         latency = exchange.integration.get("latency")
         self._metrics.add(
-            exchange.place,
+            exchange.stage_place,
             answer.status,
             exchange.now,
             now - exchange.now,

@@ -57,7 +57,7 @@ def statement_places(text: str) -> list[Structure]:
     is_list = isinstance(member, list)
     statements = member if is_list else [member]
     places = zip(statements, _places(text, is_list=is_list), strict=True)
-    return [place for _, place in sorted(places, key=lambda each: each[0]["Effect"].lower() == "allow")]
+    return [position for _, position in sorted(places, key=lambda each: each[0]["Effect"].lower() == "allow")]
 
 
 def _places(text: str, *, is_list: bool) -> list[Structure]:

@@ -48,7 +48,7 @@ class Incoming:
     body: Event  # The event as stored, in the schema of its topic
     text: str = ""  # The same as JSON
     # The short name of the domain topic that it is for; None outside domains, and where it has none.
-    place: str | None = None
+    domain_topic: str | None = None
     # For a custom event: what the topic's mapping made of it.
     mapped: dict[str, str] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def _read_event(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
     event["metadataVersion"] = METADATA_VERSION
     if event.get("dataVersion") is None:
         event["dataVersion"] = ""
-    return Incoming(event, place=source)
+    return Incoming(event, domain_topic=source)
 
 
 def _domain_topic(event: Event, resource_id: str, *, in_domain: bool) -> str | None:
@@ -185,7 +185,7 @@ def _read_custom_event(
             raise missing_property(CUSTOM_EVENT_SCHEMA, "topic")
         topic_name = short_name(topic, settings.id)
         mapped["topic"] = f"{settings.id}/topics/{topic_name}"
-    return Incoming(event, place=topic_name, mapped=mapped)
+    return Incoming(event, domain_topic=topic_name, mapped=mapped)
 
 
 def _mapped_text(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
@@ -208,7 +208,9 @@ _CLOUD_EVENT_REQUIRED: Final = ("id", "source", "type")
 
 def read_cloud_events(content: bytes, headers: Mapping[str, str]) -> list[Incoming]:
     """The events of a request; raises Unacceptable if one of them is not taken, and so none."""
-    return [Incoming(_valid_cloud_event(event), place=event["source"]) for event in _read(content, headers)]
+    return [
+        Incoming(_valid_cloud_event(event), domain_topic=event["source"]) for event in _read(content, headers)
+    ]
 
 
 def _read(content: bytes, headers: Mapping[str, str]) -> list[Event]:

@@ -178,8 +178,8 @@ class Publishers:
         """The events for a domain, which gets all, and for those of its topics that exist."""
         by_place: dict[str, list[Publication]] = {}
         for event, publication in zip(events, publications, strict=True):
-            if event.place is not None and names.is_name(event.place):
-                by_place.setdefault(event.place.lower(), []).append(publication)
+            if event.domain_topic is not None and names.is_name(event.domain_topic):
+                by_place.setdefault(event.domain_topic.lower(), []).append(publication)
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
         for topic_name, topic_publications in by_place.items():
             name = domain.name._replace(name=f"{domain.name.name}:{topic_name}")

@@ -26,7 +26,7 @@ _REQUEST: Final = re.compile(r"RequestId: ([\w-]{36})")
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
-class Invocation(NamedTuple):
+class InvocationCall(NamedTuple):
     """One invocation that has ended."""
 
     at: int  # When it ended (ms)
@@ -37,12 +37,12 @@ class Invocation(NamedTuple):
     trouble: str  # The log line of an error; empty: none
 
 
-def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
+def invocations(events: Iterable[LogEvent], most: int) -> list[InvocationCall]:
     """The invocations among events of a function's group, which come latest first, as these are; `most` at most.
 
     An event that is tried again has one for each try, all with the id of its request.
     """
-    calls: list[Invocation] = []
+    calls: list[InvocationCall] = []
     running: dict[int, int] = {}  # by stream, since an environment runs one at a time: the index in `calls`
     for event in events:
         report = _REPORT.match(event.message)
@@ -52,7 +52,7 @@ def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
             init = report["init"]
             running[event.stream_id] = len(calls)
             calls.append(
-                Invocation(
+                InvocationCall(
                     event.at,
                     report["id"],
                     float(report["duration"]),
@@ -87,12 +87,12 @@ class AttemptBar(NamedTuple):
 class EventRow(NamedTuple):
     """One event with all its attempts that are known, the first one first."""
 
-    attempts: Sequence[Invocation]
+    attempts: Sequence[InvocationCall]
     bars: Sequence[AttemptBar]
     waits: Sequence[tuple[float, float, str]]  # Between attempts: from, to (percent), and how long
 
     @property
-    def last(self) -> Invocation:
+    def last(self) -> InvocationCall:
         """The attempt that says how the event fares."""
         return self.attempts[-1]
 
@@ -103,9 +103,9 @@ class EventRow(NamedTuple):
         return "; ".join(parts)
 
 
-def event_rows(calls: Sequence[Invocation]) -> list[EventRow]:
+def event_rows(calls: Sequence[InvocationCall]) -> list[EventRow]:
     """Events by their latest attempt; all attempts are drawn to one scale, and the waits between them all alike."""
-    by_id: dict[str, list[Invocation]] = {}
+    by_id: dict[str, list[InvocationCall]] = {}
     for each in calls:
         by_id.setdefault(each.id, []).insert(0, each)
     longest = max((sum(_ran_ms(each) for each in tries) for tries in by_id.values()), default=0)
@@ -114,11 +114,11 @@ def event_rows(calls: Sequence[Invocation]) -> list[EventRow]:
     return [_event_row(tries, scale) for tries in by_id.values()]
 
 
-def _ran_ms(call: Invocation) -> float:
+def _ran_ms(call: InvocationCall) -> float:
     return (call.init_ms or 0) + call.duration_ms
 
 
-def _event_row(tries: Sequence[Invocation], scale: float) -> EventRow:
+def _event_row(tries: Sequence[InvocationCall], scale: float) -> EventRow:
     bars: list[AttemptBar] = []
     waits = []
     x = 0.0

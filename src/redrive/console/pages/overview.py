@@ -182,7 +182,7 @@ def _links(visit: Visit, scope: ResourceName) -> dict[str, str]:
     }
 
 
-class Step(NamedTuple):
+class FirstStep(NamedTuple):
     """A first step."""
 
     title: str  # Title of the command
@@ -191,7 +191,7 @@ class Step(NamedTuple):
     done: bool  # Whether it was done
 
 
-async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -> list[Step]:
+async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -> list[FirstStep]:
     """The steps for a server with one account's region at most.
 
     Args:
@@ -208,25 +208,25 @@ async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -
     at_home = replace(visit, args={"account": owner.account, "region": owner.region})
     send = ("sqs", "send-message", "--queue-url", f"{visit.host}/{owner.account}/orders")
     return [
-        Step(
+        FirstStep(
             "Create a queue",
             "it stands under Queues",
             aws_command(at_home, "sqs", "create-queue", "--queue-name", "orders"),
             queue,
         ),
-        Step(
+        FirstStep(
             "Send a message",
             "the queue shows it without receiving it",
             aws_command(at_home, *send, "--message-body", '{"order": 1}'),
             queue and sent,
         ),
-        Step(
+        FirstStep(
             "Create a topic",
             "webhooks that subscribe to it are signed, retried, and dead-lettered when they keep failing",
             aws_command(at_home, "sns", "create-topic", "--name", "rentals"),
             topic,
         ),
-        Step(
+        FirstStep(
             "See 40,000 dead letters and send them back",
             "on a server of its own, in 17 seconds",
             "redrive demo --stay",

@@ -97,9 +97,8 @@ class Connections:
         self._free: list[asyncpg.Connection] = []
         self._number = number
         self._closed = False
-        self._was_reached = (
-            False  # a database that was never there cannot be lost: who opens the store hears of it
-        )
+        # A database that was never there cannot be lost: who opens the store hears of it.
+        self._was_reached = False
         self._is_lost = False
         self._told_at: dict[str, int] = {}
         self._is_citus: bool | None = None  # not asked yet
@@ -167,7 +166,7 @@ class Connections:
             except asyncpg.PostgresError as error:
                 raise _not_taken(error) from error
             else:
-                self._back()
+                self._note_success()
                 return result
         raise NotTaken("the store did not take it: others were in its way each time")
 
@@ -249,14 +248,14 @@ class Connections:
         return StoreUnavailable(what)
 
     def _is_due(self, event: str) -> bool:
-        """True if an event was not told of for a while; it counts as told then."""
+        """True if an event was not logged for a while; it counts as logged then."""
         now = self._clock.now()
         is_due = event not in self._told_at or now >= self._told_at[event] + _TOLD_AGAIN_MS
         if is_due:
             self._told_at[event] = now
         return is_due
 
-    def _back(self) -> None:
+    def _note_success(self) -> None:
         self._was_reached = True
         if self._is_lost:
             self._is_lost = False

@@ -110,8 +110,9 @@ async def _schema(connection: asyncpg.Connection) -> Examined:
         steps_applied = await connection.fetchval(_STEPS) or 0
     except asyncpg.UndefinedTableError:
         return Examined("store", "the schema is created at the first start")
-    newer = "a newer version was here; install that one, or restore a backup" * (steps_applied > steps_here)
-    return Examined("store", f"schema at step {steps_applied} of {steps_here}", newer)
+    newer = "a newer version was here; install that one, or restore a backup"
+    wrong = newer if steps_applied > steps_here else ""
+    return Examined("store", f"schema at step {steps_applied} of {steps_here}", wrong)
 
 
 async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:

@@ -51,7 +51,7 @@ class Fence:
         self._refusals: dict[tuple[int, int], Settled] = {}
 
     async def meet(self, statement: str, claims: Iterable[HeldClaim], *, until: bool = False) -> list[Any]:
-        """Do what a statement does with the deliveries whose claims are good; its answers.
+        """Run a statement on the deliveries whose claims are good, and return its rows.
 
         A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
         """
@@ -60,11 +60,11 @@ class Fence:
         answers: list[Any] = []
         while remaining:
             columns = list(zip(*remaining.values(), strict=True))
-            met = await self._connection.fetch(
+            records = await self._connection.fetch(
                 statement, self._queue_id, *(columns if until else columns[:3])
             )
-            answers += met
-            done = {(record["own_seq"], record["own_token"]) for record in met}
+            answers += records
+            done = {(record["own_seq"], record["own_token"]) for record in records}
             self._met |= done
             remaining = await self._still_good(
                 {key: held for key, held in remaining.items() if key not in done}
@@ -74,6 +74,7 @@ class Fence:
     async def _still_good(
         self, refused: dict[tuple[int, int], HeldClaim]
     ) -> dict[tuple[int, int], HeldClaim]:
+        """The refused claims that are good by now; the reasons why the others are not are remembered."""
         if not refused:
             return {}
         records = await self._connection.fetch(

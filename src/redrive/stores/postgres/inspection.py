@@ -126,11 +126,11 @@ async def causes(
     counts: list[CauseCount] = []
     remaining = together_max
     for index, key in enumerate(keys):
-        most = fair_share(remaining, len(keys) - index, count_max)
-        number, first, last = await connection.fetchrow(_GROUP, queue_id, *key, most + 1)
+        number_max = fair_share(remaining, len(keys) - index, count_max)
+        number, first, last = await connection.fetchrow(_GROUP, queue_id, *key, number_max + 1)
         if number:  # else they went meanwhile
-            counts.append(CauseCount(key, min(number, most), number > most, first, last))
-        remaining -= min(number, most)
+            counts.append(CauseCount(key, min(number, number_max), number > number_max, first, last))
+        remaining -= min(number, number_max)
     return counts
 
 

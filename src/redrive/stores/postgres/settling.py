@@ -54,7 +54,7 @@ _EXTEND: Final = (
 )
 
 
-class Ends(NamedTuple):
+class EndCall(NamedTuple):
     """One call: claims of a queue that end."""
 
     queue_id: int
@@ -64,7 +64,7 @@ class Ends(NamedTuple):
     strict_lease: bool
 
 
-class Extensions(NamedTuple):
+class ExtendCall(NamedTuple):
     """One call: claims of a queue that hold until another moment."""
 
     queue_id: int
@@ -95,14 +95,14 @@ class ClaimSettler:
             connections, self._extend, 1, key=lambda call: (call.queue_id, call.ordered)
         )
 
-    async def settle(self, call: Ends) -> list[Settled]:
+    async def settle(self, call: EndCall) -> list[Settled]:
         """End claims; see `Store.settle`."""
         plain = not call.ordered and all(
             _is_removal(settlement) and not settlement.follow_ups for settlement in call.settlements
         )
         return await (self._deletions if plain else self._others).submit(call)
 
-    async def extend(self, call: Extensions) -> list[Settled]:
+    async def extend(self, call: ExtendCall) -> list[Settled]:
         """Let claims hold longer, or no longer; see `Store.extend`."""
         return await self._extensions.submit(call)
 
@@ -111,7 +111,7 @@ class ClaimSettler:
         for lanes in (self._deletions, self._others, self._extensions):
             await lanes.idle()
 
-    async def _settle(self, connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
+    async def _settle(self, connection: Connection, calls: Sequence[EndCall]) -> list[list[Settled]]:
         ends = _first_ends(calls)
         settle_pass = _SettlePass(connection, calls[0].queue_id, ordered=calls[0].ordered)
         groups = await settle_pass.groups(ends)
@@ -126,7 +126,7 @@ class ClaimSettler:
             self._notices.arrived(queue_id)
         return _answers(settle_pass.fence, ends, calls)
 
-    async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
+    async def _extend(self, connection: Connection, calls: Sequence[ExtendCall]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         held = [
             HeldClaim(
@@ -149,7 +149,7 @@ def _is_removal(settlement: Settlement) -> bool:
     return settlement.target is None and settlement.outcome is not Outcome.RETRY
 
 
-def _end(settlement: Settlement, call: Ends) -> _End:
+def _end(settlement: Settlement, call: EndCall) -> _End:
     return _End(
         settlement,
         HeldClaim(
@@ -159,7 +159,7 @@ def _end(settlement: Settlement, call: Ends) -> _End:
     )
 
 
-def _first_ends(calls: Sequence[Ends]) -> list[_End]:
+def _first_ends(calls: Sequence[EndCall]) -> list[_End]:
     """The settlements, of each claim the first: whatever else is asked of it comes too late."""
     first: dict[tuple[int, int], _End] = {}
     for call in calls:
@@ -168,7 +168,7 @@ def _first_ends(calls: Sequence[Ends]) -> list[_End]:
     return list(first.values())
 
 
-def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[list[Settled]]:
+def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[EndCall]) -> list[list[Settled]]:
     waits = {
         (end.settlement.seq, end.settlement.token) for end in ends if end.settlement.outcome is Outcome.RETRY
     }
@@ -193,7 +193,7 @@ async def _groups_in(
     return {(queue, name) for queue in queues for name in names}
 
 
-async def _delete(connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
+async def _delete(connection: Connection, calls: Sequence[EndCall]) -> list[list[Settled]]:
     fence = Fence(connection, calls[0].queue_id)
     await fence.meet(
         _DELETE, [_end(settlement, call).held for call in calls for settlement in call.settlements]

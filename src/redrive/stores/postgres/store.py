@@ -46,7 +46,7 @@ from redrive.stores.postgres.notes import read as read_notes
 from redrive.stores.postgres.notes import read_each as read_notes_of_each
 from redrive.stores.postgres.outbox import Outbox
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
-from redrive.stores.postgres.settling import ClaimSettler, Ends, Extensions
+from redrive.stores.postgres.settling import ClaimSettler, EndCall, ExtendCall
 from redrive.stores.postgres.telemetry import PostgresTelemetry, add_log_events
 from redrive.stores.seal import UNSEALED, Seal
 
@@ -283,14 +283,14 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         strict_lease: bool = False,
     ) -> list[Settled]:
         strict = ordered or strict_lease
-        return await self._settler.settle(Ends(queue_id, settlements, now, ordered, strict))
+        return await self._settler.settle(EndCall(queue_id, settlements, now, ordered, strict))
 
     @override
     async def extend(
         self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> list[Settled]:
         strict = ordered or strict_lease
-        return await self._settler.extend(Extensions(queue_id, claims, now, ordered, strict))
+        return await self._settler.extend(ExtendCall(queue_id, claims, now, ordered, strict))
 
     @override
     async def move(self, request: MoveRequest) -> Moved:

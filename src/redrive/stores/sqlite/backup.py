@@ -45,7 +45,7 @@ def back_up(path: Path, target: Path) -> StoreContents:
         raise StoreUnavailable(f"{target} is there already: a backup goes into a new file")
     unfinished = target.with_name(f"{target.name}.unfinished")
     try:
-        with closing(_opened(path)) as source:
+        with closing(_open(path)) as source:
             unfinished.unlink(missing_ok=True)
             make_private(unfinished)
             with closing(apsw.Connection(str(unfinished))) as copy:
@@ -71,7 +71,7 @@ def look_through(path: Path) -> StoreContents:
         StoreUnavailable: There is no store, or its file is damaged.
     """
     try:
-        with closing(_opened(path)) as connection:
+        with closing(_open(path)) as connection:
             connection.execute("BEGIN")
             _refuse_other_steps(connection, path)
             _refuse_damaged(connection, path)
@@ -114,7 +114,7 @@ def alone(path: Path) -> Iterator[apsw.Connection]:
     _refuse_absent(path)
     hold = FileHold(path)
     try:
-        with closing(_opened(path)) as connection:
+        with closing(_open(path)) as connection:
             _refuse_other_steps(connection, path)
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -129,7 +129,7 @@ def _refuse_absent(path: Path) -> None:
         raise StoreUnavailable(f"there is no store at {path}")
 
 
-def _opened(path: Path) -> apsw.Connection:
+def _open(path: Path) -> apsw.Connection:
     _refuse_absent(path)
     # Not for reading alone: after a crash the log has to be taken up, which writes the shared memory beside the file.
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)

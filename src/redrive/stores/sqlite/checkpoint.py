@@ -40,16 +40,16 @@ class _Round(Enum):
 class Checkpointer:
     """Keeps the log of one writing connection short."""
 
-    def __init__(self, path: Path, writer: apsw.Connection, grown: Callable[[int], None] | None) -> None:
-        """Watch over a connection, whose own checkpoints end.
+    def __init__(self, path: Path, writer: apsw.Connection, on_growth: Callable[[int], None] | None) -> None:
+        """Take over the checkpoints of a connection, which makes none by itself from now on.
 
         Args:
             path: The store's file.
             writer: The connection.
-            grown: Told after each commit how many pages the log has, if anybody wants to know.
+            on_growth: Called after each commit with the number of pages that the log has.
         """
         self._path = path
-        self._grown = grown
+        self._on_growth = on_growth
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._round = _Round.NONE
         self._begin_at = LOG_PAGES_MAX
@@ -64,8 +64,8 @@ class Checkpointer:
 
     def _committed(self, writer: apsw.Connection, _name: str, pages: int) -> int:
         """SQLite has committed, on the thread that asked for it, and the log has so many pages."""
-        if self._grown is not None:
-            self._grown(pages)
+        if self._on_growth is not None:
+            self._on_growth(pages)
         if self._round is _Round.COPIED:
             self._copy_rest(writer, pages)
         elif self._round is _Round.FAILED:
@@ -78,6 +78,7 @@ class Checkpointer:
         return apsw.SQLITE_OK
 
     def _copy_rest(self, writer: apsw.Connection, pages: int) -> None:
+        """Copy what came while the thread copied: once all is in the file, the log begins anew."""
         try:
             _copy(writer)
         except apsw.Error as error:
@@ -90,6 +91,7 @@ class Checkpointer:
         self._begin_at = begin_at
 
     def _copy_forever(self) -> None:
+        """The thread's work: copy the log into the file, in passes that leave less and less, whenever it is asked to."""
         connection = apsw.Connection(str(self._path))
         connection.execute("PRAGMA synchronous = FULL")  # nothing leaves the log before the file is on disk
         while self._jobs.get():

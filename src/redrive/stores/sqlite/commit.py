@@ -120,7 +120,7 @@ class GroupCommit:
     async def deferring(self) -> AsyncIterator[None]:
         """See `Store.deferring`: the last commit syncs the log, and with it all that was written before."""
         try:
-            with self.deferral.begun():
+            with self.deferral.defer():
                 yield
         finally:
             await self.submit(touch)
@@ -137,7 +137,7 @@ class GroupCommit:
     # ---- one group --------------------------------------------------------------------------------------
 
     def _next_group(self) -> None:
-        calls = [call for call in self._first() if not call.answer.done()]  # the others were given up
+        calls = [call for call in self._take_calls() if not call.answer.done()]  # the others were given up
         if self._room is not None and self._room.is_short:
             calls = [call for call in calls if not self._refused(call)]
         if calls and calls[0].deferred and all(call.deferred for call in calls):
@@ -155,8 +155,8 @@ class GroupCommit:
         else:
             self._jobs.put(_COMMIT)
 
-    def _first(self) -> Iterable[_WriteCall]:
-        """The calls of the next group, which wait no longer."""
+    def _take_calls(self) -> Iterable[_WriteCall]:
+        """Take the calls of the next group out of the line."""
         waiting = self._waiting
         if len(waiting) > GROUP_CALLS_MAX:
             return [waiting.popleft() for _ in range(GROUP_CALLS_MAX)]
@@ -176,6 +176,7 @@ class GroupCommit:
         return self._run_each(calls)
 
     def _run_each(self, calls: list[_WriteCall]) -> list[tuple[_WriteCall, Any]]:
+        """Run calls one after the other, each with its result, and then what they left to the end of the transaction."""
         transaction = self._transaction
         results: list[tuple[_WriteCall, Any]] = []
         try:
@@ -228,11 +229,11 @@ class GroupCommit:
     def _fail(self, calls: list[_WriteCall], error: apsw.Error) -> None:
         """Undo the group. Of several calls one may be the culprit: give each its own transaction.
 
-        A single one gets another where room was made for it.
+        A single call gets another transaction where room was made for it on the disk.
         """
         self._undo()
-        again = self._room is not None and isinstance(error, NO_ROOM) and self._room.given_up()
-        if len(calls) == 1 and not again:
+        may_retry = self._room is not None and isinstance(error, NO_ROOM) and self._room.give_up()
+        if len(calls) == 1 and not may_retry:
             _refuse(calls[0], error)
         else:
             logger.warning("store.group_undone calls=%d error=%s: each is tried alone", len(calls), error)

@@ -32,10 +32,8 @@ def examine(path: Path, monotonic: Callable[[], float]) -> Iterator[Examined]:
     yield _schema(path)
     log = Path(f"{path.resolve()}-wal")
     log_mb = log.stat().st_size // _MB if log.exists() else 0
-    stuck = "a reader that does not end keeps it from beginning anew; end it, or the server" * (
-        log_mb > _LOG_MB_MAX
-    )
-    yield Examined("write-ahead log", f"{log_mb} MB", stuck)
+    stuck = "a reader that does not end keeps it from beginning anew; end it, or the server"
+    yield Examined("write-ahead log", f"{log_mb} MB", stuck if log_mb > _LOG_MB_MAX else "")
     yield _disk(path, folder)
     yield _sync_time(folder, monotonic)
 
@@ -51,7 +49,7 @@ def _schema(path: Path) -> Examined:
         connection.close()
     except apsw.Error as error:
         return Examined("store", str(path), f"it cannot be opened: {error}")
-    newer = "a newer version was here; install that one, or restore a backup" * (applied > known)
+    newer = "a newer version was here; install that one, or restore a backup" if applied > known else ""
     return Examined("store", f"{path}, schema at step {applied} of {known}", newer)
 
 
@@ -59,10 +57,8 @@ def _disk(path: Path, folder: Path) -> Examined:
     free = shutil.disk_usage(folder).free // _MB
     size = path.stat().st_size // _MB if path.exists() else 0
     needed = max(_FREE_MB_MIN, size)
-    little = f"less than {needed} MB, as much as the store has; a full disk refuses every send" * (
-        free < needed
-    )
-    return Examined("disk", f"{free:,} MB free, the store takes {size:,} MB", little)
+    little = f"less than {needed} MB, as much as the store has; a full disk refuses every send"
+    return Examined("disk", f"{free:,} MB free, the store takes {size:,} MB", little if free < needed else "")
 
 
 def _sync_time(folder: Path, monotonic: Callable[[], float]) -> Examined:
@@ -79,7 +75,5 @@ def _sync_time(folder: Path, monotonic: Callable[[], float]) -> Examined:
     except OSError as error:
         return Examined("fsync", "", f"{folder} cannot be written to: {error.strerror}")
     median = statistics.median(took)
-    slow = f"each commit waits for one; over {_SYNC_MS_MAX:.0f} ms a disk is busy or far away" * (
-        median > _SYNC_MS_MAX
-    )
-    return Examined("fsync", f"{median:.1f} ms", slow)
+    slow = f"each commit waits for one; over {_SYNC_MS_MAX:.0f} ms a disk is busy or far away"
+    return Examined("fsync", f"{median:.1f} ms", slow if median > _SYNC_MS_MAX else "")

@@ -106,7 +106,7 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
 
 
 def refuse_damaged(connection: apsw.Connection, path: Path) -> None:
-    """Look through the pages of a store, as far as a second allows: a page that is damaged is told of now.
+    """Look through the pages of a store for a second: a damaged page among them is noticed before it is needed.
 
     `redrive store verify` looks through all of a larger one.
 

@@ -108,13 +108,13 @@ def causes(
     """See `QueueStore.causes`."""
     keys = [cause] if cause is not None else list(islice(_all_causes(cursor, queue_id), limit))
     counts: list[CauseCount] = []
-    left = together_max
-    for index, each in enumerate(keys):
-        most = fair_share(left, len(keys) - index, count_max)
-        number, first, last = rows.one(cursor, _GROUP, (queue_id, *each, most + 1))
+    remaining = together_max
+    for index, cause in enumerate(keys):
+        number_max = fair_share(remaining, len(keys) - index, count_max)
+        number, first, last = rows.one(cursor, _GROUP, (queue_id, *cause, number_max + 1))
         if number:  # else there is nothing of a cause that was asked for
-            counts.append(CauseCount(each, min(number, most), number > most, first, last))
-        left -= min(number, most)
+            counts.append(CauseCount(cause, min(number, number_max), number > number_max, first, last))
+        remaining -= min(number, number_max)
     return counts
 
 

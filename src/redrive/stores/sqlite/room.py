@@ -78,15 +78,15 @@ class DiskReserve:
             return None
         return StoreUnavailable(_FULL)
 
-    def given_up(self) -> bool:
+    def give_up(self) -> bool:
         """Give the room up for a write that found none, outside of transactions; True: it may be tried again."""
-        had = self._held
-        if had:
+        held_bytes = self._held
+        if held_bytes:
             os.ftruncate(self._descriptor, 0)
             self._held = 0
         if not self.is_short:
             self._say_short()
-        return self._copied() or had > 0
+        return self._copy_log() or held_bytes > 0
 
     def _say_short(self) -> None:
         self.is_short = True
@@ -113,8 +113,8 @@ class DiskReserve:
             return Path(f"{self._path.resolve()}-wal").stat().st_size
         return 0
 
-    def _copied(self) -> bool:
-        """Copy the log into the store, so that it begins anew; True: all of it."""
+    def _copy_log(self) -> bool:
+        """Copy the log into the store, so that it begins anew; True: all of it was copied."""
         try:
             pages, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.Error:

@@ -56,8 +56,8 @@ _DROP_EVENTS: Final = (
 def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None:
     """See `TelemetryStore.add_events`."""
     cursor, next_seq = transaction.cursor, transaction.next_seq
-    written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
-    cursor.executemany(_INSERT_EVENTS, written)
+    rows = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
+    cursor.executemany(_INSERT_EVENTS, rows)
     sizes: Counter[int] = Counter()
     for event in events:
         sizes[event.group_id] += len(event.message.encode()) + EVENT_BYTES
@@ -123,8 +123,8 @@ def drop_log_events(
     statement = _DROP_EVENTS.format(of_stream="" if stream_id is None else _OF_STREAM)
     oldest = {"group": group_id, "before": before, "stream": stream_id, "limit": limit}
     removed: list[Any] = cursor.execute(statement, oldest).fetchall()
-    weight = sum(message_bytes + EVENT_BYTES for (message_bytes,) in removed)
-    cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (weight, group_id))
+    removed_bytes = sum(message_bytes + EVENT_BYTES for (message_bytes,) in removed)
+    cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (removed_bytes, group_id))
     cursor.execute("DELETE FROM log_sizes WHERE group_id = ? AND bytes <= 0", (group_id,))
     return len(removed)
 
@@ -180,9 +180,9 @@ _DROPS: Final = (
 
 def add_points(cursor: apsw.Cursor, points: Sequence[MetricPoint]) -> None:
     """See `TelemetryStore.add_points`."""
-    active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    last_at = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     cursor.executemany(
-        _SERIES, [(*series[:4], _text_of(series), series.id, at) for series, at in active.items()]
+        _SERIES, [(*series[:4], _text_of(series), series.id, at) for series, at in last_at.items()]
     )
     cursor.executemany(_ADD, [_row_of(point) for point in points if not point.fills])
     cursor.executemany(_FILL, [_row_of(point) for point in points if point.fills])

@@ -110,9 +110,9 @@ class Transaction:
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
     def append(self, new_delivery: NewDelivery) -> int:
-        """Take a row along that stands in the line by itself, being of no group; its place of arrival.
+        """Keep the row of a delivery without a group until the transaction ends; return its place of arrival.
 
-        Statements of this transaction do not see it: its sender has had no answer either.
+        Statements of this transaction do not see it: its sender has had no answer yet, either.
         """
         seq, enqueued_at = self.next_seq(), new_delivery.enqueued_at
         self._rows.append(
@@ -140,7 +140,7 @@ class Transaction:
             self.cursor.executemany(_INSERT, these)
 
     def undo(self) -> None:
-        """Forget what was remembered of it outside the database."""
+        """Forget what was remembered outside the database of a transaction that was undone."""
         self._rows = []
         self.grouped = []
         self.orders = {}
@@ -195,9 +195,8 @@ class Lapses:
 # disk when it is answered, the connection that reads, and other processes, which wait for a moment.
 
 CALLS_MAX: Final = 1_000  # of one transaction: a crash of the process loses so many of them at most
-OPEN_SECONDS: Final = (
-    0.05  # commands of other processes that write wait as long, and give up after five seconds
-)
+# Commands of other processes that write wait as long, and give up after five seconds.
+OPEN_SECONDS: Final = 0.05
 
 #: True in the task that defers, and in all that it sets off.
 _DEFERS: Final[ContextVar[bool]] = ContextVar("defers", default=False)
@@ -207,16 +206,16 @@ class Deferral:
     """The open transaction of one connection."""
 
     def __init__(
-        self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop, undone: Callable[[], None]
+        self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop, on_undo: Callable[[], None]
     ) -> None:
         """Begin with none.
 
         Args:
             connection: Whose transaction it is.
             loop: Ends it in time.
-            undone: Called when all that was done in it was undone.
+            on_undo: Called when all that was done in it was undone.
         """
-        self._undone = undone
+        self._on_undo = on_undo
         self._connection = connection
         self._cursor = connection.cursor()
         self._loop = loop
@@ -230,7 +229,7 @@ class Deferral:
         return self._deferring > 0 and _DEFERS.get()
 
     @contextlib.contextmanager
-    def begun(self) -> Iterator[None]:
+    def defer(self) -> Iterator[None]:
         """Defer what this task does, and what it sets off, until this is left."""
         token = _DEFERS.set(True)
         self._deferring += 1
@@ -274,15 +273,14 @@ class Deferral:
         except apsw.Error:
             if self._connection.in_transaction:
                 self._cursor.execute("ROLLBACK")
-            self._undone()
+            self._on_undo()
             raise
         finally:
             self._cursor.execute("PRAGMA synchronous = FULL")
 
     def _open(self) -> None:
-        self._cursor.execute(
-            "PRAGMA synchronous = NORMAL"
-        )  # the log is not synced, until a commit that is FULL
+        # the log is not synced, until a commit that is FULL
+        self._cursor.execute("PRAGMA synchronous = NORMAL")
         try:
             self._cursor.execute("BEGIN IMMEDIATE")
         except apsw.Error:

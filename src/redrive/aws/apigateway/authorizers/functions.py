@@ -59,7 +59,7 @@ def misconfigured(reason: str) -> Refusal:
 
 def decide(exchange: Exchange, verdict: AuthorizerVerdict) -> Decision:
     """The decision of a verdict's policy about a request."""
-    api_place, request = exchange.place, exchange.request
+    api_place, request = exchange.stage_place, exchange.request
     permissions = permissions_of([parse_policy(verdict.policy, Form.IDENTITY)])
     keys = {"aws:principaltype": "Authorizer", "aws:userid": verdict.principal}
     caller = Principal(verdict.principal, api_place.account, frozenset(), keys, permissions)
@@ -159,7 +159,7 @@ class AuthorizerFunctions:
         Raises:
             Refusal: The function has no verdict.
         """
-        api_place = exchange.place
+        api_place = exchange.stage_place
         parts = (api_place.api, api_place.stage, api_place.deployment, repr(authorizer), *identity)
         key = hashlib.sha256(orjson.dumps(parts)).digest()
         cached = self._cache.get(api_place.account, key, self._clock.now())
@@ -182,7 +182,7 @@ class AuthorizerFunctions:
         """
         try:
             arn = functions.function_arn(with_variables(exchange, authorizer.uri))
-            source = exchange.place.authorizer_arn(authorizer.id)
+            source = exchange.stage_place.authorizer_arn(authorizer.id)
             caller = await self._callers.of(exchange, authorizer.credentials, source)
             async with asyncio.timeout(_SECONDS_MAX):
                 payload, has_failed = await functions.invoke_function(

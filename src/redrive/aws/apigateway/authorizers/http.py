@@ -313,7 +313,7 @@ class HttpAuthorizers:
 
 
 def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping[str, Any]:
-    arn = exchange.place.arn(exchange.request.method, exchange.path)
+    arn = exchange.stage_place.arn(exchange.request.method, exchange.path)
     identity_text = ",".join(identity)
     if version == "1.0":
         members = functions.event_members(exchange, is_rest=False)

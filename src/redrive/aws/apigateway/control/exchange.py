@@ -138,7 +138,7 @@ class Exchange:
 
     request: Request  # As it came
     target: InvokeTarget  # The API and path addressed
-    place: StagePlace  # The stage addressed
+    stage_place: StagePlace  # The stage addressed
     path: str  # Behind the stage, still percent-encoded
     id: str  # Request id
     now: int  # When it came (ms)
@@ -192,7 +192,7 @@ class Exchange:
 
     def context(self) -> dict[str, Any]:
         """`$context` as templates, parameter mappings and access logs have it."""
-        request, api_place = self.request, self.place
+        request, api_place = self.request, self.stage_place
         return {
             "accountId": api_place.account,
             "apiId": api_place.api,
@@ -266,5 +266,5 @@ def last_values(query: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def with_variables(exchange: Exchange, uri: str) -> str:
     """A URI with the stage's variables in their places."""
-    variables = exchange.place.variables
+    variables = exchange.stage_place.variables
     return _STAGE_VARIABLE.sub(lambda match: variables.get(match[1], ""), uri)

@@ -104,7 +104,9 @@ class HttpApiFront:
             return None
         variables = settings.get("StageVariables") or {}
         deployment_id = settings.get("DeploymentId") or ""
-        exchange.place = replace(exchange.place, stage=name, variables=variables, deployment=deployment_id)
+        exchange.stage_place = replace(
+            exchange.stage_place, stage=name, variables=variables, deployment=deployment_id
+        )
         if settings.get("AutoDeploy"):
             return StagedApi(settings, api.tree, api)
         key = deployment_key(api.account, api.region, api.id, deployment_id)
@@ -124,11 +126,11 @@ class HttpApiFront:
         except StoreUnavailable:
             return own_answer(503)
         except Exception:  # a fault of ours
-            logger.exception("api.failed: request %s to %s", exchange.id, exchange.place.api)
+            logger.exception("api.failed: request %s to %s", exchange.id, exchange.stage_place.api)
             return own_answer(500)
 
     async def _admit_and_answer(self, exchange: Exchange, stage: StagedApi) -> ApiAnswer:
-        key = f"{exchange.place.api}/{stage.settings['StageName']}"
+        key = f"{exchange.stage_place.api}/{stage.settings['StageName']}"
         routes = self._routes.of(key, stage.source, lambda: _as_resources(stage.tree))
         route_match = routes.find(exchange.path, exchange.request.method)
         if route_match is None:
@@ -160,7 +162,7 @@ class HttpApiFront:
         rate, burst = limits.get("ThrottlingRateLimit"), limits.get("ThrottlingBurstLimit")
         if rate is None or burst is None:
             return
-        bucket = (exchange.place.api, exchange.place.stage, exchange.route)
+        bucket = (exchange.stage_place.api, exchange.stage_place.stage, exchange.route)
         if not self._throttles.take(bucket, float(rate), float(burst), exchange.now):
             raise Refusal("THROTTLED")
 
@@ -171,7 +173,7 @@ class HttpApiFront:
             return await self._pass_through(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
         credentials = integration.get("CredentialsArn")
-        arn = exchange.place.arn(exchange.method.replace("ANY", "*"), path)
+        arn = exchange.stage_place.arn(exchange.method.replace("ANY", "*"), path)
         caller = await self._callers.of(exchange, credentials, arn)
         subtype = integration.get("IntegrationSubtype")
         if subtype is not None:
@@ -193,7 +195,7 @@ class HttpApiFront:
         service, operation, _ = SUBTYPES[subtype]
         operation_model = Service.load(service).operation(operation)
         params: dict[str, Any] = {}
-        region = exchange.place.region
+        region = exchange.stage_place.region
         for name, source in (integration.get("RequestParameters") or {}).items():
             value = route_value(exchange, source)
             if name == "Region":

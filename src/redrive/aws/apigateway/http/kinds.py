@@ -99,7 +99,7 @@ class HttpKind:
     """A kind of parts of HTTP APIs."""
 
     noun: str  # Its name in operations
-    place: str  # Key in the tree
+    tree_key: str  # Key in the tree
     id: str  # The member with its id or name
     check: Callable[[Mapping[str, Any], Tree], None]  # Refuses a part that is not acceptable
     defaults: Mapping[str, Any]  # Default values of its members
@@ -162,9 +162,9 @@ class HttpPartOperations:
             params = {**params, kind.id: new_id(self._rng, _ID_CHARS)}
 
         def change(tree: Tree) -> Structure:
-            if params[kind.id] in (tree.get(kind.place) or {}):
+            if params[kind.id] in (tree.get(kind.tree_key) or {}):
                 raise conflict(f"{kind.noun} already exists")
-            dates = {"CreatedDate": call.now} if kind.place == STAGES else {}
+            dates = {"CreatedDate": call.now} if kind.tree_key == STAGES else {}
             return {**kind.defaults, **dates, **_settings(params)}
 
         return await self._write(call, params, change)
@@ -180,7 +180,7 @@ class HttpPartOperations:
     async def get_all(self, call: Call, params: Structure) -> Structure:
         """Get all parts of an API."""
         api = await self._apis.api(call, params["ApiId"])
-        items = list((api.tree.get(self._kind.place) or {}).values())
+        items = list((api.tree.get(self._kind.tree_key) or {}).values())
         return HTTP_PAGES.of(f"Get{self._kind.noun}s", params, items, dict)
 
     async def delete(self, call: Call, params: Structure) -> Structure:
@@ -190,20 +190,20 @@ class HttpPartOperations:
         def change(api: HttpApi) -> HttpApi:
             self._part(api.tree, params)
             remaining = {
-                name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]
+                name: value for name, value in api.tree[kind.tree_key].items() if name != params[kind.id]
             }
-            member, prefix = _USES.get(kind.place, ("", ""))
+            member, prefix = _USES.get(kind.tree_key, ("", ""))
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
             if member and any(route.get(member) == f"{prefix}{params[kind.id]}" for route in routes.values()):
                 raise conflict(f"Cannot delete {kind.noun}. It is used by a route of this API")
-            return replace(api, tree={**api.tree, kind.place: remaining})
+            return replace(api, tree={**api.tree, kind.tree_key: remaining})
 
         await self._apis.edit(call, params["ApiId"], change)
         return {}
 
     def _part(self, tree: Tree, params: Structure) -> Structure:
         kind = self._kind
-        value = (tree.get(kind.place) or {}).get(params[kind.id])
+        value = (tree.get(kind.tree_key) or {}).get(params[kind.id])
         if value is None:
             raise not_found(f"Invalid {kind.noun} identifier specified")
         part: Structure = value
@@ -214,12 +214,12 @@ class HttpPartOperations:
 
         def change_api(api: HttpApi) -> HttpApi:
             value = change(api.tree)
-            if kind.place == STAGES:
+            if kind.tree_key == STAGES:
                 value = {**value, "LastUpdatedDate": call.now}
                 check_destination((value.get("AccessLogSettings") or {}).get("DestinationArn"), call.account)
             kind.check(value, api.tree)
-            parts = {**(api.tree.get(kind.place) or {}), value[kind.id]: value}
-            return replace(api, tree={**api.tree, kind.place: parts})
+            parts = {**(api.tree.get(kind.tree_key) or {}), value[kind.id]: value}
+            return replace(api, tree={**api.tree, kind.tree_key: parts})
 
         api = await self._apis.edit(call, params["ApiId"], change_api)
         return self._part(api.tree, params)

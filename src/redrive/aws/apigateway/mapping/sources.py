@@ -238,7 +238,7 @@ def variables_of(exchange: Exchange, body: str) -> dict[str, Any]:
     return {
         "context": context,
         "input": InputObject(exchange, body),
-        "stageVariables": dict(exchange.place.variables),
+        "stageVariables": dict(exchange.stage_place.variables),
         "util": _UTIL_OBJECT,
     }
 
@@ -254,7 +254,7 @@ def request_value(exchange: Exchange, source: str) -> str | None:
     if origin == "context":
         return at_path(exchange.context(), name)
     if origin == "stageVariables":
-        return exchange.place.variables.get(name)
+        return exchange.stage_place.variables.get(name)
     kind, _, name = source.removeprefix("method.request.").partition(".")
     match kind:
         case "header" | "multivalueheader":
@@ -280,7 +280,7 @@ def route_value(exchange: Exchange, source: str) -> str | None:
     if origin == "$context":
         return at_path(exchange.context(), name)
     if origin == "$stageVariables":
-        return exchange.place.variables.get(name)
+        return exchange.stage_place.variables.get(name)
     kind, _, name = name.partition(".")
     match kind:
         case "body":

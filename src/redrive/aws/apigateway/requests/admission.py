@@ -64,7 +64,7 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
     """
     if not signed and not policy:
         return
-    api_place, caller = exchange.place, exchange.caller or ANONYMOUS
+    api_place, caller = exchange.stage_place, exchange.caller or ANONYMOUS
     arn = api_place.arn(exchange.request.method, exchange.path)
     text = None
     if policy:
@@ -126,7 +126,9 @@ async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment:
         return
     text, body = models[name], exchange.request.body
     try:
-        await within_budget(exchange.place.account, lambda budget: check_body(text, body, models, budget))
+        await within_budget(
+            exchange.stage_place.account, lambda budget: check_body(text, body, models, budget)
+        )
     except AwsError:
         raise Refusal("THROTTLED") from None
     except OverBudgetError:
@@ -154,13 +156,13 @@ class Callers:
         Raises:
             Refusal: The role cannot be assumed, or there is no caller.
         """
-        api_place = exchange.place
+        api_place = exchange.stage_place
         if not credentials:
             return service_acting_for(
                 SERVICE, api_place.region, arn, api_place.account, for_owner=self._open_functions
             )
         if credentials == CALLERS_OWN:
-            if exchange.caller is None or exchange.caller.account != exchange.place.account:
+            if exchange.caller is None or exchange.caller.account != exchange.stage_place.account:
                 raise Refusal(
                     "API_CONFIGURATION_ERROR",
                     reason="The method has no caller of its own account whose credentials it could use",
@@ -235,7 +237,7 @@ class Usage:
         self._check_stage(exchange, stage.get("methodSettings") or {})
         if method.get("apiKeyRequired"):
             key = await self._key(exchange, exchange.usage_key if by_authorizer else exchange.header(_HEADER))
-            plan, plan_stage = await self._plan(exchange.place, key)
+            plan, plan_stage = await self._plan(exchange.stage_place, key)
             exchange.api_key = key.id, key.value
             for rate, burst, part in _limits(exchange, plan, plan_stage):
                 bucket = ("plan", plan.id, key.id, part)
@@ -253,12 +255,12 @@ class Usage:
         rate, burst = limits.get("throttlingRateLimit"), limits.get("throttlingBurstLimit")
         if rate is None or burst is None or rate < 0 or burst < 0:
             return
-        bucket = ("stage", exchange.place.api, exchange.place.stage, method_key)
+        bucket = ("stage", exchange.stage_place.api, exchange.stage_place.stage, method_key)
         if not self._throttles.take(bucket, rate, burst, exchange.now):
             raise Refusal("THROTTLED")
 
     async def _key(self, exchange: Exchange, value: str | None) -> ApiKey:
-        api_place = exchange.place
+        api_place = exchange.stage_place
         key_value = None
         if value:
             key_value = await self._documents.get(

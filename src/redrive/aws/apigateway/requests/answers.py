@@ -85,7 +85,7 @@ async def answer_refusal(exchange: Exchange, refusal: Refusal, tree: Tree | None
             headers[target.removeprefix(_HEADER)] = value
     for kind, template in (custom.get("responseTemplates") or {}).items():
         try:
-            text, _ = await render(exchange.place.account, template, lambda: variables_of(exchange, ""))
+            text, _ = await render(exchange.stage_place.account, template, lambda: variables_of(exchange, ""))
         except (TemplateFailed, AwsError):
             break
         return ApiAnswer(status, text.encode(), {**headers, "Content-Type": kind})

@@ -57,7 +57,7 @@ async def invoke_function(
         Refusal: `API_CONFIGURATION_ERROR`: it may not be invoked, or is absent.
     """
     match = _ARN.fullmatch(arn)
-    region = exchange.place.region if match is None else match[1]
+    region = exchange.stage_place.region if match is None else match[1]
     trace = exchange.header("x-amzn-trace-id")
     headers = {} if trace is None else {"x-amzn-trace-id": trace}
     params = {"FunctionName": arn, "Payload": payload}
@@ -118,7 +118,7 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
         "queryStringParameters": last_values(query) or None,
         "multiValueQueryStringParameters": {name: list(values) for name, values in query.items()} or None,
         "pathParameters": dict(exchange.parameters) or None,
-        "stageVariables": dict(exchange.place.variables) or None,
+        "stageVariables": dict(exchange.stage_place.variables) or None,
         "requestContext": request_context,
     }
 
@@ -202,7 +202,7 @@ def event_v2_of(exchange: Exchange) -> bytes:
 
 def event_v2_members(exchange: Exchange) -> dict[str, Any]:
     """The event of a request, without its body."""
-    stage_place, domain = exchange.place, exchange.target.domain
+    stage_place, domain = exchange.stage_place, exchange.target.domain
     stage, prefix = stage_place.stage, domain.partition(".")[0]
     context = http_events.EventContext(
         stage_place.account, stage_place.api, domain, prefix, stage, exchange.id, exchange.now

@@ -159,7 +159,7 @@ class AccessLog:
         - `length`: of the answer's body (bytes).
         """
         group = group_of((settings or {}).get("destinationArn") or "")
-        if settings is None or group is None or group.account != exchange.place.account:
+        if settings is None or group is None or group.account != exchange.stage_place.account:
             return
         context = exchange.context()
         context |= {

@@ -60,8 +60,8 @@ class RestFront:
     async def answer(self, exchange: Exchange, stage: DeployedStage) -> ApiAnswer:
         """The answer to a request to a stage, also to a refused one."""
         deployment, settings = stage.deployment, stage.settings
-        api_place = exchange.place
-        exchange.place = replace(
+        api_place = exchange.stage_place
+        exchange.stage_place = replace(
             api_place, deployment=deployment.id, variables=settings.get("variables") or {}
         )
         try:
@@ -80,7 +80,7 @@ class RestFront:
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")
         routes = self._routes.of(
-            f"{exchange.place.api}/{deployment.id}", deployment, deployment.tree[RESOURCES].values
+            f"{exchange.stage_place.api}/{deployment.id}", deployment, deployment.tree[RESOURCES].values
         )
         route_match = routes.find(exchange.path, request.method)
         if route_match is None:

@@ -207,7 +207,7 @@ class Integrations:
 
     async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
         credentials = integration.get("credentials")
-        arn = exchange.place.arn(exchange.method, exchange.route)
+        arn = exchange.stage_place.arn(exchange.method, exchange.route)
         return await self._callers.of(exchange, credentials, arn)
 
     async def _measure(self, exchange: Exchange, request: Any) -> Any:

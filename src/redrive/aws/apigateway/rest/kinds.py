@@ -186,13 +186,13 @@ class PartKind:
     """A kind of parts of APIs."""
 
     name: str  # Its name in operations: `Model`
-    place: tuple[str, ...]  # Its path in the tree: words, and parameters in braces
+    tree_path: tuple[str, ...]  # Its path in the tree: words, and parameters in braces
     rules: PatchRules  # Changes that patch operations may make
     plural: str = ""  # Plural in the name of the list operation; empty: there is no list operation
 
     def path(self, params: Structure) -> list[str]:
         """The path of the part that parameters name."""
-        return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.place]
+        return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.tree_path]
 
     def part_in(self, tree: Tree, params: Structure) -> Structure:
         """The part that parameters name.

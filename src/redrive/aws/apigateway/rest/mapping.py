@@ -88,7 +88,9 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
 async def _render(exchange: Exchange, template: str, body: str) -> tuple[str, Any]:
     """The text of a template, and `$context` after it; raises Refusal if the template failed."""
     try:
-        text, names = await render(exchange.place.account, template, lambda: variables_of(exchange, body))
+        text, names = await render(
+            exchange.stage_place.account, template, lambda: variables_of(exchange, body)
+        )
     except TemplateFailed as failure:
         raise Refusal("API_CONFIGURATION_ERROR", reason=str(failure)) from None
     except AwsError:

@@ -73,7 +73,7 @@ def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
 
     async def get_all(call: Call, params: Structure) -> Structure:
         api = await apis.api(call, params["restApiId"])
-        parts: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
+        parts: Mapping[str, Structure] = api.tree.get(kind.tree_path[0]) or {}
         items = [parts[name] for name in sorted(parts)]
         return PAGES.of(f"Get{kind.plural}", params, items, kind.as_structure)
 

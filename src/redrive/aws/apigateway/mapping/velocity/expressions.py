@@ -267,14 +267,14 @@ class VerbatimText:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """`#set($place = value)`."""
+    """`#set($reference = value)`."""
 
-    place: Reference
+    reference: Reference
     expression: Expression
 
     def write(self, scope: TemplateScope) -> None:
         """See `TemplateNode`."""
-        self.place.put(scope, self.expression.value(scope))
+        self.reference.put(scope, self.expression.value(scope))
 
 
 @dataclass(frozen=True, slots=True)
