@@ -37,9 +37,11 @@ def condition(alarm: Mapping[str, Any]) -> str:
     periods = alarm["EvaluationPeriods"]
     enough = alarm.get("DatapointsToAlarm", periods)
     seconds = period_seconds(alarm)
-    each = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
-    of = f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
-    return f"{measured(alarm)} {sign} {figure(alarm['Threshold'])} for {of} of {each}"
+    period = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
+    count = (
+        f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
+    )
+    return f"{measure_text(alarm)} {sign} {figure(alarm['Threshold'])} for {count} of {period}"
 
 
 def condition_words(alarm: Mapping[str, Any]) -> str:
@@ -58,15 +60,15 @@ def condition_words(alarm: Mapping[str, Any]) -> str:
 
 
 def metric_of(alarm: Mapping[str, Any]) -> MetricName:
-    """The one metric that an alarm watches, which not each does."""
+    """The one metric that an alarm watches; not each alarm watches one."""
     dimensions = sorted((each["Name"], each["Value"]) for each in alarm.get("Dimensions", ()))
     return MetricName(alarm["Namespace"], alarm["MetricName"], tuple(dimensions))
 
 
-def measured(alarm: Mapping[str, Any]) -> str:
+def measure_text(alarm: Mapping[str, Any]) -> str:
     """The statistic and the metric that an alarm compares, as CloudWatch names them."""
     if alarm.get("Metrics"):
-        query = _answered(alarm["Metrics"])
+        query = _result_query(alarm["Metrics"])
         return str(query.get("Label") or query.get("Expression") or query["Id"])
     statistic = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
     return f"{statistic} of {alarm['MetricName']}"
@@ -136,7 +138,7 @@ def history_words(summary: str, data: str = "") -> str:
     return summary
 
 
-def _answered(queries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _result_query(queries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The query whose values an alarm compares."""
     return next((query for query in queries if query.get("ReturnData", True)), queries[0])
 

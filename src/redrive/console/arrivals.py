@@ -58,10 +58,9 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
     points = await telemetry.find_points_each(query)
     latest = {}
     for queue in queues:
-        came = points.get(arrivals_at(queue.name).id, ())
-        minutes = [
-            each for each in came if each.at + MINUTE_MS > queue.created_at
-        ]  # else it was another of the name
+        arrivals = points.get(arrivals_at(queue.name).id, ())
+        # what came before it was created came to another queue of its name
+        minutes = [each for each in arrivals if each.at + MINUTE_MS > queue.created_at]
         burst = latest_burst(minutes)
         if burst is not None:
             latest[queue.id] = burst._replace(curve=_burst_curve(burst, minutes))

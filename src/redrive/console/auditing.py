@@ -24,14 +24,14 @@ TERMS: Final[Mapping[str, tuple[str, str]]] = {
 Predicate: TypeAlias = Callable[[AuditEntry], bool]
 
 
-async def note(visit: Visit, action: str, answered: Page | Redirect, address: str) -> None:
-    """Record what a form did, unless it was answered by a page that says that it did nothing."""
-    if isinstance(answered, Page):
-        if not answered.did:
+async def note(visit: Visit, action: str, answer: Page | Redirect, address: str) -> None:
+    """Record what a form did; nothing, if its answer is a page that names no deed."""
+    if isinstance(answer, Page):
+        if not answer.did:
             return
-        what, undo, before, after = answered.did, None, "", ""
+        what, undo, before, after = answer.did, None, "", ""
     else:
-        what, undo, before, after = answered.sentence, answered.undo, answered.before, answered.after
+        what, undo, before, after = answer.sentence, answer.undo, answer.before, answer.after
     path, fields = undo or ("", {})
     owner = navigation.scope_in_address(visit) or navigation.default_scope(visit)
     await visit.installation.audit.record(

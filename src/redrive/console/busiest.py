@@ -96,12 +96,12 @@ class Rankings:
             return known[1]
         if len(self._known) >= _PLACES_MAX:
             self._known.clear()
-        ranking = _ranking(candidates, _settled(hour, candidates, now))
+        ranking = _ranking(candidates, _whole_minutes(hour, candidates, now))
         self._known[tuple(scopes)] = minute, ranking
         return ranking
 
 
-def _settled(hour: Hour, candidates: Candidates, now: int) -> Hour:
+def _whole_minutes(hour: Hour, candidates: Candidates, now: int) -> Hour:
     """The whole minutes that all nodes have written down, as in the rates of the page."""
     until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
     points = {
@@ -111,11 +111,12 @@ def _settled(hour: Hour, candidates: Candidates, now: int) -> Hour:
 
 
 def _most(numbers: Iterable[tuple[ResourceName, int]], scopes: Scopes) -> list[ResourceName]:
-    seen = ((number, name) for name, number in numbers if number and name._replace(name="") in scopes)
-    return [name for _, name in nlargest(CANDIDATES_MAX, seen)]
+    counted = ((number, name) for name, number in numbers if number and name._replace(name="") in scopes)
+    return [name for _, name in nlargest(CANDIDATES_MAX, counted)]
 
 
 def _ranking(candidates: Candidates, hour: Hour) -> Ranking:
+    """The busiest queues and topics, and the topics with the most failed attempts."""
     topics = [(name, topic_traffic(hour, name)) for name in candidates.topics]
     busiest = [
         *(_queue(name, hour) for name in candidates.queues),

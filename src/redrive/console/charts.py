@@ -58,6 +58,7 @@ def sparkline(values: Sequence[float], summary: str) -> Curve:
 
 
 def _through(heights: Sequence[float]) -> str:
+    """The points of a line through these heights, at equal steps."""
     most, across = max(heights) or 1, max(1, len(heights) - 1)
     return " ".join(
         f"{_EDGE + (_WIDTH - 2 * _EDGE) * index // across},"
@@ -119,9 +120,9 @@ def time_chart(
         unit: After each value: `/s`.
     """
     values = [value for points in series.values() for _, value in points]
-    marked = [] if threshold is None else [threshold]
-    top = _round_up(max([*values, *marked, 0.0]))
-    bottom = -_round_up(-min([*values, *marked, 0.0])) if min([*values, *marked, 0.0]) < 0 else 0.0
+    marks = [] if threshold is None else [threshold]
+    top = _round_up(max([*values, *marks, 0.0]))
+    bottom = -_round_up(-min([*values, *marks, 0.0])) if min([*values, *marks, 0.0]) < 0 else 0.0
     span, height = max(1, until - since), top - bottom
     time_chars = 8 if span < _SHORT_MS else 5  # of hours, minutes and seconds
 
@@ -196,6 +197,7 @@ def _round_up(value: float) -> float:
 
 
 def _runs(points: Sequence[Point], period_ms: int) -> list[list[Point]]:
+    """The points cut at the gaps: where two are further apart than a period."""
     runs: list[list[Point]] = []
     for point in points:
         if runs and point[0] - runs[-1][-1][0] <= period_ms:

@@ -113,44 +113,43 @@ class Console:
         return await self._page(request, route, visit, scheme)
 
     async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
+        """Answer with a page, a file or a redirect; the same page is answered from memory for a moment."""
         live_alone = visit.live_alone
         deed = None if live_alone or request.method == "POST" else deeds.deed_of(request, scheme)
         key = (request.path, request.query, visit.session.key_id, str(live_alone), safety.theme_of(request))
         if request.method != "POST":
-            known = self._memo.get(key) if deed is None else None
-            if known is not None and self._sessions.now() < known[0]:
-                return _unless_known(request, known[1], known[2])
+            remembered = self._memo.get(key) if deed is None else None
+            if remembered is not None and self._sessions.now() < remembered[0]:
+                return _unless_known(request, remembered[1], remembered[2])
         else:
             self._counts.forget()
             self._memo.clear()  # whoever changed something sees it
         if route.special is not None:
-            answered = await route.special(visit, self._sessions, request.client_host)
+            answer = await route.special(visit, self._sessions, request.client_host)
         else:
-            answered = await route.page(visit)
-        if isinstance(answered, File):
-            return _attachment(answered)
+            answer = await route.page(visit)
+        if isinstance(answer, File):
+            return _attachment(answer)
         if route.action:
-            await auditing.note(visit, route.action, answered, request.client_host)
-        if isinstance(answered, Redirect):
-            return _moved(answered.location, _cookies(answered, scheme))
+            await auditing.note(visit, route.action, answer, request.client_host)
+        if isinstance(answer, Redirect):
+            return _moved(answer.location, _cookies(answer, scheme))
         alone = live_alone and not route.navigates
         leads_to = None if alone else await navigation.scope_of(visit)
         around = _NOTHING_AROUND if alone else await self._around(visit, leads_to, route)
-        response, tag = await self._rendered(
-            request, answered, visit, around, live_alone=live_alone, deed=deed
-        )
+        response, tag = await self._render(request, answer, visit, around, live_alone=live_alone, deed=deed)
         if deed is not None:
-            over = {"Set-Cookie": safety.set_cookie("", scheme, 0, deeds.COOKIE)}
-            return replace(response, headers={**response.headers, **over})
-        if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
+            expired_cookie = {"Set-Cookie": safety.set_cookie("", scheme, 0, deeds.COOKIE)}
+            return replace(response, headers={**response.headers, **expired_cookie})
+        if request.method != "POST" and answer.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
-            keep_ms = max(_MEMO_MS, answered.live_seconds * _MEMO_SHARE_MS if live_alone else 0)
+            keep_ms = max(_MEMO_MS, answer.live_seconds * _MEMO_SHARE_MS if live_alone else 0)
             self._memo[key] = (self._sessions.now() + keep_ms, tag, response)
             return _unless_known(request, tag, response)
         return response
 
-    async def _rendered(
+    async def _render(
         self,
         request: Request,
         page: Page,
@@ -179,7 +178,7 @@ class Console:
         here = visit.here.removeprefix(visit.base).partition("?")[0]
         return {
             "nav_scope": scope,
-            "groups": navigation.linked(visit, scope, _came_from(visit), counts),
+            "groups": navigation.room_groups(visit, scope, _came_from(visit), counts),
             "scopes": await navigation.scope_choices(visit, scope) if known else [],
             "starred": starred(views),
             "views_here": [view for view in views if view.path.partition("?")[0] == here],
@@ -227,7 +226,7 @@ class Console:
         }
         page = Page("notice.html", values, status)
         around = await self._around(visit, navigation.scope_in_address(visit))  # without a look at the store
-        response, _ = await self._rendered(request, page, visit, around, live_alone=False)
+        response, _ = await self._render(request, page, visit, around, live_alone=False)
         return response
 
     def _visit(
@@ -315,13 +314,13 @@ def _misdirected(host: str) -> Response:
     return Response(421, text.encode(), "text/plain; charset=utf-8", _NO_STORE)
 
 
-def _cookies(answered: Redirect, scheme: str) -> Mapping[str, str]:
+def _cookies(redirect: Redirect, scheme: str) -> Mapping[str, str]:
     """The session that begins or ends, or else what was done, which the next page says."""
-    if answered.cookie is not None:
-        return {"Set-Cookie": safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)}
-    if not answered.sentence:
+    if redirect.cookie is not None:
+        return {"Set-Cookie": safety.set_cookie(redirect.cookie, scheme, SESSION_SECONDS)}
+    if not redirect.sentence:
         return {}
-    text = deeds.cookie_text(answered)
+    text = deeds.cookie_text(redirect)
     return {"Set-Cookie": safety.set_cookie(text, scheme, deeds.SECONDS, deeds.COOKIE)}
 
 

@@ -35,15 +35,15 @@ class RememberedCounts:
         self._known: dict[ResourceName | None, tuple[int, Mapping[str, Count]]] = {}
 
     async def of(self, visit: Visit, scope: ResourceName | None) -> Mapping[str, Count]:
-        """The counts of a scope (`counts`)."""
-        until, known = self._known.get(scope, (0, {}))
+        """The counts of a scope, as `counts` makes them, from memory for a while."""
+        until, counts_by_path = self._known.get(scope, (0, {}))
         if self._now() < until:
-            return known
+            return counts_by_path
         if len(self._known) >= _PLACES_MAX:
             self._known.clear()
-        counted = await counts(visit, scope)
-        self._known[scope] = (self._now() + _KEPT_MS, counted)
-        return counted
+        fresh_counts = await counts(visit, scope)
+        self._known[scope] = (self._now() + _KEPT_MS, fresh_counts)
+        return fresh_counts
 
     def forget(self) -> None:
         """Count anew after a change."""
@@ -83,10 +83,10 @@ async def _redrives(visit: Visit, scope: ResourceName) -> tuple[int, int]:
         task.source: task for task in await visit.installation.redrives.all() if is_in(task.source, [scope])
     }
     running = sum(task.state.active for task in last.values())
-    late = visit.now - FAILED_NAMED_MS
-    failed = [task for task in last.values() if not task.state.active and task.lease_until >= late]
-    standing = [await visit.engine.resources.queues.get(task.source) for task in failed]
-    return running, sum(queue is not None for queue in standing)
+    failed_since = visit.now - FAILED_NAMED_MS
+    failed = [task for task in last.values() if not task.state.active and task.lease_until >= failed_since]
+    sources = [await visit.engine.resources.queues.get(task.source) for task in failed]
+    return running, sum(queue is not None for queue in sources)
 
 
 async def _neglected(visit: Visit, scope: ResourceName, waiting: Sequence[Level]) -> int:

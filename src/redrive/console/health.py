@@ -57,14 +57,14 @@ def health(hour: Hour, subscription: Subscription) -> Health:
         subscription: One of those.
     """
     delivered = answer_of(subscription, delivered=True).series
-    taken = hour.tally(delivered)
+    successes = hour.tally(delivered)
     attempts = hour.tally(delivered, answer_of(subscription, delivered=False).series)
     if attempts.mean is None or attempts.greatest is None:
         return Health(0, 0, None, None, None)
-    words = f"{taken.samples:,} deliveries in the last hour"
+    words = f"{successes.samples:,} deliveries in the last hour"
     return Health(
         attempts.samples,
-        taken.samples,
+        successes.samples,
         round(attempts.mean),
         round(attempts.greatest),
         hour.sparkline(words, delivered),
@@ -73,7 +73,7 @@ def health(hour: Hour, subscription: Subscription) -> Health:
 
 def answers_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The attempts of each minute by their result; None: there were none."""
-    return hour.counted(
+    return hour.line_chart(
         {
             "Delivered": [answer_of(subscription, delivered=True).series],
             "Failed": [answer_of(subscription, delivered=False).series],
@@ -83,20 +83,20 @@ def answers_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
 
 def latency_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The average and the slowest answer of each minute; None: there were none."""
-    taken: dict[int, list[tuple[float, float, float]]] = {}
+    by_minute: dict[int, list[tuple[float, float, float]]] = {}
     for delivered in (True, False):
         for bucket in hour.points(answer_of(subscription, delivered).series):
             statistics = bucket.statistics
-            taken.setdefault(bucket.at, []).append(
+            by_minute.setdefault(bucket.at, []).append(
                 (statistics.total, statistics.samples, statistics.greatest)
             )
-    if not taken:
+    if not by_minute:
         return None
     means = [
         (at, sum(total for total, _, _ in each) / sum(samples for _, samples, _ in each))
-        for at, each in sorted(taken.items())
+        for at, each in sorted(by_minute.items())
     ]
-    slowest = [(at, max(greatest for _, _, greatest in each)) for at, each in sorted(taken.items())]
+    slowest = [(at, max(greatest for _, _, greatest in each)) for at, each in sorted(by_minute.items())]
     points = {"On average": means, "Slowest": slowest}
     return time_chart(points, hour.since, hour.until - MINUTE_MS, MINUTE_MS, unit=" ms")
 
@@ -126,7 +126,7 @@ def topic_traffic(hour: Hour, topic: ResourceName) -> TopicTraffic:
     """The last hour of a topic, of points of `topic_hour_series`."""
     published, *others = topic_hour_series(topic)
     publications = int(hour.total(published))
-    totals = [hour.total(each) for each in others]
+    totals = [hour.total(each) for each in others]  # two series of failures, and then two of deliveries
     curve = hour.sparkline(f"{publications:,} publications in the last hour", published, sums=True)
     return TopicTraffic(publications, int(sum(totals[2:])), int(sum(totals[:2])), curve)
 
@@ -135,7 +135,7 @@ def topic_chart(hour: Hour, topic: ResourceName) -> TimeChart | None:
     """Publications, failed attempts and deliveries of each minute; None: there were none."""
     published, *others = topic_hour_series(topic)
     lines = {"Published": [published], "Failed attempts": others[:2], "Delivered": others[2:]}
-    return hour.counted(lines, sums=True)
+    return hour.line_chart(lines, sums=True)
 
 
 class SpanBar(NamedTuple):

@@ -83,24 +83,24 @@ class Hour(NamedTuple):
             periods[(bucket.at - self.since) // self.period_ms] += value
         return sparkline(periods, words) if any(periods) else None
 
-    def counted(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
+    def line_chart(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
         """Lines with the samples of some series each, minute by minute; None: there is nothing but zeros.
 
         Args:
             lines: The series that each adds up, by its label.
             sums: Whether the values are added up, and not how many there are.
         """
-        whole = self.until - MINUTE_MS  # the minute that has not ended says too little
+        whole_until = self.until - MINUTE_MS  # the minute that has not ended says too little
         points = {}
         for label, series in lines.items():
             minutes: dict[int, float] = {}
             for bucket in (bucket for each in series for bucket in self.points(each)):
                 value = bucket.statistics.total if sums else bucket.statistics.samples
                 minutes[bucket.at] = minutes.get(bucket.at, 0.0) + value
-            points[label] = [(at, minutes.get(at, 0.0)) for at in range(self.since, whole, MINUTE_MS)]
+            points[label] = [(at, minutes.get(at, 0.0)) for at in range(self.since, whole_until, MINUTE_MS)]
         if not any(value for line in points.values() for _, value in line):
             return None
-        return time_chart(points, self.since, whole, MINUTE_MS, unit="/min")
+        return time_chart(points, self.since, whole_until, MINUTE_MS, unit="/min")
 
 
 def depth_curve(hour: Hour, queue: ResourceName) -> Curve | None:

@@ -95,7 +95,7 @@ def lab_of(visit: Visit) -> Lab:
     kind = visit.parameter("plan", POLICY)
     kind = kind if kind in PLANS else POLICY
     failure = visit.parameter("fails", "503")
-    plan, refused, outage_ms, attempt_ms = None, "", 0, 0
+    plan, refusal, outage_ms, attempt_ms = None, "", 0, 0
     fields = tuple(_fields(visit, kind))
     try:
         outage_ms, attempt_ms = _span(visit, "outage", "40 min"), _span(visit, "attempt", "0 s")
@@ -103,13 +103,13 @@ def lab_of(visit: Visit) -> Lab:
         if visit.parameter("policy").strip() and isinstance(plan, PolicyPlan):
             fields = tuple(_of_policy(plan.policy))
     except (DeliveryPolicyInvalid, Unusable) as error:
-        refused = str(error)
+        refusal = str(error)
     failure = failure if failure in FAILURES else "503"
-    at_fault = _at_fault(visit, fields, refused) if refused else ""
-    return Lab(kind, fields, plan, refused, at_fault, outage_ms, attempt_ms, failure)
+    at_fault = _at_fault(visit, fields, refusal) if refusal else ""
+    return Lab(kind, fields, plan, refusal, at_fault, outage_ms, attempt_ms, failure)
 
 
-def typed_from(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
+def lab_parameters(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
     """The lab's parameters for a schedule of Event Grid or of a function's invocations; else for this plan."""
     to_live_ms, attempts = schedule.expires_after_ms or 0, schedule.retries_max + 1
     if schedule.stages == EVENT_WEBHOOK.stages:

@@ -53,28 +53,28 @@ async def look(visit: Visit, choice: Choice) -> Look:
     """The page that an address asks for; of a search, or of a part of the queue, what one slice has."""
     after, newest = visit.number("after"), choice.newest
     text = visit.parameter("q").strip()
-    holds, refused = _read(visit, text)
-    narrows = bool(text and not refused) or choice.fits is not None
-    looks = SLICE if narrows else PAGE_ROWS + 1
+    holds, refusal = _read(visit, text)
+    narrows = bool(text and not refusal) or choice.fits is not None
+    looks_max = SLICE if narrows else PAGE_ROWS + 1
     before = (after or None) if newest else None
     request = LookRequest(
-        choice.queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=choice.cause
+        choice.queue.id, looks_max, 0 if newest else after, before, newest_first=newest, cause=choice.cause
     )
     peek = visit.engine.operations.dead_letters.peek
     deliveries = await peek(request, with_attempts=asks_attempts(text))
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]
     page = hits[:PAGE_ROWS]
-    more = len(deliveries) == looks or len(hits) > PAGE_ROWS
+    more = len(deliveries) == looks_max or len(hits) > PAGE_ROWS
     last = (page if len(hits) > PAGE_ROWS else deliveries)[-1].seq if deliveries else 0
     looked = visit.number("looked") + (
         sum(_passed(each, last, newest=newest) for each in deliveries) if text else 0
     )
     order = "newest" if newest else "oldest"
-    turned = "oldest" if newest else "newest"
+    other_order = "oldest" if newest else "newest"
     filters = {**choice.chosen, "q": text, "order": "" if order == choice.usual else order}
     values = {
         "q": text,
-        "refused": refused,
+        "refused": refusal,
         "terms": TERMS,
         "more": more,
         "newest": newest,
@@ -88,7 +88,9 @@ async def look(visit: Visit, choice: Choice) -> Look:
         "facets_from": visit.link(*choice.here, "facets", **filters),
         "first": visit.link(*choice.here, **filters) if after else "",
         "clear": visit.link(*choice.here, **{**filters, "q": ""}),
-        "turned": visit.link(*choice.here, **{**filters, "order": "" if turned == choice.usual else turned}),
+        "turned": visit.link(
+            *choice.here, **{**filters, "order": "" if other_order == choice.usual else other_order}
+        ),
     }
     return Look(page, values)
 
@@ -137,12 +139,12 @@ async def facets(visit: Visit, choice: Choice) -> Mapping[str, Any]:
 
     rows = [
         Facet(name, [row(name, value, number) for value, number in numbers.most_common(_VALUES_MAX)])
-        for name, numbers in _telling(hits)
+        for name, numbers in _distinguishing_terms(hits)
     ]
     return {"facets": rows, "number": len(hits), "looked": len(deliveries), "refused": refused}
 
 
-def _telling(deliveries: Iterable[Delivery]) -> list[tuple[str, Counter[str]]]:
+def _distinguishing_terms(deliveries: Iterable[Delivery]) -> list[tuple[str, Counter[str]]]:
     """The terms whose values tell messages apart: of bodies and attributes first, with the fewest values first."""
     values: dict[str, Counter[str]] = {}
     chars = 0
@@ -155,5 +157,5 @@ def _telling(deliveries: Iterable[Delivery]) -> list[tuple[str, Counter[str]]]:
         for name, value in searchable_values(delivery):
             if len(value) <= _VALUE_CHARS_MAX:
                 values.setdefault(name, Counter())[value] += 1
-    telling = [(name, each) for name, each in values.items() if 1 < len(each) <= max(4, number // 8)]
-    return sorted(telling, key=lambda each: ("." not in each[0], len(each[1]), each[0]))[:_FACETS_MAX]
+    distinguishing = [(name, each) for name, each in values.items() if 1 < len(each) <= max(4, number // 8)]
+    return sorted(distinguishing, key=lambda each: ("." not in each[0], len(each[1]), each[0]))[:_FACETS_MAX]

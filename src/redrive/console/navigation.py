@@ -132,17 +132,17 @@ SHORTCUTS: Final = (
 )
 
 
-def linked(
+def room_groups(
     visit: Visit, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
 ) -> list[RoomGroup]:
     """The groups of rooms with their links, for a visitor who is in a scope; None: they see none."""
     return [
-        RoomGroup(title, [_linked(visit, room, scope, came_from, counts) for room in rooms])
+        RoomGroup(title, [_link_room(visit, room, scope, came_from, counts) for room in rooms])
         for title, rooms in GROUPS
     ]
 
 
-def _linked(
+def _link_room(
     visit: Visit, room: Room, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
 ) -> LinkedRoom:
     if room.path.startswith("/"):
@@ -189,10 +189,10 @@ def read_scope(text: str) -> ResourceName | None:
 async def scope_choices(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
     """The scopes of the switcher: name, link to Overview there, and whether it is the current one."""
     scopes = await visit.engine.operations.dead_letters.scopes(visit.session.account or "")
-    seen = [scope for scope in scopes if visit.session.sees(scope.account) and not scope.private]
+    visible = [scope for scope in scopes if visit.session.sees(scope.account) and not scope.private]
     return [
         (scope_text(scope), f"{visit.base}/?{at_query(scope)}", scope == current)
-        for scope in seen[:SCOPES_SHOWN]
+        for scope in visible[:SCOPES_SHOWN]
     ]
 
 

@@ -46,7 +46,7 @@ _RECEIVES: Final = ("messages_received", "empty_receives")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NeedTotals:
     """The needs, and the extent of the question: without it nobody may say that nothing needs attention."""
 
     needs: Sequence[Need]  # In the order in which they are shown
@@ -61,7 +61,7 @@ async def needs(
     dead: Sequence[DeadLetterQueue],
     waiting: Sequence[Level],
     hour: Hour,
-) -> Asked:
+) -> NeedTotals:
     """The needs of these accounts and regions, and the redrive tasks under way there.
 
     Args:
@@ -84,7 +84,7 @@ async def needs(
         *await _stacks(visit, scopes),
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
     ]
-    return Asked(rows, sum(map(sum, losses.values())), len(alarms), len(dead))
+    return NeedTotals(rows, sum(map(sum, losses.values())), len(alarms), len(dead))
 
 
 # ---- endpoints and queues --------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ async def _subscription(visit: Visit, key: str) -> Subscription | None:
 
 def _on_hold(visit: Visit, subscription: Subscription, circuit: OpenCircuit) -> Need:
     reason = failure_words(f"{circuit.reason} {circuit.status or ''}".strip())
-    left = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
-    title = f"{subscription.redacted_endpoint} is on hold for another {left}"
+    remaining = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
+    title = f"{subscription.redacted_endpoint} is on hold for another {remaining}"
     detail = f"{reason}, {number(circuit.failures)} in a row, for topic {subscription.topic.name}"
     need = _of_endpoint(visit, subscription, ("hold", "On hold", "hold"), title, detail)
     form = visit.link_in(subscription.topic, "endpoints")

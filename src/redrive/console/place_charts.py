@@ -44,18 +44,21 @@ async def place_charts(
     until = (visit.now - SETTLED_MS) // period_ms * period_ms
     since = max(0, until - span_ms)
     queues = _depths(visit, known, DEPTHS_MAX[name])
-    live, letters = [each for each in queues if each not in dead], [each for each in queues if each in dead]
+    own_queues, dead_letter_queues = (
+        [each for each in queues if each not in dead],
+        [each for each in queues if each in dead],
+    )
     series = [*rate_series([visit.scope]), *(queue_series(each, WAITING) for each in queues)]
-    series += [queue_series(each, _AGE) for each in live]
+    series += [queue_series(each, _AGE) for each in own_queues]
     points = await visit.installation.telemetry.find_points_each(PointQuery(series, since, until, period_ms))
 
     def chart(title: str, label: str, values: Sequence[Point], unit: str) -> PlaceChart:
         if not any(value for _, value in values):
             return PlaceChart(title, None, NOTHING, NOTHING, NOTHING)
-        drawn = time_chart({label: values}, since, until, period_ms, unit=unit)
+        time_lines = time_chart({label: values}, since, until, period_ms, unit=unit)
         numbers = [value for _, value in values]
         texts = (min(numbers), sum(numbers) / len(numbers), max(numbers))
-        return PlaceChart(title, drawn, *(f"{figure(round(each, 2))}{unit}" for each in texts))
+        return PlaceChart(title, time_lines, *(f"{figure(round(each, 2))}{unit}" for each in texts))
 
     rates = [
         chart(_TITLES[label], label, _rate(visit.scope, points, counters, since, until, period_ms), "/s")
@@ -63,9 +66,9 @@ async def place_charts(
     ]
     return [
         *rates,
-        chart("Waiting", "Waiting", _together(points, live, WAITING, sum), ""),
-        chart("Oldest message", "Oldest", _ages(points, live), " min"),
-        chart("Dead letters", "Dead letters", _together(points, letters, WAITING, sum), ""),
+        chart("Waiting", "Waiting", _together(points, own_queues, WAITING, sum), ""),
+        chart("Oldest message", "Oldest", _ages(points, own_queues), " min"),
+        chart("Dead letters", "Dead letters", _together(points, dead_letter_queues, WAITING, sum), ""),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.console.health import Health, answer_series, health
 from redrive.console.hour import LISTED_MS, last_hour
-from redrive.console.schedule_chart import drawn
+from redrive.console.schedule_chart import draw_schedule
 from redrive.console.visit import Visit
 from redrive.console.words import clock_time, failure_words, many, number, span
 from redrive.engine.operations import EndpointCondition, EndpointState, RedrivePlan
@@ -71,11 +71,11 @@ async def checks_of(
 
 
 async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> SafetyCheck:
-    """The attempts of those that fail again, and their end."""
+    """What becomes of messages that fail again: their attempts, and then this queue."""
     schedule = await visit.engine.operations.conditions.schedule_of(receiver)
     tries = ""
     if isinstance(schedule, RetrySchedule):
-        tries = f"has {drawn(schedule)[1].replace('publication', 'it is sent')}, and "
+        tries = f"has {draw_schedule(schedule)[1].replace('publication', 'it is sent')}, and "
     text = f"What fails again {tries}then is a dead letter in {queue.name.name} again."
     return SafetyCheck("info", "If it fails", text)
 

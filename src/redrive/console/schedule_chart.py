@@ -30,7 +30,7 @@ CLASSES: Final = {
 }
 
 
-def drawn(schedule: RetrySchedule) -> tuple["Chart | None", str]:
+def draw_schedule(schedule: RetrySchedule) -> tuple["Chart | None", str]:
     """A schedule as a chart without an outage, None if it has no retries, and in a sentence."""
     runs = runs_of(schedule, 0)
     columns = columns_of(runs)

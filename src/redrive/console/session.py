@@ -74,7 +74,7 @@ class ConsoleSessions:
 
     async def of(self, cookie: str) -> ConsoleSession | None:
         """The session of a cookie; None: sign in."""
-        key, claims = await self._verified(cookie, SESSION)
+        key, claims = await self._verify(cookie, SESSION)
         if key is None:
             return None
         until: int = claims["exp"]
@@ -101,14 +101,14 @@ class ConsoleSessions:
     async def by_secret(self, key_id: str, secret: str) -> str | None:
         """A new cookie for who knows a key's secret."""
         key = await self._keyring.get(key_id)
-        known = "" if key is None else key.secret
-        if not hmac.compare_digest(known.encode(), secret.encode()) or key is None:
+        stored_secret = "" if key is None else key.secret
+        if not hmac.compare_digest(stored_secret.encode(), secret.encode()) or key is None:
             return None
         return self._cookie(key)
 
     async def by_link(self, token: str) -> str | None:
         """A new cookie for who has a link of the last minute."""
-        key, _ = await self._verified(token, LINK)
+        key, _ = await self._verify(token, LINK)
         return None if key is None else self._cookie(key)
 
     def now(self) -> int:
@@ -133,7 +133,7 @@ class ConsoleSessions:
         session_id = self._rng.randbytes(_ID_BYTES).hex()
         return token_of(key.access_key_id, key.secret, SESSION, until, session_id)
 
-    async def _verified(self, token: str, audience: str) -> tuple[AccessKey | None, Mapping[str, Any]]:
+    async def _verify(self, token: str, audience: str) -> tuple[AccessKey | None, Mapping[str, Any]]:
         """The key that a token was signed with, if it was made for this and has not ended, and its claims."""
         if not token or len(token) > _TOKEN_CHARS_MAX:
             return None, {}

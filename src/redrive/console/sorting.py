@@ -31,19 +31,20 @@ def sort_rows(
         query: What the heads' links keep.
     """
     key = visit.parameter("sort")
-    column, turned = key.removeprefix("-"), key.startswith("-")
+    column, is_reversed = key.removeprefix("-"), key.startswith("-")
     if column not in columns:
         column = ""
     records = list(rows)
     orders = dict.fromkeys(columns, "")
     if column and records:
-        falls = not isinstance(columns[column](records[0]), str) and not turned
-        falls = falls or (turned and isinstance(columns[column](records[0]), str))
-        records.sort(key=columns[column], reverse=falls)
-        orders[column] = "descending" if falls else "ascending"
+        is_text = isinstance(columns[column](records[0]), str)
+        is_descending = is_text == is_reversed
+        records.sort(key=columns[column], reverse=is_descending)
+        orders[column] = "descending" if is_descending else "ascending"
     heads = {
         name: Head(
-            visit.link(*parts, **query, sort=f"-{name}" if name == column and not turned else name), order
+            visit.link(*parts, **query, sort=f"-{name}" if name == column and not is_reversed else name),
+            order,
         )
         for name, order in orders.items()
     }

@@ -10,7 +10,7 @@ from redrive.console.alarm_words import (
     condition_words,
     history_words,
     last_value,
-    measured,
+    measure_text,
     metric_of,
     metric_texts,
     period_seconds,
@@ -19,7 +19,7 @@ from redrive.console.alarm_words import (
 )
 from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_chart
 from redrive.console.navigation import troubled_subscriptions
-from redrive.console.pages.metrics import metric_words, statistic_value, summed
+from redrive.console.pages.metrics import metric_words, statistic_value, sum_by_moment
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.metric import MINUTE_MS, PointQuery
 from redrive.model.names import ResourceName
@@ -36,7 +36,7 @@ _THINGS: Final = {"QueueName": "queues", "TopicName": "topics", "FunctionName": 
 _ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Alarms, those that are in alarm first; or those in one state."""
     state, after = visit.parameter("state"), visit.parameter("after")
     rows: list[dict[str, Any]] = []
@@ -224,12 +224,12 @@ async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str
     series = {
         name: series_of(scope.account, scope.region, metric_of(alarm)) for name, alarm in simple.items()
     }
-    all_series = [each for own in series.values() for each in own]
+    all_series = [each for of_alarm in series.values() for each in of_alarm]
     query = PointQuery(all_series, begin, visit.now + 1, MINUTE_MS)
     points = await visit.installation.telemetry.find_points_each(query) if all_series else {}
     trends = {}
     for name, alarm in simple.items():
-        minutes = summed(bucket for each in series[name] for bucket in points.get(each.id, ()))
+        minutes = sum_by_moment(bucket for each in series[name] for bucket in points.get(each.id, ()))
         if minutes:
             values = {at: statistic_value(each, alarm["Statistic"]) for at, each in minutes.items()}
             trends[name] = _trend(values, begin, visit.now, alarm["MetricName"])
@@ -267,7 +267,7 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
     )
     (row,) = answer["MetricDataResults"][:1] or [{"Timestamps": [], "Values": []}]
     points = list(zip(row["Timestamps"], row["Values"], strict=True))
-    line = {alarm.get("Statistic") or measured(alarm): points}
+    line = {alarm.get("Statistic") or measure_text(alarm): points}
     return time_chart(line, since, visit.now, period_ms, alarm.get("Threshold"))
 
 

@@ -30,7 +30,7 @@ _REFUSED: Final = 400
 _CLIENT, _SERVER = CLASSES.values()
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The routes of all APIs, those that fail first."""
     api_id, text = visit.parameter("api"), visit.parameter("filter").strip()
     apis = await apis_of(visit.engine.resources.documents, visit.scope)
@@ -199,7 +199,7 @@ async def _page(
 
 def _chart(hour: Hour, route: ApiRoute) -> TimeChart | None:
     series = route.series
-    return hour.counted({"Answered": [series[OTHERS]], "4xx": [series[_CLIENT]], "5xx": [series[_SERVER]]})
+    return hour.line_chart({"Answered": [series[OTHERS]], "4xx": [series[_CLIENT]], "5xx": [series[_SERVER]]})
 
 
 def _mappings(part: Mapping[str, Any], templates: str, parameters: str) -> list[tuple[str, str]]:

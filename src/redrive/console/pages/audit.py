@@ -19,22 +19,22 @@ _COLUMNS: Final = ("at", "who", "action", "on", "what", "by", "address", "before
 _REFUSED: Final = 422
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The entries of an account and region that a search is for, latest first, of a thousand that are looked at."""
     text = visit.parameter("q").strip()
     refusal, holds = _search(text, visit.now)
     entries = await visit.installation.audit.entries(visit.scope, LOOKED_AT, _before(visit))
-    missing = gaps(entries)
-    chosen = [] if holds is None else [each for each in entries if holds(each.entry)]
-    rows = chosen[:PAGE_ROWS]
-    last = rows[-1] if len(chosen) > PAGE_ROWS else entries[-1] if len(entries) == LOOKED_AT else None
+    gap_positions = gaps(entries)
+    hits = [] if holds is None else [each for each in entries if holds(each.entry)]
+    rows = hits[:PAGE_ROWS]
+    last = rows[-1] if len(hits) > PAGE_ROWS else entries[-1] if len(entries) == LOOKED_AT else None
     values = {
         "q": text,
         "refusal": refusal,
         "terms": TERMS,
-        "rows": [_row(visit, each, gap=each.position in missing) for each in rows],
+        "rows": [_row(visit, each, gap=each.position in gap_positions) for each in rows],
         "looked_at": len(entries),
-        "gaps": len(missing),
+        "gaps": len(gap_positions),
         "kept_days": KEPT_DAYS,
         "form": visit.link("audit"),
         "downloads": [

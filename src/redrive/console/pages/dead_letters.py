@@ -30,7 +30,7 @@ COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 _UNREADABLE: Final = 400
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The dead-letter queues of an account's region, and who sends to them."""
     scope = visit.scope
     queues = await visit.engine.operations.dead_letters.queues(scope.account, scope.region, COUNTED_MAX)
@@ -86,17 +86,17 @@ async def workbench(visit: Visit) -> Page:
     queue = await visit.queue()
     operations = visit.engine.operations
     groups = await operations.dead_letters.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
-    chosen = chosen_group(visit, groups)
-    look_result = await _look(visit, queue, None if chosen is None else chosen.cause)
-    most = CAUSES_MAX if visit.parameter("causes") == "all" else CAUSES_OPEN
-    frequent = [group for index, group in enumerate(groups) if index < most or group is chosen]
+    open_group = chosen_group(visit, groups)
+    look_result = await _look(visit, queue, None if open_group is None else open_group.cause)
+    shown_max = CAUSES_MAX if visit.parameter("causes") == "all" else CAUSES_OPEN
+    frequent = [group for index, group in enumerate(groups) if index < shown_max or group is open_group]
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
     ends = await operations.dead_letters.ends(queue, [*frequent, *oldest])
     letters = await operations.dead_letters.of([*ends, *look_result.page])
     causes = await operations.dead_letters.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrives.tasks_of(queue.name)
-    known = sum(group.number for group in groups)
+    grouped_count = sum(group.number for group in groups)
     sources = await operations.dead_letters.sources(queue)
     values = {
         "queue": queue,
@@ -111,12 +111,12 @@ async def workbench(visit: Visit) -> Page:
             q=visit.parameter("q"),
             causes="all",
         ),
-        "causes": [_cause_row(visit, cause, chosen=cause.count is chosen) for cause in causes],
+        "causes": [_cause_row(visit, cause, chosen=cause.count is open_group) for cause in causes],
         "others": 0
         if counts.available >= COUNTED_MAX or any(group.capped for group in groups)
-        else max(0, counts.available - known),
-        "cause": chosen,
-        "cause_id": "" if chosen is None else cause_id(chosen.cause),
+        else max(0, counts.available - grouped_count),
+        "cause": open_group,
+        "cause_id": "" if open_group is None else cause_id(open_group.cause),
         "sources": [source_text(source) for source in sources],
         "copies": await copies_of(visit, sources),
         "task": next((task for task in tasks if task.state.active), None),

@@ -21,7 +21,7 @@ _STATES: Final = ("trouble", "all")
 _NUMBERS: Final = ("status", "since", "until", "failures", "rests")
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The endpoints of an account's region that are not simply served, or all of them."""
     scope = visit.scope
     state = visit.parameter("state", "trouble")

@@ -11,10 +11,10 @@ from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery
 from redrive.console.health import answer_series, health, topic_hour_series, topic_traffic
 from redrive.console.hour import LISTED_MS, Hour, last_hour
 from redrive.console.json_text import pretty
-from redrive.console.lab import typed_from
+from redrive.console.lab import lab_parameters
 from redrive.console.letter_blobs import BLOBS_MAX, folder_of, newest_in
 from redrive.console.pages.messages import owed_first
-from redrive.console.schedule_chart import drawn
+from redrive.console.schedule_chart import draw_schedule
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -37,7 +37,7 @@ _CREATE: Final = (
 )
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The event subscriptions of a resource group, and what events are published to."""
     scope, resources = visit.scope, visit.engine.resources
     kind = visit.parameter("kind") if visit.parameter("kind") in _SEGMENTS else ""
@@ -50,19 +50,19 @@ async def listed(visit: Visit) -> Page:
     subscriptions = await resources.subscriptions.of_account(
         scope.account, scope.region, scope._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
     )
-    theirs = [
+    event_subscriptions = [
         each
         for each in subscriptions[: 2 * PAGE_ROWS]
         if _is_event_subscription(each) and _kind_of(each.topic).startswith(kind)
     ]
-    page = theirs[:PAGE_ROWS]
+    page = event_subscriptions[:PAGE_ROWS]
     last = subscriptions[2 * PAGE_ROWS - 1] if len(subscriptions) > 2 * PAGE_ROWS else None
-    if len(theirs) > PAGE_ROWS:
+    if len(event_subscriptions) > PAGE_ROWS:
         last = page[-1]
     first_topics = topics[:TOPICS_SHOWN]
     hour = await _hour(visit, page, first_topics)
     values = {
-        "topics": [_topic_row(topic, theirs, hour) for topic in first_topics],
+        "topics": [_topic_row(topic, event_subscriptions, hour) for topic in first_topics],
         "topics_left": len(topics) - len(first_topics),
         "rows": await _rows(visit, page, hour),
         "kind": kind,
@@ -165,19 +165,19 @@ async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
             (each.name, "from " + each.source_field if each.source_field else "a fixed value")
             for each in settings.attributes
         ],
-        **(_drawn(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
+        **(_schedule_chart(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
         **await _blobs(visit, subscription),
         "command": _command(settings),
         "back": visit.link("event-grid"),
     }
 
 
-def _drawn(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
-    chart, sentence = drawn(schedule)
+def _schedule_chart(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
+    chart, sentence = draw_schedule(schedule)
     return {
         "chart": chart,
         "summary": sentence,
-        "lab": visit.link("schedules", **typed_from(schedule, "event-grid")),
+        "lab": visit.link("schedules", **lab_parameters(schedule, "event-grid")),
     }
 
 
@@ -199,9 +199,9 @@ def _is_event_subscription(subscription: Subscription) -> bool:
 def _topic_row(topic: Topic, subscriptions: Sequence[Subscription], hour: Hour) -> dict[str, Any]:
     kind, *parts = topic.name.name.split(":")
     settings = topic_settings(topic)
-    known = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)
+    kind_word = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)
     return {
-        "kind": known,
+        "kind": kind_word,
         "name": _short(topic.name),
         "schema": settings.input_schema,
         "id": settings.id,
@@ -218,17 +218,17 @@ def _short(name: ResourceName) -> str:
 def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """An event subscription with the names and links that tables have of it."""
     settings = delivery_settings(subscription)
-    pulled = subscription.protocol == PULL
+    is_pulled = subscription.protocol == PULL
     dead = subscription.dead_letter
     resource = settings.destination.get("resourceId")
-    standing = subscription.redacted_endpoint
+    address = subscription.redacted_endpoint
     return {
         "subscription": subscription,
         "name": settings.name or subscription.id,
         "source": _short(subscription.topic),
         "kind_word": _KINDS.get(_kind_of(subscription.topic), _kind_of(subscription.topic)),
-        "type": "pull" if pulled else settings.destination_type,
-        "place": "" if pulled else standing,
+        "type": "pull" if is_pulled else settings.destination_type,
+        "place": "" if is_pulled else address,
         "resource": "" if resource in (None, subscription.endpoint) else resource,
         "link": visit.link("event-grid", subscription.topic.name, subscription.id),
         "dead": "" if dead is None else dead.name,

@@ -21,14 +21,14 @@ MAPPINGS_MAX: Final = 500
 _EMPTY: Final = Counts(0, 0, 0)
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The event source mappings of an account's region, those that fail first."""
     text = visit.parameter("filter").strip().lower()
     mappings = await mappings_of(visit)
-    chosen = [each for each in mappings if text in f"{each.queue.name} {each.function.name}".lower()]
-    hour = await _hour(visit, chosen)
+    matches = [each for each in mappings if text in f"{each.queue.name} {each.function.name}".lower()]
+    hour = await _hour(visit, matches)
     levels = {level.name: level.counts.available for level in visit.installation.queue_levels()}
-    rows = [{**_row(visit, each, hour), "level": levels.get(each.queue, 0)} for each in chosen]
+    rows = [{**_row(visit, each, hour), "level": levels.get(each.queue, 0)} for each in matches]
     columns: dict[str, Callable[[Row], Any]] = {
         "source": lambda row: row["source"].name,
         "function": lambda row: row["function"].name,
@@ -77,7 +77,7 @@ async def one(visit: Visit) -> Page:
         **_row(visit, mapping, hour),
         "counts": (await _waiting(visit, [mapping]))[mapping.queue],
         "at_most": COUNTED_MAX,
-        "chart": hour.counted(labels),
+        "chart": hour.line_chart(labels),
         "filters": [json_text.pretty(pattern) or pattern for pattern in mapping.filters],
         "record": visit.parameter("record"),
         "verdict": _verdict(mapping, visit.parameter("record")),
@@ -143,15 +143,15 @@ async def _hour(visit: Visit, mappings: Sequence[EventSourceMapping]) -> Hour:
 
 
 async def _waiting(visit: Visit, mappings: Sequence[EventSourceMapping]) -> Mapping[Any, Counts]:
-    """The counts of the queues of these mappings are, by name, in one read for all of them."""
+    """The counts of the queues of these mappings, by the queues' names: one read for all of them."""
     queues: dict[Any, Queue] = {}
     for mapping in mappings:
         queue = await visit.engine.resources.queues.get(mapping.queue)
         if queue is not None:
             queues[mapping.queue] = queue
-    counted = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
+    counts = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
     return {
-        each.queue: counted[queues[each.queue].id] if each.queue in queues else _EMPTY for each in mappings
+        each.queue: counts[queues[each.queue].id] if each.queue in queues else _EMPTY for each in mappings
     }
 
 

@@ -18,7 +18,7 @@ _LOOKED_THROUGH: Final = 500  # names of a kind, where too few begin with the te
 _ID: Final = re.compile(r"[0-9a-fA-F-]{8,64}")
 
 
-class Found(NamedTuple):
+class Hit(NamedTuple):
     """Something that a text names."""
 
     icon: str  # Its symbol
@@ -35,45 +35,45 @@ async def page(visit: Visit) -> Page:
     return Page("find.html", {"q": text, "hits": hits[:FOUND_MAX]}, instead_of="")
 
 
-async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
+async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
     """A message id first, then a scope, then names, of each kind a few."""
     hits = []
     if _ID.fullmatch(text):
-        hits.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(scope, "messages", text)))
+        hits.append(Hit("trace", f"Trace message {text[:36]}", "", visit.link_in(scope, "messages", text)))
     hits += await _scopes(visit, text)
     hits += await _queues_and_topics(visit, scope, text)
-    hits += await _remembered(visit, scope, text)
+    hits += await _functions_and_alarms(visit, scope, text)
     return hits
 
 
-async def _scopes(visit: Visit, text: str) -> list[Found]:
+async def _scopes(visit: Visit, text: str) -> list[Hit]:
     scopes = await visit.engine.operations.dead_letters.scopes(visit.session.account or "")
-    seen = [each for each in scopes if visit.session.sees(each.account) and not each.private]
+    visible = [each for each in scopes if visit.session.sees(each.account) and not each.private]
     return [
-        Found("user", scope_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
-        for each in seen
+        Hit("user", scope_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
+        for each in visible
         if text in f"{each.account}/{each.region}"
     ][:3]
 
 
-async def _queues_and_topics(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
+async def _queues_and_topics(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
     resources = visit.engine.resources
     targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     queues = await _matching(resources.queues.find, scope, text)
     topics = await _matching(resources.topics.find, scope, text)
     letters = [
-        Found("dead", each.name.name, "dead letters", visit.link_in(scope, "dead-letters", each.name.name))
+        Hit("dead", each.name.name, "dead letters", visit.link_in(scope, "dead-letters", each.name.name))
         for each in queues
         if each.name in targets
     ]
     return [
         *letters,
         *(
-            Found("queue", each.name.name, "queue", visit.link_in(scope, "queues", each.name.name))
+            Hit("queue", each.name.name, "queue", visit.link_in(scope, "queues", each.name.name))
             for each in queues
         ),
         *(
-            Found("topic", each.name.name, "topic", visit.link_in(scope, "topics", each.name.name))
+            Hit("topic", each.name.name, "topic", visit.link_in(scope, "topics", each.name.name))
             for each in topics
         ),
     ]
@@ -95,17 +95,14 @@ async def _matching(
     return hits[:_OF_A_KIND]
 
 
-async def _remembered(visit: Visit, scope: ResourceName, text: str) -> list[Found]:
+async def _functions_and_alarms(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
     """Functions and alarms whose names contain the text."""
     installation = visit.installation
     functions = _names_with([each.name for each in await installation.functions.all()], scope, text)
     alarms = _names_with([each.name for each in await installation.alarms.all()], scope, text)
     return [
-        *(Found("function", name, "function", visit.link_in(scope, "functions", name)) for name in functions),
-        *(
-            Found("alarm", name, "alarm", visit.link_in(scope, "alarms", "alarm", name=name))
-            for name in alarms
-        ),
+        *(Hit("function", name, "function", visit.link_in(scope, "functions", name)) for name in functions),
+        *(Hit("alarm", name, "alarm", visit.link_in(scope, "alarms", "alarm", name=name)) for name in alarms),
     ]
 
 

@@ -32,19 +32,19 @@ _ENDS: Final[Mapping[str, str]] = {
 _FIGURES: Final = ("Invocations", "Errors", "Throttles")
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Functions by name: what failed or was throttled in the last hour, and which events wait how long."""
     if not visit.installation.services.offers("lambda"):
         return Page("functions_off.html")
     text = visit.parameter("filter").strip()
-    known = await visit.installation.functions.all()
+    all_functions = await visit.installation.functions.all()
     functions = [
         each.latest
-        for each in known
+        for each in all_functions
         if each.name._replace(name="") == visit.scope and text.lower() in each.name.name.lower()
     ]
     figures = await _last_hour(visit, [each.name.name for each in functions])
-    waiting = await _waiting(visit, await _owed(visit, ""))
+    waiting = await _waiting(visit, await _backlogs_of(visit, ""))
     rows = [
         {
             "name": each.name.name,
@@ -65,7 +65,7 @@ async def listed(visit: Visit) -> Page:
         "page": page,
         "filter": text,
         "form": visit.link("functions"),
-        "is_cut": len(known) == LIMIT,
+        "is_cut": len(all_functions) == LIMIT,
         "start": _create_command(visit),
         "at_most": COUNTED_MAX,
     }
@@ -93,7 +93,7 @@ async def one(visit: Visit) -> Page:
     answer = await _function(visit, name)
     configuration: Mapping[str, Any] = answer["Configuration"]
     mappings = await visit.call("lambda", "ListEventSourceMappings", {"FunctionName": name})
-    owed = await _owed(visit, name)
+    owed = await _backlogs_of(visit, name)
     waiting = await _waiting(visit, owed)
     group = configuration["LoggingConfig"]["LogGroup"]
     chart, figures = await _chart(visit, name)
@@ -106,7 +106,7 @@ async def one(visit: Visit) -> Page:
         "chart": chart,
         "at_most": COUNTED_MAX,
         "waiting": waiting.get(name, (0, visit.now, 0)),
-        "events": await _recent(visit, group),
+        "events": await _recent_events(visit, group),
         "log": visit.link("logs", "group", name=group),
         "log_name": group,
         "mappings": [_mapping(visit, mapping) for mapping in mappings["EventSourceMappings"][:PAGE_ROWS]],
@@ -122,8 +122,8 @@ async def change_mapping(visit: Visit) -> Redirect:
     """Switch an event source mapping on or off."""
     enabled = visit.parameter("do") == "enable"
     params = {"UUID": visit.args["mapping"], "Enabled": enabled}
-    changed = await visit.call("lambda", "UpdateEventSourceMapping", params)
-    source = links.target(visit, changed["EventSourceArn"]).name
+    answer = await visit.call("lambda", "UpdateEventSourceMapping", params)
+    source = links.target(visit, answer["EventSourceArn"]).name
     sentence = f"{source} is read from now on" if enabled else f"{source} is not read any more"
     undo = visit.here.removeprefix(visit.base), {"do": ["disable" if enabled else "enable"]}
     return Redirect(visit.link("functions", visit.args["function"]), sentence=sentence, undo=undo)
@@ -194,7 +194,7 @@ def _total(buckets: Sequence[PeriodStatistics]) -> int:
     return int(sum(bucket.statistics.total for bucket in buckets))
 
 
-async def _owed(visit: Visit, name: str) -> list[Subscription]:
+async def _backlogs_of(visit: Visit, name: str) -> list[Subscription]:
     """The backlogs of a function, or of all functions of the scope: of its events, and of the targets of their ends."""
     scope = visit.scope
     backlogs = await visit.engine.resources.subscriptions.of_account(
@@ -222,7 +222,7 @@ async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tupl
 # ---- what a function has ---------------------------------------------------------------------------------------
 
 
-async def _recent(visit: Visit, group: str) -> list[EventRow]:
+async def _recent_events(visit: Visit, group: str) -> list[EventRow]:
     """The events whose invocations the newest lines of a function's log tell of."""
     scopes = LogPlaces(visit.engine.resources.documents)
     try:
@@ -231,10 +231,10 @@ async def _recent(visit: Visit, group: str) -> list[EventRow]:
         return []
     query = LogQuery(log_group.id, limit=_LOOKED_AT, backwards=True)
     events, _ = await read_events(visit.installation.telemetry, query, lambda _: True, _LOOKED_AT)
-    recent = invocations(events, INVOCATIONS_MAX)
+    calls = invocations(events, INVOCATIONS_MAX)
     if not visit.bodies_shown:
-        recent = [each._replace(trouble=each.trouble and "hidden") for each in recent]
-    return event_rows(recent)
+        calls = [each._replace(trouble=each.trouble and "hidden") for each in calls]
+    return event_rows(calls)
 
 
 def _mapping(visit: Visit, mapping: Mapping[str, Any]) -> dict[str, Any]:

@@ -159,7 +159,7 @@ async def invoke(visit: Visit) -> Page:
     }
     if kind == "RequestResponse":
         params["LogType"] = "Tail"
-    begun = visit.engine.clock.now()
+    began = visit.engine.clock.now()
     try:
         answer = await visit.call("lambda", "Invoke", params)
     except AwsError as error:
@@ -168,7 +168,7 @@ async def invoke(visit: Visit) -> Page:
         return await _page(visit, {**typed, "accepted": True}, did="An event is handed in")
     did = "It failed" if answer.get("FunctionError") else "It succeeded"
     return await _page(
-        visit, {**typed, "answer": _answer(visit, answer, visit.engine.clock.now() - begun)}, did=did
+        visit, {**typed, "answer": _answer(visit, answer, visit.engine.clock.now() - began)}, did=did
     )
 
 

@@ -22,7 +22,7 @@ _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
 _OPPOSITES: Final = {"enable": "disable", "disable": "enable", "rotate": "keep", "keep": "rotate"}
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The keys of an account's region, with their aliases."""
     beginning = f"{visit.scope.account}/{visit.scope.region}/"
     documents = visit.engine.resources.documents

@@ -52,7 +52,7 @@ class Range:
     until: int = END_OF_TIME  # Until before that moment (ms)
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Log groups by name, with their size."""
     pattern, after = visit.parameter("pattern").strip(), visit.parameter("after")
     params: dict[str, Any] = {"limit": PAGE_ROWS}
@@ -146,21 +146,21 @@ async def events(visit: Visit) -> Page:
     )
     if pattern and not visit.bodies_shown:
         raise Unusable("What was logged is not shown here, so it is not searched either.")
-    read = read_pattern(pattern)
+    pattern_filter = read_pattern(pattern)
     group = await _group(visit, name)
-    known = await LogPlaces(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
+    group_streams = await LogPlaces(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
     around = _position(visit.parameter("around"))
-    query = await _surrounding(visit, _query(visit, group, known, stream), around)
+    query = await _surrounding(visit, _query(visit, group, group_streams, stream), around)
     lines, cursor = await read_events(
         visit.installation.telemetry,
         query,
-        lambda event: read.matches(event.message),
+        lambda event: pattern_filter.matches(event.message),
         LOOKED_AT,
         account=group.name.account,
-        steps=lambda event: match_steps(pattern, read.regexes, event.message),
+        steps=lambda event: match_steps(pattern, pattern_filter.regexes, event.message),
     )
     bars = await _bars(visit, query) if not (visit.live_alone or visit.parameter("after") or around) else None
-    names = {each.id: each.name for each in known}
+    names = {each.id: each.name for each in group_streams}
     params = {
         "name": name,
         "stream": stream,
@@ -197,17 +197,17 @@ async def _group(visit: Visit, name: str) -> LogGroup:
         raise Missing(f"There is no log group {name[:200]} in {visit.scope.region} (yet).{why}") from None
 
 
-def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -> LogQuery:
+def _query(visit: Visit, group: LogGroup, group_streams: list[LogStream], stream: str) -> LogQuery:
     time = time_range(visit)
-    chosen = None
+    stream_ids = None
     if stream:
-        chosen = tuple(each.id for each in known if each.name == stream)
-        if not chosen:
+        stream_ids = tuple(each.id for each in group_streams if each.name == stream)
+        if not stream_ids:
             raise Missing(f"There is no stream {stream[:200]} in {group.name.name}.")
     return LogQuery(
         group.id,
         limit=PAGE_ROWS,
-        stream_ids=chosen,
+        stream_ids=stream_ids,
         since=time.since,
         until=time.until,
         after=_position(visit.parameter("after")),
@@ -253,8 +253,8 @@ def level_of(message: str) -> str:
     if (level_match := _JSON_LEVEL.search(begin)) is not None:
         level = level_match[1].lower()
         return "error" if level in _ERRORS else "warn" if level.startswith("warn") else ""
-    written = _WRITTEN_LEVEL.search(begin)
-    return "" if written is None else "error" if written[1] else "warn"
+    level_word = _WRITTEN_LEVEL.search(begin)
+    return "" if level_word is None else "error" if level_word[1] else "warn"
 
 
 class Bar(NamedTuple):

@@ -23,7 +23,7 @@ _COUNTED_MAX: Final = 10_000  # of each kind: 3 ms
 _UNREADABLE: Final = 400
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Messages of a queue in order of arrival: nothing is received, and nothing is counted as received."""
     queue = await visit.queue()
     look_result = await look(visit, _choice(visit, queue))

@@ -58,31 +58,31 @@ async def page(visit: Visit) -> Page:
         visit.parameter("metric"),
         visit.parameter("of").strip(),
     )
-    fitting = [metric for metric in names if _fits(metric, namespace, name, of)]
-    exactly = [metric for metric in fitting if of in (value for _, value in metric.dimensions)]
-    fitting = exactly or fitting
-    chosen = bool(namespace or name or of)
-    drawn = fitting[:DRAWN_MAX] if chosen else []
+    matches = [metric for metric in names if _fits(metric, namespace, name, of)]
+    exactly = [metric for metric in matches if of in (value for _, value in metric.dimensions)]
+    matches = exactly or matches
+    is_narrowed = bool(namespace or name or of)
+    charted = matches[:DRAWN_MAX] if is_narrowed else []
     scope = visit.scope
     dead = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     marks = await marks_of(visit, visit.now - _SPANS[since][0], visit.now, of)
-    overall = [] if chosen else await place_charts(visit, series, dead, (since, *_SPANS[since]))
-    charts = await _charts(visit, drawn, since)
+    overall = [] if is_narrowed else await place_charts(visit, series, dead, (since, *_SPANS[since]))
+    charts = await _charts(visit, charted, since)
     query = {"namespace": namespace, "metric": name, "of": of, "stat": _choice(visit)}
     values = {
-        "chosen": chosen,
+        "chosen": is_narrowed,
         "place": [
             each if each.drawn is None else each._replace(drawn=with_marks(each.drawn, marks))
             for each in overall
         ],
         "marks": marks,
-        "things": [] if chosen else _things(visit, names),
+        "things": [] if is_narrowed else _things(visit, names),
         "charts": [{**each, "drawn": with_marks(each["drawn"], marks)} for each in charts],
         "others": [
-            _linked(visit, metric, since)
-            for metric in (fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX] if chosen else ())
+            _link_row(visit, metric, since)
+            for metric in (matches[DRAWN_MAX : DRAWN_MAX + LINKED_MAX] if is_narrowed else ())
         ],
-        "left_out": max(0, len(fitting) - DRAWN_MAX - LINKED_MAX) if chosen else 0,
+        "left_out": max(0, len(matches) - DRAWN_MAX - LINKED_MAX) if is_narrowed else 0,
         "namespaces": sorted({metric.namespace for metric in names}),
         "names": sorted({metric.name for metric in names if namespace in ("", metric.namespace)}),
         "namespace": namespace,
@@ -159,7 +159,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     charts = []
     for metric in metrics:
         statistic = _choice(visit) or _usual(metric)
-        by_moment = summed(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
+        by_moment = sum_by_moment(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
         points: list[Point] = [
             (at, statistic_value(statistics, statistic)) for at, statistics in sorted(by_moment.items())
         ]
@@ -167,7 +167,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
             points = with_zeros(points, begin, visit.now, period_ms)
         charts.append(
             {
-                **_linked(visit, metric, since),
+                **_link_row(visit, metric, since),
                 "drawn": time_chart(
                     {statistic: points},
                     begin,
@@ -184,13 +184,13 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     return charts
 
 
-def summed(buckets: Iterator[PeriodStatistics]) -> Mapping[int, Statistics]:
+def sum_by_moment(buckets: Iterator[PeriodStatistics]) -> Mapping[int, Statistics]:
     """The statistics by moment: a metric may be several series."""
-    summed: dict[int, Statistics] = {}
+    sums: dict[int, Statistics] = {}
     for bucket in buckets:
-        known = summed.get(bucket.at)
-        summed[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
-    return summed
+        sum_so_far = sums.get(bucket.at)
+        sums[bucket.at] = bucket.statistics if sum_so_far is None else sum_so_far + bucket.statistics
+    return sums
 
 
 def _usual(metric: MetricName) -> str:
@@ -207,7 +207,7 @@ def statistic_value(statistics: Statistics, statistic: str) -> float:
     return values.get(statistic, statistics.samples)
 
 
-def _linked(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
+def _link_row(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
     things = ", ".join(f"{name} {value}" for name, value in metric.dimensions)
     of = metric.dimensions[-1][1] if metric.dimensions else ""
     link = visit.link("metrics", namespace=metric.namespace, metric=metric.name, of=of, since=since)
@@ -222,10 +222,10 @@ def _linked(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
 
 def _alarm(visit: Visit, metric: MetricName) -> str:
     """The link to a form for an alarm on the metric, where the console's form knows it."""
-    known = _WATCHED.get((metric.namespace, metric.name))
-    if known is None or len(metric.dimensions) != 1:
+    alarm_form = _WATCHED.get((metric.namespace, metric.name))
+    if alarm_form is None or len(metric.dimensions) != 1:
         return ""
-    of, watched = known
+    of, watched = alarm_form
     return visit.link("alarms", "new", of=of, thing=metric.dimensions[0][1], watched=watched)
 
 

@@ -80,8 +80,8 @@ async def make(visit: Visit) -> Page | Redirect:
     if visit.parameter("topic"):
         params["AlarmActions"] = params["OKActions"] = [visit.parameter("topic").strip()]
     try:
-        known = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
-        if known["MetricAlarms"] and not visit.parameter("replace"):
+        existing = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
+        if existing["MetricAlarms"] and not visit.parameter("replace"):
             sentence = f"There is an alarm {name} already. Choose another name, or replace it."
             return await _form(visit, sentence, _REFUSED, replaces=True)
         await visit.call("cloudwatch", "PutMetricAlarm", params)
@@ -98,7 +98,7 @@ class Rehearsal(NamedTuple):
     chart: TimeChart  # The greatest value of each quarter of an hour, with the limit
 
 
-async def _rehearsed(visit: Visit, thing: str, watched: Watched) -> Rehearsal | None:
+async def _rehearse(visit: Visit, thing: str, watched: Watched) -> Rehearsal | None:
     """The last day as the alarm of the form would have seen it; None: there are no values of it."""
     limit, minutes = visit.number("threshold"), max(1, visit.number("minutes", 1))
     since = (visit.now - DAY_MS) // MINUTE_MS * MINUTE_MS
@@ -177,7 +177,7 @@ async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool 
         "thing": thing,
         "replaces": replaces,
         "watched": visit.parameter("watched"),
-        "rehearsed": await _rehearsed(visit, thing, watched) if thing and watched.of == of else None,
+        "rehearsed": await _rehearse(visit, thing, watched) if thing and watched.of == of else None,
         "choices": [(key, each.label) for key, each in WATCHED.items() if each.of == of],
         "name": visit.parameter("name") or (f"{thing}-alarm" if thing else ""),
         "description": visit.parameter("description"),

@@ -26,8 +26,8 @@ from redrive.telemetry.gauges import Level
 
 async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
-    seen = await scopes_seen(visit)
-    scopes = seen.scopes
+    visible = await visible_scopes(visit)
+    scopes = visible.scopes
     dead = await visit.engine.operations.dead_letters.queues_of(scopes, COUNTED_MAX)
     levels = visit.installation.queue_levels()
     waiting = long_waiting(levels, scopes, {each.queue.name for each in dead})
@@ -56,12 +56,12 @@ async def page(visit: Visit) -> Page:
         "links": [_links(visit, scope) for scope in scopes],
         "of": visit.parameter("of"),
         "first": visit.link_anywhere("") if visit.parameter("of") or visit.parameter("after") else "",
-        "next": "" if seen.last is None else _behind(visit, seen.last),
+        "next": "" if visible.last is None else _behind(visit, visible.last),
     }
     return Page("overview.html", values, live_seconds=5)
 
 
-async def chosen(visit: Visit) -> Redirect:
+async def go_to_scope(visit: Visit) -> Redirect:
     """Go where the picker leads: to a scope's dead letters, or to all scopes of an account or Azure subscription."""
     account, slash, region = visit.parameter("place").strip().partition("/")
     if not account or not visit.session.sees(account) or (slash and not region):
@@ -78,7 +78,7 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
     return Page("keys.html")
 
 
-class Seen(NamedTuple):
+class VisibleScopes(NamedTuple):
     """Accounts and regions, in the order of their keys."""
 
     scopes: list[ResourceName]  # Those with queues or topics that the visitor sees
@@ -86,7 +86,7 @@ class Seen(NamedTuple):
     last: ResourceName | None
 
 
-async def scopes_seen(visit: Visit) -> Seen:
+async def visible_scopes(visit: Visit) -> VisibleScopes:
     """The scopes that a visitor asks for and sees, of the next fifty that there are.
 
     Those of the visitor's own account are found behind any number of others. Whatever else there is, such as its Azure
@@ -94,14 +94,14 @@ async def scopes_seen(visit: Visit) -> Seen:
     """
     operations, session = visit.engine.operations, visit.session
     if only := read_scope(visit.parameter("place")):
-        return Seen([only] if session.sees(only.account) else [], None)
+        return VisibleScopes([only] if session.sees(only.account) else [], None)
     of, after = visit.parameter("of"), read_scope(visit.parameter("after"))
     candidates = await operations.dead_letters.scopes(of, after)
-    seen = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
+    visible = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
     if session.account is not None and not of and after is None:
-        seen.update(await operations.dead_letters.scopes(session.account))
-    scopes = sorted(seen, key=lambda scope: scope.key)
-    return Seen(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
+        visible.update(await operations.dead_letters.scopes(session.account))
+    scopes = sorted(visible, key=lambda scope: scope.key)
+    return VisibleScopes(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
 
 
 def _behind(visit: Visit, scope: ResourceName) -> str:

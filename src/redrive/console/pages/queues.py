@@ -43,7 +43,7 @@ _ORDERS: Final[Mapping[str, _Order]] = {
 }
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Queues, the fullest first, each with its numbers and its last hour. Each number is one read for all of them."""
     scope, prefix = visit.scope, visit.parameter("prefix")
     search = await find_queues(visit)
@@ -105,8 +105,8 @@ async def one(visit: Visit) -> Page:
     sources = await visit.engine.operations.dead_letters.sources(queue)
     level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
     waiting = [] if sources else long_waiting(level, [visit.scope], ())
-    asks = receive_series([Level(queue.name, counts, 0)])
-    series = {*flow_series([queue.name], ALL), *receive_series(waiting), *asks}
+    own_receives = receive_series([Level(queue.name, counts, 0)])
+    series = {*flow_series([queue.name], ALL), *receive_series(waiting), *own_receives}
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
     consumers = visit.installation.consumers.of(queue.id)
     values = {
@@ -127,7 +127,7 @@ async def one(visit: Visit) -> Page:
             if each.queue == queue.name
         ],
         "received_at": max(
-            (each.at for series in asks for each in hour.points(series) if each.statistics.total),
+            (each.at for series in own_receives for each in hour.points(series) if each.statistics.total),
             default=None,
         ),
         "purge": visit.link("queues", queue.name.name, "purge"),
@@ -212,9 +212,8 @@ def flow(hour: Hour, queue: ResourceName, now: int) -> Flow:
         now: The time (ms).
     """
     since = hour.until - 2 * hour.period_ms
-    seconds = (
-        ((now - since) // _STEP_MS + 1) * _STEP_MS / 1000
-    )  # so that it changes no more often than counters do
+    # in whole steps, so that the rates change no more often than the counters do
+    seconds = ((now - since) // _STEP_MS + 1) * _STEP_MS / 1000
     in_rate, out_rate = (hour.total(queue_series(queue, name), since) / seconds for name in (SENT, _RECEIVED))
     return Flow(in_rate, out_rate, depth_curve(hour, queue))
 
@@ -253,12 +252,12 @@ async def find_queues(visit: Visit) -> QueuesOfPage:
         return await _by_name(visit, skipped, PAGE_ROWS, visit.parameter("after"))
     begin = visit.number("from")
     ordered = sorted(levels, key=lambda level: (-_ORDERS[sort](level), level.name))
-    chosen = [level.name for level in ordered[begin : begin + PAGE_ROWS]]
-    queues = await visit.engine.resources.queues.get_each(chosen)
+    names = [level.name for level in ordered[begin : begin + PAGE_ROWS]]
+    queues = await visit.engine.resources.queues.get_each(names)
     if len(ordered) > begin + PAGE_ROWS:
         link = visit.link("queues", prefix=prefix, sort=sort, **{"from": begin + PAGE_ROWS})
         return QueuesOfPage(queues, link, begin > 0)
-    rest = await _by_name(visit, {level.name for level in levels}, PAGE_ROWS - len(chosen), "")
+    rest = await _by_name(visit, {level.name for level in levels}, PAGE_ROWS - len(names), "")
     return QueuesOfPage([*queues, *rest.queues], rest.next, begin > 0)
 
 

@@ -42,10 +42,10 @@ _BAD_REQUEST: Final = 400
 
 async def plan(visit: Visit) -> Page:
     """The numbers that a redrive would move, and to where: a page, so that no polling can press it."""
-    return await planned(visit, await visit.queue(), "")
+    return await plan_page(visit, await visit.queue(), "")
 
 
-async def planned(
+async def plan_page(
     visit: Visit, queue: Queue, notice: str, status: int = 200, rehearsed: Sequence[Any] = (), did: str = ""
 ) -> Page:
     """The plan that an address or a form asks for.
@@ -191,7 +191,7 @@ async def start(visit: Visit) -> Page | Redirect:
     now = await operations.redrives.plan(queue, choice)
     if abs(now.number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
         sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
-        return await planned(visit, queue, sentence, _CONFLICT)
+        return await plan_page(visit, queue, sentence, _CONFLICT)
     pace = visit.parameter("pace", "careful")
     options = RedriveOptions(
         choice=choice,
@@ -202,17 +202,17 @@ async def start(visit: Visit) -> Page | Redirect:
     )
     rate = visit.number("rate", RATE) if pace == "steady" else None
     if rate is not None and not 1 <= rate <= RATE_MAX:
-        return await planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
+        return await plan_page(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
     try:
         task = await operations.redrives.start(queue, destination, rate, options)
     except TaskActive:
-        return await planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
+        return await plan_page(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all causes" if choice is None else failure_words(choice.text)
     did = f"Redrive {task.id[:8]} of {now.number:,} {many(now.number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The redrives of an account and region, those under way first and then the latest: the last ten of each queue."""
     scope = visit.scope
     tasks = await visit.engine.resources.documents.find(
@@ -239,36 +239,36 @@ async def task(visit: Visit) -> Page:
     record = await _task(visit, queue)
     seconds = max(1000, visit.now - max(record.started_at, record.starts_at, record.resumed_at)) / 1000
     rate = (record.moved - record.moved_before) / seconds if record.state is TaskState.RUNNING else 0
-    left = max(0, record.to_move - record.moved)
+    remaining = max(0, record.to_move - record.moved)
     outcome = await outcome_of(visit, queue, record)
     values: dict[str, Any] = {
         "queue": queue,
         "task": record,
-        "left": left,
+        "left": remaining,
         "rate": rate,
         "chart": progress_chart(record, visit.now),
         "took": record.progress[-1].at - record.progress[0].at if record.progress else 0,
-        "seconds_left": round(left / rate * 1000) if rate and not record.careful else 0,
+        "seconds_left": round(remaining / rate * 1000) if rate and not record.careful else 0,
         "starts_in": -(min(0, visit.now - record.starts_at) // 1000) * 1000,  # whole seconds, up
         "active": record.state.active,
         "outcome": outcome,
         "at_most": DEAD_AGAIN_MAX,
         "waiting_at_most": WAITING_MAX,
-        "summary": _summary(record, left, outcome),
+        "summary": _summary(record, remaining, outcome),
         "back": visit.link("dead-letters", queue.name.name),
     }
     seconds_between = 1 if record.state.active else 2 if outcome.waiting else 0
     return Page("task.html", values, live_seconds=seconds_between)
 
 
-def _summary(record: MoveTask, left: int, outcome: RedriveOutcome) -> str:
+def _summary(record: MoveTask, remaining: int, outcome: RedriveOutcome) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
     choice = "all dead letters" if record.choice is None else failure_words(record.choice.text)
     who = f" by {record.by}" if record.by else ""
     why = f" It stopped by itself: {why_stopped(record.stopped_why)}." if record.stopped_why else ""
     return (
         f"Redrive of {record.source.name} ({choice}), started {moment(record.started_at)[:19]}Z{who}: {record.state},"
-        f" {record.moved:,} of {record.to_move:,} moved, {left:,} stayed; {outcome.text}.{why}"
+        f" {record.moved:,} of {record.to_move:,} moved, {remaining:,} stayed; {outcome.text}.{why}"
     )
 
 

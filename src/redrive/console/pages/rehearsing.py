@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from redrive.console.pages.dead_letters import read_cause
-from redrive.console.pages.redrives import planned
+from redrive.console.pages.redrives import plan_page
 from redrive.console.visit import Page, Unusable, Visit, searched
 from redrive.console.words import one_line
 from redrive.engine.ports import LookRequest
@@ -25,7 +25,7 @@ _MARK: Final = {"x-redrive-rehearsal": "1", "content-type": "text/plain; charset
 _OK: Final = range(200, 300)
 
 
-class Answered(NamedTuple):
+class CopyAnswer(NamedTuple):
     """The answer to a copy."""
 
     seq: int  # Sequence number of the dead letter
@@ -51,15 +51,15 @@ async def rehearse(visit: Visit) -> Page:
     url, copies = visit.parameter("url").strip(), visit.number("copies", COPIES)
     host = _host(url)
     if not host:
-        return await planned(visit, queue, "An address begins with https:// or http://.", 400)
+        return await plan_page(visit, queue, "An address begins with https:// or http://.", 400)
     if not 1 <= copies <= COPIES_MAX:
-        return await planned(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", 400)
+        return await plan_page(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", 400)
     letters = await _letters(visit, queue, copies)
     answers = await _answers(visit, letters, url)
     results = Counter(str(each.status or "no answer") for each in answers)
     summary = ", ".join(f"{number} {result}" for result, number in results.most_common())
     did = f"{len(answers)} copies to {host}: {summary or 'none'}"
-    return await planned(visit, queue, "", rehearsed=answers, did=did)
+    return await plan_page(visit, queue, "", rehearsed=answers, did=did)
 
 
 def _host(url: str) -> str:
@@ -92,17 +92,17 @@ async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
     ][:number]
 
 
-async def _answers(visit: Visit, letters: Sequence[Delivery], url: str) -> list[Answered]:
-    some = asyncio.Semaphore(AT_ONCE)
+async def _answers(visit: Visit, letters: Sequence[Delivery], url: str) -> list[CopyAnswer]:
+    slots = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(letter: Delivery) -> Answered:
-        async with some:
+    async def ask(letter: Delivery) -> CopyAnswer:
+        async with slots:
             return await _answer(visit, letter, url)
 
     return list(await asyncio.gather(*(ask(letter) for letter in letters)))
 
 
-async def _answer(visit: Visit, letter: Delivery, url: str) -> Answered:
+async def _answer(visit: Visit, letter: Delivery, url: str) -> CopyAnswer:
     """The answer to one copy, by the guard of all endpoints; it is tried once."""
     began = visit.installation.monotonic()
     body = letter.body.encode("utf-8", "backslashreplace")
@@ -112,5 +112,5 @@ async def _answer(visit: Visit, letter: Delivery, url: str) -> Answered:
         answer = "Timed out"
     took_ms = round((visit.installation.monotonic() - began) * 1000)
     if isinstance(answer, str):
-        return Answered(letter.seq, None, took_ms, answer)
-    return Answered(letter.seq, answer.status, took_ms, one_line(answer.body.decode("utf-8", "replace")))
+        return CopyAnswer(letter.seq, None, took_ms, answer)
+    return CopyAnswer(letter.seq, answer.status, took_ms, one_line(answer.body.decode("utf-8", "replace")))

@@ -56,7 +56,7 @@ async def send(visit: Visit) -> Page | Redirect:
     """Send a message, or copies of it, by the service's own rules."""
     queue = await visit.queue()
     try:
-        sentence = await _sent(visit, queue, _typed(visit), visit.number("copies", 1))
+        sentence = await _send_copies(visit, queue, _typed_entry(visit), visit.number("copies", 1))
     except AwsError as error:
         return _form(visit, queue, error.message, _REFUSED)
     except Unusable as error:
@@ -64,8 +64,8 @@ async def send(visit: Visit) -> Page | Redirect:
     return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)
 
 
-async def _sent(visit: Visit, queue: Queue, entry: Mapping[str, Any], copies: int) -> str:
-    """Send so many copies of a message; what came of it, in words."""
+async def _send_copies(visit: Visit, queue: Queue, entry: Mapping[str, Any], copies: int) -> str:
+    """Send so many copies of a message; return the result in words."""
     if not 1 <= copies <= COPIES_MAX:
         raise Unusable(f"1 to {COPIES_MAX} copies are sent at once.")
     if copies == 1:
@@ -73,11 +73,11 @@ async def _sent(visit: Visit, queue: Queue, entry: Mapping[str, Any], copies: in
         return f"Sent as {answer['MessageId']}"
     if "MessageDeduplicationId" in entry:
         raise Unusable("Copies with one deduplication ID are taken for one message: send 1.")
-    taken, failures = await _send_each(visit, queue, [entry] * copies)
-    return f"{taken} of {copies} sent" + (f": {failures[0][1]}" if failures else "")
+    accepted, failures = await _send_each(visit, queue, [entry] * copies)
+    return f"{accepted} of {copies} sent" + (f": {failures[0][1]}" if failures else "")
 
 
-def _typed(visit: Visit) -> dict[str, Any]:
+def _typed_entry(visit: Visit) -> dict[str, Any]:
     """The parameters of the message in the form."""
     entry: dict[str, Any] = {"MessageBody": typed_body(visit)}
     if attributes := typed_attributes(visit):
@@ -94,8 +94,8 @@ def _typed(visit: Visit) -> dict[str, Any]:
 async def _send_each(
     visit: Visit, queue: Queue, entries: Sequence[Mapping[str, Any]]
 ) -> tuple[int, list[tuple[int, str]]]:
-    """Send messages in batches; how many were taken, and the others by their place, from 0, with the service's words."""
-    taken, failures = 0, []
+    """Send messages in batches; the number that were accepted, and the others: index and the service's words for each."""
+    accepted, failures = 0, []
     for begin in range(0, len(entries), BATCH):
         batch = [
             {"Id": str(begin + index), **entry} for index, entry in enumerate(entries[begin : begin + BATCH])
@@ -103,9 +103,9 @@ async def _send_each(
         answer = await visit.call(
             "sqs", "SendMessageBatch", {"QueueUrl": visit.url_of(queue), "Entries": batch}
         )
-        taken += len(answer.get("Successful", ()))
+        accepted += len(answer.get("Successful", ()))
         failures += [(int(each["Id"]), str(each.get("Message", ""))) for each in answer.get("Failed", ())]
-    return taken, failures
+    return accepted, failures
 
 
 async def import_form(visit: Visit) -> Page:
@@ -134,11 +134,11 @@ async def import_lines(visit: Visit) -> Page | Redirect:
         lines = read_lines(visit.parameter("lines"))
         if visit.parameter("do") != "send" or lines.problems or not lines.entries:
             return _import_page(visit, queue, lines=lines, status=_REFUSED if lines.problems else 200)
-        taken, failures = await _send_each(visit, queue, lines.entries)
+        accepted, failures = await _send_each(visit, queue, lines.entries)
     except (AwsError, Unusable) as error:
         notice = error.message if isinstance(error, AwsError) else str(error)
         return _import_page(visit, queue, notice, status=_REFUSED)
-    sentence = f"{taken:,} of {len(lines.entries):,} sent"
+    sentence = f"{accepted:,} of {len(lines.entries):,} sent"
     if failures:
         sentence += f"; message {failures[0][0] + 1}: {failures[0][1]}"
     return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)

@@ -28,13 +28,13 @@ async def page(visit: Visit) -> Page:
         raise Missing(f"There is no node {name[:100]} (any more).")
     text = visit.parameter("filter").strip()
     rows = [_setting_row(*setting) for setting in sorted(node.settings)]
-    fitting = [row for row in rows if text.lower() in f"{row['name']} {row['value']} {row['help']}".lower()]
+    matches = [row for row in rows if text.lower() in f"{row['name']} {row['value']} {row['help']}".lower()]
     values = {
         "node": node,
         "is_own": node is own,
         "nodes": [_node_row(visit, each, own) for each in nodes],
-        "changed": [row for row in fitting if row["source"] != _DEFAULT],
-        "others": [row for row in fitting if row["source"] == _DEFAULT],
+        "changed": [row for row in matches if row["source"] != _DEFAULT],
+        "others": [row for row in matches if row["source"] == _DEFAULT],
         "number": len(rows),
         "filter": text,
         "form": visit.link_anywhere("settings"),
@@ -51,13 +51,13 @@ def _setting_row(name: str, value: str, source: str) -> dict[str, str]:
 
 def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
     """A node with the settings in which it differs from this one; each has its own port where they share a host."""
-    known = {name: value for name, value, _ in own.settings}
-    differing = [name for name, value, _ in node.settings if known.get(name) != value]
+    own_values = {name: value for name, value, _ in own.settings}
+    differences = [name for name, value, _ in node.settings if own_values.get(name) != value]
     return {
         "node": node,
         "is_own": node is own,
         "silent": node is not own and node.is_silent(visit.installation.nodes.now()),
-        "differing": differing,
+        "differing": differences,
         "link": visit.link_anywhere("settings", node=node.name),
     }
 

@@ -18,7 +18,7 @@ _SAID: Final = re.compile(
 _REFUSED: Final = 400
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Stacks, the newest first, without those that are deleted unless they are asked for."""
     deleted, after = visit.parameter("deleted") == "yes", visit.parameter("after")
     answer = await visit.call("cloudformation", "ListStacks", {"NextToken": after} if after else {})
@@ -116,15 +116,15 @@ async def template(visit: Visit) -> Page:
 async def detect_drift(visit: Visit) -> Redirect:
     """Compare the resources of a stack with what its template says."""
     name = visit.args["stack"]
-    begun = await visit.call("cloudformation", "DetectStackDrift", {"StackName": name})
+    detection = await visit.call("cloudformation", "DetectStackDrift", {"StackName": name})
     answer = await visit.call(
         "cloudformation",
         "DescribeStackDriftDetectionStatus",
-        {"StackDriftDetectionId": begun["StackDriftDetectionId"]},
+        {"StackDriftDetectionId": detection["StackDriftDetectionId"]},
     )
-    drifted = answer["DriftedStackResourceCount"]
-    resources = "1 resource has" if drifted == 1 else f"{drifted} resources have"
-    sentence = f"{resources} drifted" if drifted else "Every resource is as its template says"
+    drifted_count = answer["DriftedStackResourceCount"]
+    resources = "1 resource has" if drifted_count == 1 else f"{drifted_count} resources have"
+    sentence = f"{resources} drifted" if drifted_count else "Every resource is as its template says"
     return Redirect(visit.link("stacks", name), sentence=sentence)
 
 

@@ -18,15 +18,15 @@ _CHOICES: Final = ("all", "failures", *OUTCOMES)
 
 async def page(visit: Visit) -> Page:
     """The latest of what happened in this account and region; asking for it keeps it coming."""
-    chosen = visit.parameter("only", "all")
-    chosen = chosen if chosen in _CHOICES else "all"
+    only = visit.parameter("only", "all")
+    only = only if only in _CHOICES else "all"
     part = visit.parameter("of").strip()
-    fitting = [line for line in in_scope(visit) if _fits(line, chosen, part)]
+    matches = [line for line in in_scope(visit) if _fits(line, only, part)]
     values = {
-        "rows": [row_of(visit, line) for line in fitting[:SHOWN_MAX]],
-        "more": max(0, len(fitting) - SHOWN_MAX),
+        "rows": [row_of(visit, line) for line in matches[:SHOWN_MAX]],
+        "more": max(0, len(matches) - SHOWN_MAX),
         "most": LINES_MAX,
-        "only": chosen,
+        "only": only,
         "choices": _CHOICES,
         "of": part,
         "form": visit.link("tail"),
@@ -42,10 +42,10 @@ def in_scope(visit: Visit) -> Iterator[Line]:
             yield line
 
 
-def _fits(line: Line, chosen: str, part: str) -> bool:
-    if chosen == "failures" and line.what not in FAILURES:
+def _fits(line: Line, only: str, part: str) -> bool:
+    if only == "failures" and line.what not in FAILURES:
         return False
-    if chosen in OUTCOMES and line.what != chosen:
+    if only in OUTCOMES and line.what != only:
         return False
     if not part:
         return True

@@ -26,11 +26,11 @@ from redrive.console.health import (
     topic_traffic,
 )
 from redrive.console.hour import LISTED_MS, last_hour
-from redrive.console.lab import typed_from
+from redrive.console.lab import lab_parameters
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.pages.pushing import takes_tests
-from redrive.console.schedule_chart import drawn
+from redrive.console.schedule_chart import draw_schedule
 from redrive.console.sorting import Row, sort_rows
 from redrive.console.typed_messages import (
     SAMPLES,
@@ -68,11 +68,11 @@ DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
 _REFUSED: Final = 400
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """Topics by name, and before them on the first page those with subscriptions that need attention."""
     prefix, after = visit.parameter("prefix"), visit.parameter("after")
-    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.scope])]
-    page, last = await _topics(visit, Counter(troubled))
+    troubled_keys = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [visit.scope])]
+    page, last = await _topics(visit, Counter(troubled_keys))
     numbers = await _subscriptions_of(visit, page, after)
     series = [each for topic in page for each in topic_hour_series(topic.name)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
@@ -80,7 +80,7 @@ async def listed(visit: Visit) -> Page:
         {
             "topic": topic,
             "link": visit.link("topics", topic.name.name),
-            "troubled": troubled.count(topic.name.key),
+            "troubled": troubled_keys.count(topic.name.key),
             "subscriptions": numbers.get(topic.name),
             "traffic": topic_traffic(hour, topic.name),
         }
@@ -115,8 +115,8 @@ async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], st
     names = [ResourceName.from_key(key) for key, _ in troubled.most_common()]
     first = [name for name in names if name.name.startswith(prefix)][: PAGE_ROWS // 2]
     topics = visit.engine.resources.topics
-    needing = [] if after else [await topics.get(name) for name in first]
-    standing = [topic for topic in needing if topic is not None]
+    candidates = [] if after else [await topics.get(name) for name in first]
+    existing = [topic for topic in candidates if topic is not None]
     limit = PAGE_ROWS + len(first) + 1
     others = [
         topic
@@ -125,8 +125,8 @@ async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], st
         )
         if topic.name not in first
     ]
-    by_name = others[: PAGE_ROWS - len(standing)]
-    return [*standing, *by_name], by_name[-1].name.name if len(others) > len(by_name) else ""
+    by_name = others[: PAGE_ROWS - len(existing)]
+    return [*existing, *by_name], by_name[-1].name.name if len(others) > len(by_name) else ""
 
 
 async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict[ResourceName, int | None]:
@@ -139,9 +139,8 @@ async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict
     numbers: dict[ResourceName, int | None] = dict(Counter(each.topic for each in looked_at))
     if len(looked_at) < SUBSCRIPTIONS_MAX:
         return {topic.name: numbers.get(topic.name, 0) for topic in page}
-    last = looked_at[
-        -1
-    ].key  # a subscription's key is its topic's and a slash, behind which comes the digit 0
+    # a subscription's key is its topic's and a slash, which the digit 0 follows
+    last = looked_at[-1].key
     return {
         topic.name: numbers.get(topic.name, 0) if f"{topic.name.key}0" <= last else None for topic in page
     }
@@ -159,7 +158,7 @@ async def one(visit: Visit) -> Page:
     await visit.installation.settle()
     series = [*topic_hour_series(topic.name), *answer_series(page)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
-    tested, refusal = _tested(visit, page)
+    tested, refusal = _test_filters(visit, page)
     rows: list[dict[str, Any]] = [
         {
             "subscription": subscription,
@@ -213,18 +212,18 @@ def is_logged(topic: Topic) -> bool:
     return any(name.endswith("FeedbackRoleArn") and value for name, value in topic.attributes.items())
 
 
-def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, str], str]:
+def _test_filters(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, str], str]:
     """The verdict of each subscription on the message in the tester, and the reason that it cannot be tried for."""
     attributes, body = visit.parameter("attributes"), visit.parameter("body")
     if not attributes and not body:
         return {}, ""
     try:
-        typed = orjson.loads(attributes or "{}")
+        document = orjson.loads(attributes or "{}")
     except ValueError as error:
         return {}, f"That is no JSON: {error}"
-    if not isinstance(typed, dict):
+    if not isinstance(document, dict):
         return {}, 'Attributes are a JSON object, like {"city": "Oslo"}.'
-    return {each.id: fate_of(each, json_attributes(typed), body) for each in subscriptions}, ""
+    return {each.id: fate_of(each, json_attributes(document), body) for each in subscriptions}, ""
 
 
 def fate_of(subscription: Subscription, attributes: Mapping[str, Attribute], body: str) -> str:
@@ -278,7 +277,7 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
     """The part of a subscription's page that is not asked for again."""
     dead = subscription.dead_letter
     return {
-        **await _drawn(visit, subscription),
+        **await _schedule_chart(visit, subscription),
         "lab": await lab_link(visit, topic, subscription),
         "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
         "arn": f"{_arn(topic)}:{subscription.id}",
@@ -290,12 +289,12 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
     }
 
 
-async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+async def _schedule_chart(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """The chart of a subscription's schedule, with a sentence and its first retries."""
     schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     if not isinstance(schedule, RetrySchedule):
         return {"chart": None}
-    chart, sentence = drawn(schedule)
+    chart, sentence = draw_schedule(schedule)
     return {"chart": chart, "summary": sentence, "steps": list(islice(schedule.steps(), DRAWN_MAX))}
 
 
@@ -310,7 +309,7 @@ async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> st
         return ""
     protocol = PROTOCOLS.get(subscription.protocol)
     return visit.link(
-        "schedules", **typed_from(schedule, "managed" if protocol is None else protocol.schedule_name)
+        "schedules", **lab_parameters(schedule, "managed" if protocol is None else protocol.schedule_name)
     )
 
 

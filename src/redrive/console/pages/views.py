@@ -22,7 +22,7 @@ from redrive.model.search import terms_of
 _REFUSED = 400
 
 
-async def listed(visit: Visit) -> Page:
+async def listing(visit: Visit) -> Page:
     """The views of an account's region, and a form for the page that one came from."""
     return await _page(visit, "")
 
@@ -36,13 +36,13 @@ async def change(visit: Visit) -> Page | Redirect:
         return await _star(visit, name, starred=wish == "star")
     former = visit.parameter("former")
     views = await _views(visit)
-    known = next((view for view in views if view.name == former), None)
-    path = visit.parameter("to") if known is None else known.path
-    refused = _refused(visit, name, path, views)
-    if refused:
-        return await _page(visit, refused, _REFUSED)
-    if known is not None:
-        view = known._replace(name=name)
+    former_view = next((view for view in views if view.name == former), None)
+    path = visit.parameter("to") if former_view is None else former_view.path
+    refusal = _refusal(visit, name, path, views)
+    if refusal:
+        return await _page(visit, refusal, _REFUSED)
+    if former_view is not None:
+        view = former_view._replace(name=name)
         await _change(visit, lambda views: with_view(without_view(views, former), view))
         undo = {"name": [former], "former": [name]}
         return Redirect(visit.link("views"), sentence=f"Renamed to {name}", undo=(_form(visit), undo))
@@ -62,10 +62,10 @@ async def _remove(visit: Visit, name: str) -> Redirect:
 
 
 async def _star(visit: Visit, name: str, *, starred: bool) -> Redirect:
-    def changed(views: Sequence[SavedView]) -> Sequence[SavedView]:
+    def with_star(views: Sequence[SavedView]) -> Sequence[SavedView]:
         return tuple(view._replace(starred=starred) if view.name == name else view for view in views)
 
-    await _change(visit, changed)
+    await _change(visit, with_star)
     outcome = "in the navigation now" if starred else "not in the navigation any more"
     undo = {"do": ["unstar" if starred else "star"], "name": [name]}
     sentence = f"{name[:NAME_CHARS_MAX]} is {outcome}"
@@ -84,7 +84,7 @@ def _form(visit: Visit) -> str:
     return f"/{_key(visit)}/views"
 
 
-def _refused(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> str:
+def _refusal(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> str:
     """The reason that a view is not saved for; empty: it is saved."""
     if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
         return f"A view has a name of 1 to {NAME_CHARS_MAX} characters."
