@@ -20,12 +20,8 @@ _ACTIONS: Final = {
     redriving.BACK: "bring-back",
     endpoints.PATH: "change-subscription",
 }
-_NOT_RECORDED: Final = (
-    "body",
-    "queue",
-    "topic",
-    "id",
-)  # no trail has a message's text; the others say what it is on
+# No trail has a message's text; the others say what it is on.
+_NOT_RECORDED: Final = ("body", "queue", "topic", "id")
 _RECORDED_OF_ANSWER: Final = ("moved", "to_move", "task", "closed")
 
 

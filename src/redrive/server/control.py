@@ -101,7 +101,7 @@ class Control:
         await self._check_store()
         answer = {"status": "ok", "version": __version__, "node": self._engine.runtime.node}
         if (workers := await self._siblings.readiness()) is not None:
-            return json_answer(200, answer | {"workers": workers._asdict()})
+            return json_answer(200, answer | {"workers": {"ready": workers.ready, "wanted": workers.target}})
         return json_answer(200, answer)
 
     async def _check_store(self) -> None:

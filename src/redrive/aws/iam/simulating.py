@@ -190,9 +190,8 @@ async def _simulate(
             "MatchedStatements": _matched_statements(decision, request, sources),
             "MissingContextValues": missing,
             "EvalDecisionDetails": {},
-            "OrganizationsDecisionDetail": {
-                "AllowedByOrganizations": True
-            },  # there are no organizations here
+            # There are no organizations here.
+            "OrganizationsDecisionDetail": {"AllowedByOrganizations": True},
         }
         description["ResourceSpecificResults"] = [_resource_result(description)]
         if boundaries:

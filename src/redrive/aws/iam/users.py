@@ -68,9 +68,8 @@ class UserOperations(EntityOperations[User]):
 
     async def list_groups_for_user(self, call: Call, params: Structure) -> Structure:
         user, documents = await self._get(call, params), self._resources.documents
-        groups = [
-            await GROUPS.get(documents, call.account, name) for name in user.groups
-        ]  # in the order in which the user joined (recorded)
+        # In the order in which the user joined (recorded).
+        groups = [await GROUPS.get(documents, call.account, name) for name in user.groups]
         return PAGES.of("ListGroupsForUser", params, groups, group_structure)
 
 

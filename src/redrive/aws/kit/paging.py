@@ -102,9 +102,8 @@ class Pages:
             key = content[_DIGEST_BYTES:].decode()
         except ValueError:
             raise self.refusal(token) from None
-        if (
-            content[:_DIGEST_BYTES] != _digest(operation, key) or "\0" in key
-        ):  # which PostgreSQL's texts cannot have
+        # PostgreSQL's texts cannot have a NUL.
+        if content[:_DIGEST_BYTES] != _digest(operation, key) or "\0" in key:
             raise self.refusal(token)
         return key
 

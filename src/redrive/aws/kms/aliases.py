@@ -52,9 +52,8 @@ class Aliases:
             if alias is None:
                 raise _no_alias(name)
             current = await draft.get(KEY, name._replace(name=alias.key_id).key)
-            if (
-                current is not None
-            ):  # "Controlling access to aliases": the policies of both keys have to allow it
+            # "Controlling access to aliases": the policies of both keys have to allow it.
+            if current is not None:
                 await self._access.check(call, current, "UpdateAlias")
             if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
                 raise not_valid(

@@ -176,8 +176,8 @@ async def read_events(
 ) -> tuple[list[LogEvent], Place | None]:
     """The events of a query that are to be kept, and where to go on; None if the end was reached.
 
-    The limit of the query is of events that are kept; the store is asked once for each hundred that are looked at, of
-    which there are `looked_at_max`. `steps` is what it takes `account` to say whether one is to be kept.
+    The query's limit counts events that are kept. The store is asked for a hundred at a time, until `looked_at_max`
+    were looked at. `steps` is the cost of deciding whether to keep one, which `account` is charged with.
     """
     events: list[LogEvent] = []
     cursor, looked_at, room = query.after, 0, ANSWER_BYTES_MAX

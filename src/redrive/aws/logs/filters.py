@@ -74,7 +74,7 @@ class MetricFilters:
         pattern = read_pattern(params["filterPattern"])
         text = params["filterPattern"]
 
-        def tried(message: str) -> Structure | None:
+        def match_of(message: str) -> Structure | None:
             if not pattern.matches(message):
                 return None
             return {"eventMessage": message, "extractedValues": pattern.fields_of(message)}
@@ -83,7 +83,7 @@ class MetricFilters:
             call.account,
             params["logEventMessages"],
             lambda message: match_steps(text, pattern.regexes, message),
-            tried,
+            match_of,
         )
         return {
             "matches": [
@@ -190,14 +190,14 @@ def _point(compiled_filter: CompiledFilter[MetricFilter], event: LogEvent) -> Me
 
 
 def _metric_point(
-    made_by: MetricFilter,
+    metric_filter: MetricFilter,
     event: LogEvent,
     value: float,
     dimensions: Mapping[str, str],
     *,
     fills: bool = False,
 ) -> MetricPoint:
-    transformation, group = made_by.transformation, made_by.group
+    transformation, group = metric_filter.transformation, metric_filter.group
     series = Series(
         group.account,
         group.region,
@@ -210,8 +210,8 @@ def _metric_point(
     return MetricPoint(series, at, transformation.get("unit") or "None", Statistics.of(value), values, fills)
 
 
-def _metric(made_by: MetricFilter) -> tuple[str, str]:
-    transformation = made_by.transformation
+def _metric(metric_filter: MetricFilter) -> tuple[str, str]:
+    transformation = metric_filter.transformation
     return transformation["metricName"], transformation["metricNamespace"]
 
 

@@ -109,9 +109,8 @@ class LogGroupOperations:
                 raise invalid(f"{parameter} is not available.")
         await self._settle()
         groups = await self._places.documents.find(GROUP, names.group_name(call, "").key)
-        pattern = re.compile(
-            params.get("logGroupNamePattern") or ""
-        )  # names and `^`, `|`, `.`, as the model has it
+        # The model allows only letters of names, and `^`, `|` and `.`.
+        pattern = re.compile(params.get("logGroupNamePattern") or "")
         matches = [
             group
             for group in groups

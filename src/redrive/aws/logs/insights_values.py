@@ -88,7 +88,7 @@ def comparison(sign: str, left: Compute, right: Compute) -> Compute:
     """The comparison of two expressions: as numbers where both are, else as texts."""
     compare = COMPARISONS[sign]
 
-    def compared(row: Fields) -> bool:
+    def compare_row(row: Fields) -> bool:
         one, other = left(row), right(row)
         if one is None or other is None:
             return sign == "!=" and one is not other
@@ -97,7 +97,7 @@ def comparison(sign: str, left: Compute, right: Compute) -> Compute:
             return compare(*numbers)
         return compare(text_of(one), text_of(other))
 
-    return compared
+    return compare_row
 
 
 def contains(left: Compute, quoted: str) -> Compute:

@@ -156,10 +156,8 @@ def accepted_destination(document: Document, before: Document, resolve: Endpoint
     destination.pop("endpointBaseUrl", None)
     earlier = before.get("properties") or {}
     if kind == WEBHOOK and before.get("endpointType") == WEBHOOK:
-        destination = {
-            "endpointUrl": earlier["endpointUrl"],
-            **destination,
-        }  # `az … update` leaves out what it was not shown
+        # `az … update` leaves out what it was not shown.
+        destination = {"endpointUrl": earlier["endpointUrl"], **destination}
     protocol, endpoint = _webhook(destination) if kind == WEBHOOK else _resource(kind, destination, resolve)
     if kind in _BATCHED:
         events = schema.number(destination, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)

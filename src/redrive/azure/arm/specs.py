@@ -119,9 +119,8 @@ def _publishers(kind: str) -> ArmResourceSpec:
         "created in location '{location}'. Please select a new resource name.",
         has_keys=True,
         patch_status=HTTPStatus.CREATED,
-        in_steps=lambda document: (
-            "inputSchemaMapping" in document
-        ),  # clients ask again for what has types within it
+        # Clients ask again for what has types within it.
+        in_steps=lambda document: "inputSchemaMapping" in document,
     )
 
 

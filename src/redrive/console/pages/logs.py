@@ -262,9 +262,8 @@ class Bar(NamedTuple):
 
     x: float  # Where it stands (percent)
     width: float  # How wide it is (percent)
-    parts: Sequence[
-        tuple[str, int, int]
-    ]  # Of errors, of warnings and of all else: its place from the top and its height
+    # Of errors, of warnings and of all else: its place from the top and its height.
+    parts: Sequence[tuple[str, int, int]]
     words: str  # What it counts
     link: str  # To these events
 

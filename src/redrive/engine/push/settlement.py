@@ -316,9 +316,8 @@ class JointSettlements:
         if group is None or group.context is not context:
             self._begin()
             group = self._group = _SettlementGroup(context, until)
-            if (
-                not self.tasks or self._parts.retrier.waiting
-            ):  # others may wait for the store until their lease ends
+            # The tasks under way may wait for the store until their leases end.
+            if not self.tasks or self._parts.retrier.waiting:
                 asyncio.get_running_loop().call_soon(self._begin)
         group.until = min(group.until, until)
         group.deliveries += deliveries

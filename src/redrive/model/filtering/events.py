@@ -119,9 +119,8 @@ def read_event_filter(text: str) -> EventFilter:
 def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
     if len(filters) > ADVANCED_MAX:
         raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
-    lists = [
-        entry for each in filters if isinstance(entry := each.get("values"), list)
-    ]  # others are refused by operator
+    # Values that are no list are refused later, by operator.
+    lists = [entry for each in filters if isinstance(entry := each.get("values"), list)]
     values = [value for entry in lists for value in entry]
     if len(values) > ADVANCED_MAX:
         raise EventFilterInvalid(

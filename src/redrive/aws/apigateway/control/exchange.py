@@ -28,9 +28,8 @@ RESPONSES: Final[Mapping[str, DefaultResponse]] = {
         403, "User is not authorized to access this resource", "AccessDeniedException"
     ),
     "API_CONFIGURATION_ERROR": DefaultResponse(500, "Internal server error", "InternalServerErrorException"),
-    "AUTHORIZER_CONFIGURATION_ERROR": DefaultResponse(
-        500, "", "AuthorizerConfigurationException"
-    ),  # `null` (recorded)
+    # Its text is `null` (recorded).
+    "AUTHORIZER_CONFIGURATION_ERROR": DefaultResponse(500, "", "AuthorizerConfigurationException"),
     "AUTHORIZER_FAILURE": DefaultResponse(500, "Internal server error", "AuthorizerFailureException"),
     "BAD_REQUEST_BODY": DefaultResponse(400, "Invalid request body", "BadRequestException"),
     "BAD_REQUEST_PARAMETERS": DefaultResponse(

@@ -56,7 +56,7 @@ def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget
     The budget is of steps for each pair of a value and a schema, a required name, or a pattern and a name.
 
     Raises:
-        Unfit: The body is not valid, or is no JSON.
+        BodyInvalid: The body is not valid, or is no JSON.
         OverBudgetError: The check takes too long.
     """
     budget.spend_chars(len(body))
@@ -222,7 +222,7 @@ class _BodyCheck:
         self._budget = budget
 
     def check(self, value: Any, schema: Any, path: str, depth: int) -> None:
-        """Raise Unfit where a value does not fit a schema; one that is not an object allows everything."""
+        """Raise BodyInvalid where a value does not fit a schema; one that is not an object allows everything."""
         self._budget.spend(_CHECK_STEPS)
         self._budget.spend_chars(len(path))
         if depth > _DEPTH_MAX:

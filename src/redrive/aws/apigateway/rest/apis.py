@@ -84,7 +84,7 @@ class RestApiOperations:
             if is_merge and _BINARY in settings:
                 types = (*(api.settings.get(_BINARY) or ()), *(settings[_BINARY] or ()))
                 settings[_BINARY] = list(dict.fromkeys(types))
-            return replace(api, settings=_validated(settings), tree=tree)
+            return replace(api, settings=_valid_settings(settings), tree=tree)
 
         return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
@@ -107,13 +107,11 @@ class RestApiOperations:
             "rootResourceId": root,
         }
         api_id = custom_id(tags) or new_id(self._rng, API_CHARS)
-        api = RestApi(call.account, call.region, api_id, call.now, _validated(all_settings), {}, tags)
+        api = RestApi(call.account, call.region, api_id, call.now, _valid_settings(all_settings), {}, tags)
         api = replace(api, tree=_initial_tree(api, self._rng))
         if document is not None:
-            before = {
-                **api.tree,
-                "models": {},
-            }  # an imported API has no models but its definition's (recorded)
+            # An imported API has no models but its definition's (recorded).
+            before = {**api.tree, "models": {}}
             api = replace(api, tree=import_tree(before, document, self._rng, api_id))
         await self._apis.create(call, api)
         return api
@@ -131,7 +129,7 @@ class RestApiOperations:
             settings = dict(api.settings)
             for operation in operations:
                 settings = _apply_patch(settings, operation)
-            return replace(api, settings=_validated(settings))
+            return replace(api, settings=_valid_settings(settings))
 
         return as_structure(await self._apis.edit(call, params["restApiId"], change))
 
@@ -146,7 +144,7 @@ def as_structure(api: RestApi) -> Structure:
     return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags)}
 
 
-def _validated(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _valid_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an API; raises AwsError if they are not valid."""
     name = settings.get("name") or ""
     if not name or len(name) > _NAME_CHARS_MAX:

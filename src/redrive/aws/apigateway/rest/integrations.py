@@ -192,9 +192,8 @@ class Integrations:
     ) -> ApiAnswer:
         uri = with_variables(exchange, integration["uri"])
         read_uri(uri)
-        if (
-            integration["httpMethod"] != "POST"
-        ):  # it is accepted at its creation, but fails at each call (recorded)
+        # Another method is accepted at the creation, but fails at each call (recorded).
+        if integration["httpMethod"] != "POST":
             raise Refusal("API_CONFIGURATION_ERROR", reason="A function is invoked by POST alone")
         coded = is_binary(binary, exchange.content_type)
         event = functions.event_of(exchange, coded=coded)

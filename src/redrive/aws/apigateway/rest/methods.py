@@ -244,10 +244,8 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
-    params = {
-        **params,
-        "authorizationType": params["authorizationType"].upper(),
-    }  # any case is accepted (recorded)
+    # Any case is accepted (recorded).
+    params = {**params, "authorizationType": params["authorizationType"].upper()}
     check_authorization(params, tree)
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):

@@ -48,7 +48,7 @@ class UsagePlanOperations:
         settings = {name: params[name] for name in _MEMBERS if params.get(name) is not None}
         settings["apiStages"] = list(params.get("apiStages") or ())
         usage_plan = UsagePlan(
-            call.account, call.region, new_id(self._rng), call.now, _validated(settings), tags=tags
+            call.account, call.region, new_id(self._rng), call.now, _valid_settings(settings), tags=tags
         )
 
         async def decide(draft: Draft) -> None:
@@ -73,7 +73,7 @@ class UsagePlanOperations:
 
         async def decide(draft: Draft) -> UsagePlan:
             plan = await _plan_in(draft, document_key)
-            settings = _validated(_apply_patches(plan, operations))
+            settings = _valid_settings(_apply_patches(plan, operations))
             await _check_stages(draft, call, settings["apiStages"])
             return draft.change(
                 USAGE_PLAN, document_key, plan, lambda current: replace(current, settings=settings)
@@ -213,7 +213,7 @@ async def _check_stages(draft: Draft, call: Call, stages: Sequence[Mapping[str, 
             raise not_found(f"API Stage not found: {api.id}:{stage.get('stage')}")
 
 
-def _validated(settings: Structure) -> Structure:
+def _valid_settings(settings: Structure) -> Structure:
     quota, throttle = settings.get("quota"), settings.get("throttle")
     if quota is not None and (quota.get("period") not in PERIODS or quota.get("limit", 0) < 1):
         raise bad_request("Usage Plan quota needs a period of DAY, WEEK or MONTH and a limit of 1 or more")

@@ -226,10 +226,10 @@ async def with_included_parts(
     return await offload(call.account, put_together)
 
 
-async def expanded(
+async def translate_template(
     source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings, translator: Translator
 ) -> Mapping[str, Any]:
-    """A template with its serverless resources translated.
+    """Returns a template with its serverless resources translated.
 
     Raises:
         TemplateInvalid: It is refused, or names an unknown transform.
@@ -243,7 +243,7 @@ async def expanded(
         name.account, lambda: without_loops(source, known_values(source, name, stack, settings)), patient=True
     )
     texts = {**settings.parameters, **settings.resolved}
-    return await translator.expanded(loop_free, texts, name.region)
+    return await translator.translate(loop_free, texts, name.region)
 
 
 def known_values(

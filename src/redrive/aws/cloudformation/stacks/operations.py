@@ -10,11 +10,11 @@ from redrive.aws.cloudformation.changes.programs import (
     Programs,
     Services,
     choose_parameters,
-    expanded,
     known_values,
     processed_text,
     program_of,
     template_body,
+    translate_template,
     with_included_parts,
 )
 from redrive.aws.cloudformation.documents.errors import error, invalid
@@ -331,7 +331,9 @@ class StackChanges:
         if includes:
             values = known_values(source, name, identity, settings)
             source = await with_included_parts(source, values, self._services, call)
-        expanded_source = await expanded(source, name, identity, settings, self._services.translator)
+        expanded_source = await translate_template(
+            source, name, identity, settings, self._services.translator
+        )
 
         def work() -> ChangePlan:
             program = program_of(expanded_source, name, identity, settings, self._services.types)

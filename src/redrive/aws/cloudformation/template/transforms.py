@@ -236,7 +236,7 @@ class Translator:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
 
-    async def expanded(
+    async def translate(
         self, source: Mapping[str, Any], parameters: Mapping[str, str], region: str
     ) -> dict[str, Any]:
         """Returns a template, its loops written out, with its serverless resources translated.

@@ -58,18 +58,18 @@ class KeyType(ResourceType):
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         key, properties = spec.physical_id, spec.properties
-        changed = changed_properties(before, properties)
-        if "Description" in changed:
+        changed_names = changed_properties(before, properties)
+        if "Description" in changed_names:
             await ask("kms", "UpdateKeyDescription", KeyId=key, Description=properties.get("Description", ""))
-        if "KeyPolicy" in changed and "KeyPolicy" in properties:
+        if "KeyPolicy" in changed_names and "KeyPolicy" in properties:
             policy = {"PolicyName": "default", "Policy": as_text(properties["KeyPolicy"])}
             await ask("kms", "PutKeyPolicy", KeyId=key, **policy)
-        if changed & {"EnableKeyRotation", "RotationPeriodInDays"}:
+        if changed_names & {"EnableKeyRotation", "RotationPeriodInDays"}:
             if properties.get("EnableKeyRotation"):
                 await ask("kms", "EnableKeyRotation", KeyId=key, **pick(properties, "RotationPeriodInDays"))
             else:
                 await ask("kms", "DisableKeyRotation", KeyId=key)
-        if "Enabled" in changed:
+        if "Enabled" in changed_names:
             await ask("kms", "DisableKey" if properties.get("Enabled") is False else "EnableKey", KeyId=key)
         await _TAGGING.set(ask, _tags(spec), KeyId=key)
         return ResourceState(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})

@@ -71,14 +71,14 @@ class FunctionType(ResourceType):
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name, properties = spec.physical_id, spec.properties
-        changed = changed_properties(before, properties)
-        if settings := changed & frozenset(_CONFIGURATION):
+        changed_names = changed_properties(before, properties)
+        if settings := changed_names & frozenset(_CONFIGURATION):
             configuration = _configuration(pick(_DEFAULTS, *settings) | pick(properties, *settings))
             await ask("lambda", "UpdateFunctionConfiguration", FunctionName=name, **configuration)
-        if changed & {"Code", "Architectures"}:
+        if changed_names & {"Code", "Architectures"}:
             code = _code(properties) | pick(properties, "Architectures")
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
-        if "ReservedConcurrentExecutions" in changed:
+        if "ReservedConcurrentExecutions" in changed_names:
             await _set_concurrency(ask, name, properties, clear=True)
         await TAGS.set(ask, own_tags(spec), Resource=spec.arn("lambda", f"function:{name}"))
         return _state(spec, name)

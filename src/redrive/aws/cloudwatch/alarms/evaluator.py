@@ -162,10 +162,10 @@ class Evaluator:
             return
         target = _target_state(watch, verdict, self._clock.now())
 
-        def still_wanted(alarm: Alarm) -> TargetState | None:
+        def target_if_unchanged(alarm: Alarm) -> TargetState | None:
             return target if alarm.given == watch.alarm.given else None
 
-        change = await self._transitions.bring(watch.alarm.name, still_wanted, self._clock.now())
+        change = await self._transitions.bring(watch.alarm.name, target_if_unchanged, self._clock.now())
         if change is not None:
             logger.info("alarm.changed alarm=%s state=%s", watch.alarm.name.key, verdict.state)
 

@@ -38,14 +38,14 @@ class Transitions:
         the second finds the first one's state. `decide` is called again if the alarm was changed meanwhile.
         """
 
-        async def decided(draft: Draft) -> StateChange | None:
+        async def bring_in(draft: Draft) -> StateChange | None:
             alarm = await draft.get(ALARMS, name.key)
             target = None if alarm is None else decide(alarm)
             if alarm is None or target is None or target[0] == alarm.state.value:
                 return None
             return await self.change_in(draft, alarm, target, now)
 
-        return await self._engine.resources.write(decided)
+        return await self._engine.resources.write(bring_in)
 
     async def change_in(
         self, draft: Draft, alarm: Alarm, spec: TargetState, now: int, *, acts: bool = True

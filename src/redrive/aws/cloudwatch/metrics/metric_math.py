@@ -294,12 +294,12 @@ def in_order(expressions: Mapping[str, Node], values: Collection[str]) -> list[s
         ExpressionError: An expression names what is not there, or itself by way of others.
     """
     remaining = {name: set(names_in(node)) for name, node in expressions.items()}
-    for name, query in remaining.items():
-        if unknown := sorted(query - set(values) - set(expressions)):
+    for name, names in remaining.items():
+        if unknown := sorted(names - set(values) - set(expressions)):
             raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
     result: list[str] = []
     while remaining:
-        free = [name for name, query in remaining.items() if not query & remaining.keys()]
+        free = [name for name, names in remaining.items() if not names & remaining.keys()]
         if not free:
             raise ExpressionError(f"Error in expression '{min(remaining)}': it depends on itself")
         result += free

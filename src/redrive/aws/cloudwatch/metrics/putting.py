@@ -55,7 +55,7 @@ def _data(params: Structure) -> Iterator[tuple[str, Structure]]:
 
 
 def _complaints(path: str, datum: Structure, now: int) -> Iterator[str]:
-    """The faults of values; real answers list all of it, a line each.
+    """The faults of a datum's values: a real answer lists all of them, a line each.
 
     Raises:
         AwsError: Parameters that do not go together, or are not there.

@@ -257,27 +257,29 @@ def _query(path: str, query: Structure) -> _Query | _Math:
     return _of_metric(path, query, metric_stat)
 
 
-def _of_metric(path: str, metric_stat: Structure, stat: Structure) -> _Query:
-    given_metric, period_seconds = stat["Metric"], stat["Period"]
+def _of_metric(path: str, query: Structure, metric_stat: Structure) -> _Query:
+    metric_params, period_seconds = metric_stat["Metric"], metric_stat["Period"]
     for name in ("Namespace", "MetricName"):
-        if not given_metric.get(name):
+        if not metric_params.get(name):
             raise unreadable(f"The parameter {path}.MetricStat.Metric.{name} is required.")
     if not is_period(period_seconds):
         raise unreadable(
             f"The parameter {path}.MetricStat.Period must be 1, 5, 10, 20, 30, or a multiple of 60."
         )
-    requested_statistic = statistic(stat["Stat"])
+    requested_statistic = statistic(metric_stat["Stat"])
     if requested_statistic is None:
-        raise unreadable(f"The value {stat['Stat']} for parameter {path}.MetricStat.Stat is not supported.")
-    dimensions = dimensions_of(given_metric.get("Dimensions"))
-    metric = MetricName(given_metric["Namespace"], given_metric["MetricName"], dimensions)
+        raise unreadable(
+            f"The value {metric_stat['Stat']} for parameter {path}.MetricStat.Stat is not supported."
+        )
+    dimensions = dimensions_of(metric_params.get("Dimensions"))
+    metric = MetricName(metric_params["Namespace"], metric_params["MetricName"], dimensions)
     return _Query(
-        metric_stat["Id"],
+        query["Id"],
         metric,
         requested_statistic,
         period_seconds,
-        stat.get("Unit"),
-        metric_stat.get("Label"),
+        metric_stat.get("Unit"),
+        query.get("Label"),
     )
 
 

@@ -178,7 +178,6 @@ def _percentile(percent: float, measurement: Measurement, values: Sequence[Value
     for value in values:
         samples_before += value.samples
         if samples_before >= rank:
-            return min(
-                max(value.value, statistics.least), statistics.greatest
-            )  # values are rounded, the ends are not
+            # Values are rounded, the ends are not.
+            return min(max(value.value, statistics.least), statistics.greatest)
     return statistics.greatest

@@ -115,7 +115,7 @@ async def begin_backlog_in(
 
 
 async def count_waiting(engine: Engine, function: ResourceName, qualifier: str | None = None) -> int:
-    """The number of events that wait for a function, or for one version or alias, as far as it matters."""
+    """The number of events that wait for a function, or for one version or alias; counted up to `_COUNTED_MAX`."""
     number, resources = 0, engine.resources
     for settings in await resources.documents.find(EVENTS, f"{function.key}/"):
         if qualifier in (None, settings.qualifier) and number < _COUNTED_MAX:

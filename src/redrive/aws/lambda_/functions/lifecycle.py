@@ -219,8 +219,8 @@ class FunctionOperations:
         *,
         configures: bool = False,
     ) -> Structure:
-        """Change `$LATEST`, and publish what it is then where that is asked for."""
-        revision, of_version = self._revision(), self._revision()
+        """Change `$LATEST`, then publish it as a version if the request asks for that."""
+        revision, version_revision = self._revision(), self._revision()
 
         async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration]:
             function = await function_in(draft, reference)
@@ -239,7 +239,7 @@ class FunctionOperations:
             await update_backlogs_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
                 return before, latest, latest
-            return before, latest, await publish_in(draft, function, of_version, call.now)
+            return before, latest, await publish_in(draft, function, version_revision, call.now)
 
         before, latest, answered_version = await self._engine.resources.write(decide)
         if not params.get("DryRun"):
@@ -273,9 +273,8 @@ class FunctionOperations:
         if reference.qualifier is None:
             await self._delete(reference)
         else:
-            await self._delete_version(
-                reference, reference.qualifier
-            )  # an absent one is not an error (recorded)
+            # An absent version is not an error (recorded).
+            await self._delete_version(reference, reference.qualifier)
         return {"StatusCode": 204}
 
     async def _delete(self, reference: FunctionReference) -> None:

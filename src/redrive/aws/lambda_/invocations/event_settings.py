@@ -54,7 +54,7 @@ class EventSettingsOperations:
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:
             raise _unset(reference)
-        return _rendered(settings)
+        return _render(settings)
 
     async def delete_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
         reference = await self._reference(call, params, "DeleteFunctionEventInvokeConfig")
@@ -83,7 +83,7 @@ class EventSettingsOperations:
             operation,
             params,
             configured,
-            _rendered,
+            _render,
             lambda settings: qualified_key(reference.name, settings.qualifier),
         )
 
@@ -109,7 +109,7 @@ class EventSettingsOperations:
             if merges and (before is None or before.modified_at is None):
                 raise _unset(reference)
             plain = EventSettings(reference.name, reference.qualifier or LATEST)
-            after = _changed(before if merges and before is not None else plain, params)
+            after = _with_changes(before if merges and before is not None else plain, params)
             after = replace(after, modified_at=call.now)
             target = await self._lookup.version(function, reference.qualifier)
             if target is not None and "DestinationConfig" in params:
@@ -120,7 +120,7 @@ class EventSettingsOperations:
             await put_backlog_in(draft, self._engine.resources, function, after)
             return after
 
-        return _rendered(await self._engine.resources.write(decide))
+        return _render(await self._engine.resources.write(decide))
 
 
 async def _check_function_in(draft: Draft, reference: FunctionReference, arn: str) -> None:
@@ -132,7 +132,7 @@ async def _check_function_in(draft: Draft, reference: FunctionReference, arn: st
         raise _no_destination(arn)
 
 
-def _changed(before: EventSettings, params: Structure) -> EventSettings:
+def _with_changes(before: EventSettings, params: Structure) -> EventSettings:
     destinations = params.get("DestinationConfig") or {}
     return replace(
         before,
@@ -182,7 +182,7 @@ def _unset(reference: FunctionReference) -> AwsError:
     return no_such(f"The function {reference.arn} doesn't have an EventInvokeConfig")
 
 
-def _rendered(settings: EventSettings) -> Structure:
+def _render(settings: EventSettings) -> Structure:
     description: Structure = {
         "DestinationConfig": {
             kind: {"Destination": arn} if arn else {}

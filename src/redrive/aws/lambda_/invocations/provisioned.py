@@ -78,19 +78,20 @@ class Warmth:
                 await self._engine.clock.sleep_until(self._engine.clock.now() + _AGAIN_MS)
 
     async def _keep(self) -> None:
+        """Have the runner keep the number of processes that each provision asks for, and none for those that are gone."""
         entries = await self._engine.resources.documents.entries(PROVISIONED)
-        targets: dict[str, tuple[FunctionVersion, int]] = {}
+        pools: dict[str, tuple[FunctionVersion, int]] = {}
         for key, config in entries:
             function = await self._function(config)
             if function is not None:
-                targets[key] = function, config.wanted
-        for key, pool in self._kept.items():
-            if key not in targets or targets[key][0].key != pool[0].key:
-                self._runner.keep(pool[0], 0)
-        for key, now in targets.items():
-            if self._kept.get(key) != now:
-                self._runner.keep(*now)
-        self._kept = targets
+                pools[key] = function, config.wanted
+        for key, old in self._kept.items():
+            if key not in pools or pools[key][0].key != old[0].key:
+                self._runner.keep(old[0], 0)
+        for key, pool in pools.items():
+            if self._kept.get(key) != pool:
+                self._runner.keep(*pool)
+        self._kept = pools
 
     async def _function(self, config: Provisioned) -> FunctionVersion | None:
         """The version that is meant now, ready to run; None: it is gone, or its code cannot be had."""
@@ -232,11 +233,11 @@ async def _refuse_if_provisioned_in(
     version = target.configuration.version
     for other in others:
         if is_version(other.qualifier):
-            same = other.qualifier == version
+            is_same = other.qualifier == version
         else:
             alias = await draft.get(ALIAS, other.key)
-            same = alias is not None and alias.version == version
-        if same:
+            is_same = alias is not None and alias.version == version
+        if is_same:
             if is_version(provisioned.qualifier):
                 raise conflict("Version is pointed by a Provisioned Concurrency alias")
             raise conflict(

@@ -90,7 +90,7 @@ class InvocationEndpoint(DirectEndpoint):
         return taking.clear if begun else None
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Run it, and say what came of it."""
+        """Run the function; the attempt says what came of it."""
         headers = push_request.headers
         target = await self._lookup.at(push_request.endpoint)
         if target is None:
@@ -185,13 +185,13 @@ class FunctionSubscriber:
         except AwsError as error:
             reason = Reason.CLIENT_ERROR
             return failure(AttemptResult.REFUSED, reason, error.status, error.code, error.message)
-        taken = self._clock.now() - began
+        took_ms = self._clock.now() - began
         return Attempt(
             AttemptResult.DELIVERED,
             Reason.ACCEPTED,
             HTTPStatus.ACCEPTED,
             "",
-            taken,
+            took_ms,
             (("request_id", request_id),),
         )
 
@@ -214,7 +214,7 @@ class TargetEndpoint:
         self._roles = roles
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Send, publish, invoke or write."""
+        """Send, publish, invoke or write, whichever the service of the endpoint stands for."""
         service, region = push_request.endpoint.split(":")[2:4]
         region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
         trace = self._rounds.following(push_request.headers.get(profile.TRACE))
@@ -255,8 +255,8 @@ def _request(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
     if service == "lambda":
         return "Invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": push_request.body}
     if service == "s3":
-        written = {"Body": push_request.body, "ContentType": "application/json"}
-        return "PutObject", {"Bucket": name, "Key": push_request.headers[profile.OBJECT], **written}
+        content = {"Body": push_request.body, "ContentType": "application/json"}
+        return "PutObject", {"Bucket": name, "Key": push_request.headers[profile.OBJECT], **content}
     if service == "sns":
         message = push_request.body.decode()
         return "Publish", {"TopicArn": arn, "Message": message, "MessageAttributes": attributes}

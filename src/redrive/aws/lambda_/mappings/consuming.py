@@ -62,8 +62,7 @@ class MappingConsumer:
         metrics: InvocationMetrics,
         roles: ExecutionRoles,
         wait_ms: int = WAIT_MS,  # for the first message, before queue and function are looked at again
-        may_read: MayRead
-        | None = None,  # whether its role may use the keys of a queue's messages; None: always
+        may_read: MayRead | None = None,  # None: its role may always use the keys of a queue's messages
     ) -> None:
         self.mapping = mapping
         self._engine = engine
@@ -181,8 +180,8 @@ class MappingConsumer:
         deliveries = await self._receive(queue, size, self._wait_ms)
         until = self._engine.clock.now() + window_ms
         while deliveries and window_ms and len(deliveries) < size and not self._cancellation.happened:
-            left_ms = until - self._engine.clock.now()
-            more = await self._receive(queue, size - len(deliveries), max(0, left_ms))
+            remaining_ms = until - self._engine.clock.now()
+            more = await self._receive(queue, size - len(deliveries), max(0, remaining_ms))
             if not more and self._engine.clock.now() >= until:
                 break
             deliveries += more
@@ -208,16 +207,19 @@ class MappingConsumer:
     # ---- a batch -----------------------------------------------------------------------------------------
 
     async def _run(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
-        """Invoke the function with what it wants of a batch; a fault of ours leaves the messages to come back."""
+        """Delete what the filter leaves out of a batch, and invoke the function with the rest.
+
+        After a fault of the server itself the messages come back.
+        """
         try:
             items = [
                 batches.item_of(self.mapping, each, await self._show(queue, each)) for each in deliveries
             ]
             matches = [item for item in items if self._filter.matches(item.record)]
-            unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
-            if unwanted:
-                await self._delete(queue, unwanted)
-                self._count("FilteredOutEventCount", len(unwanted))
+            filtered_out = [item.claim for item in items if not self._filter.matches(item.record)]
+            if filtered_out:
+                await self._delete(queue, filtered_out)
+                self._count("FilteredOutEventCount", len(filtered_out))
             for event_items in batches.split(matches):
                 await self._invoke(queue, event_items)
         except StoreUnavailable as error:

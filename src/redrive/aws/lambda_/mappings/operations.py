@@ -187,13 +187,13 @@ class MappingOperations:
             reference, target = await self._function(call, params["FunctionName"], "UpdateEventSourceMapping")
             await self._check_consumer(target, await self._queue(before.queue_arn))
 
-        def changed(current: EventSourceMapping) -> EventSourceMapping:
+        def change(current: EventSourceMapping) -> EventSourceMapping:
             to = reference or current.reference
-            moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
-            return with_parameters(moved, params)
+            retargeted = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
+            return with_parameters(retargeted, params)
 
         try:
-            after = await self._engine.resources.documents.update(MAPPING, before.key, changed)
+            after = await self._engine.resources.documents.update(MAPPING, before.key, change)
         except NotFound:  # deleted meanwhile
             raise no_such() from None
         await self._follow()

@@ -206,15 +206,15 @@ async def streamed_response(stream: AnswerStream) -> Response | None:
             return None
         content_type = stream.content_type or "application/octet-stream"
         return Response(200, b"", content_type, parts=_body_parts(stream, first or b"", parts))
-    read = b""
-    while PRELUDE_END not in read:
+    head_bytes = b""
+    while PRELUDE_END not in head_bytes:
         part = await anext(parts, None)
         if part is None and (await stream.result()).failed:
             return None
-        if part is None or len(read) > _HEAD_BYTES_MAX:
+        if part is None or len(head_bytes) > _HEAD_BYTES_MAX:
             raise AnswerMalformed
-        read += part
-    head, _, body = read.partition(PRELUDE_END)
+        head_bytes += part
+    head, _, body = head_bytes.partition(PRELUDE_END)
     response = head_of(head)
     response.parts = _body_parts(stream, body, parts)
     return response
