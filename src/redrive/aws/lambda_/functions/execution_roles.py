@@ -108,7 +108,7 @@ class ExecutionRoles:
         return Call(_BY_THE_SERVER, principal, version.name.region, self._clock.now(), "", "")
 
     async def _may_hand_over(self, version: Configuration, arn: str) -> bool:
-        """True if the role or the policy of the target allows to hand records to it; bucket policies are not read here."""
+        """True if the role or the policy of the target allows handing records to it; bucket policies are not read."""
         service, region, account, name = arn.split(":", 5)[2:]
         call, resource = await self._call(version), ResourceName(account, region, name)
         policy: str | None = None
