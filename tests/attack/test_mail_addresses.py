@@ -65,7 +65,7 @@ def test_no_address_is_more_than_an_attempt(beginning: str, end: str) -> None:
     endpoint = relay()
     push_request = PushRequest(beginning + end, b"text", "", {}, 1_000)
     try:
-        written = endpoint._written(push_request, 0)
+        written = endpoint._mail_bytes(push_request, 0)
     except ValueError:
         return
     assert f"To: {beginning}{end}\r\n".encode() in written

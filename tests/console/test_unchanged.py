@@ -5,7 +5,7 @@ import re
 import pytest
 
 from redrive.console.pages import event_grid, topics
-from redrive.console.schedule_chart import Chart, drawn
+from redrive.console.schedule_chart import Chart, draw_schedule
 from redrive.endpoints.containers import BlobContainers
 from redrive.model.retry import RetrySchedule
 from tests.console.test_event_grid import PAGE, subscribed
@@ -69,13 +69,13 @@ async def test_a_subscription_that_asks_again_draws_no_schedule_and_looks_for_no
 
         def draw(schedule: RetrySchedule) -> tuple[Chart | None, str]:
             parameter.append("schedule")
-            return drawn(schedule)
+            return draw_schedule(schedule)
 
         async def look(*_: object) -> None:
             parameter.append("blobs")
 
-        monkeypatch.setattr(topics, "drawn", draw)
-        monkeypatch.setattr(event_grid, "drawn", draw)
+        monkeypatch.setattr(topics, "draw_schedule", draw)
+        monkeypatch.setattr(event_grid, "draw_schedule", draw)
         monkeypatch.setattr(BlobContainers, "newest", look)
         for path in paths:
             assert "Healthy" in await _live(visitor, path)

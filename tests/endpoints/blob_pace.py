@@ -10,7 +10,7 @@ from pathlib import Path
 
 import uvloop
 
-from redrive.endpoints import blob
+from redrive.endpoints import blob_store
 from redrive.endpoints.blob import BlobEndpoint
 from tests.contracts.endpoints.storage import blob_push
 
@@ -41,7 +41,7 @@ def _leave(folder: Path, path: str) -> None:
 async def main(folder: Path) -> None:
     for flushed in (True, False):
         if not flushed:
-            blob._settle = _leave
+            blob_store._sync = _leave
         for at_once in (1, 32):
             a_second, busy_us = await pace(folder / str(flushed) / str(at_once), at_once)
             line = f"{flushed=!s:5} {at_once:2} at once: {a_second:6.0f} a second, {busy_us:4.0f} µs each\n"

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from redrive.endpoints.sms.pdu import (
     SUBMIT_SM,
     Address,
-    Delivered,
+    CentreAnswer,
     Garbled,
     Pdu,
-    Said,
+    ShortMessage,
     Submission,
-    delivered,
     read_answer,
-    taken,
+    read_short_message,
+    take_units,
 )
 
 _ADDRESSES = st.builds(
@@ -85,7 +85,7 @@ def test_a_delivered_message_is_decoded_as_it_was_encoded(
         dest_addr_npi=destination.npi,
         data_coding=coding,
     ).encode()
-    assert delivered(bytes(written)[16:]) == Delivered(source, destination, True, coding, octets)
+    assert read_short_message(bytes(written)[16:]) == ShortMessage(source, destination, True, coding, octets)
 
 
 @given(st.lists(_UNITS, max_size=10), st.integers(1, 50))
@@ -94,23 +94,23 @@ def test_units_are_taken_however_they_are_cut(units: list[Pdu], size: int) -> No
     buffer, found = bytearray(), []
     for begin in range(0, len(stream), size):
         buffer += stream[begin : begin + size]
-        found += list(taken(buffer))
+        found += list(take_units(buffer))
     assert (found, bytes(buffer)) == (units, b"")
 
 
 @given(st.binary(max_size=400))
 def test_any_octets_are_read_or_garbled(octets: bytes) -> None:
-    assert isinstance(read_answer(octets), Said)
+    assert isinstance(read_answer(octets), CentreAnswer)
     with contextlib.suppress(Garbled):
-        delivered(octets)
+        read_short_message(octets)
     with contextlib.suppress(Garbled):
         buffer = bytearray(octets)
-        for unit in taken(buffer):
+        for unit in take_units(buffer):
             assert len(unit.body) <= len(octets)
 
 
 def test_message_ids_and_texts_of_a_response_are_read() -> None:
-    assert read_answer(b"") == Said("", "")
-    assert read_answer(b"id-1\0") == Said("id-1", "")
-    assert read_answer(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == Said("", "never")
-    assert read_answer(b"id-1\0\0\x1d\0\xffcut") == Said("id-1", "cut")
+    assert read_answer(b"") == CentreAnswer("", "")
+    assert read_answer(b"id-1\0") == CentreAnswer("id-1", "")
+    assert read_answer(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == CentreAnswer("", "never")
+    assert read_answer(b"id-1\0\0\x1d\0\xffcut") == CentreAnswer("id-1", "cut")

@@ -106,7 +106,7 @@ async def test_a_reload_exchanges_all_or_none(supervised: Supervised) -> None:
 
 async def test_a_worker_that_ends_while_others_are_reloaded_is_replaced(supervised: Supervised) -> None:
     killed: list[int] = []
-    start = supervised.supervisor._started
+    start = supervised.supervisor._start_member
 
     async def start_and_kill_the_first() -> SupervisedWorker:
         member = await start()
@@ -117,7 +117,7 @@ async def test_a_worker_that_ends_while_others_are_reloaded_is_replaced(supervis
         return member
 
     async def work() -> None:
-        supervised.supervisor._started = start_and_kill_the_first  # type: ignore[method-assign]  # a start that fails late
+        supervised.supervisor._start_member = start_and_kill_the_first  # type: ignore[method-assign]  # a start that fails late
         await supervised.supervisor.reload()
         await until(supervised, lambda: len(supervised.pids) == 2 and killed[0] not in supervised.pids)
 
