@@ -54,7 +54,7 @@ def fullest(levels: Iterable[Level], number: int = SHOWN_MAX) -> list[Level]:
     others = [level for level in all_levels if level.name.private]
     public = [level for level in all_levels if not level.name.private] if others else all_levels
     if len(public) > number:
-        public = sorted(public, key=_fullness, reverse=True)
+        public = sorted(public, key=lambda level: sum(level.counts), reverse=True)
         public, others = public[:number], others + public[number:]
     return [*public, _sum_of(others)] if others else public
 
@@ -67,10 +67,6 @@ def _sum_of(levels: Sequence[Level]) -> Level:
         sum([level.counts.delayed for level in levels]),
     )
     return Level(OTHERS, counts, max(level.age_seconds for level in levels))
-
-
-def _fullness(level: Level) -> int:
-    return sum(level.counts)
 
 
 ACTIVE_MS = 6 * 60 * MINUTE_MS

@@ -23,7 +23,7 @@ _LENGTH_BYTES: Final = 4
 
 
 class WorkerChannel:
-    """One end."""
+    """One end of the connection between a worker and its supervisor."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

@@ -183,7 +183,11 @@ class AccessKeyOperations:
 
     async def update_access_key(self, call: Call, params: Structure) -> Structure:
         active = params["Status"] == _ACTIVE
-        await self._change(call, params, lambda draft, key: _put_key(draft, replace(key, active=active)))
+        await self._change(
+            call,
+            params,
+            lambda draft, key: draft.put(USER_KEY, key.access_key_id, replace(key, active=active)),
+        )
         return {}
 
     async def delete_access_key(self, call: Call, params: Structure) -> Structure:
@@ -211,10 +215,6 @@ class AccessKeyOperations:
 
         await self._resources.write(decide)
         self._keyring.forget(key_id)
-
-
-def _put_key(draft: Draft, key: AccessKey) -> None:
-    draft.put(USER_KEY, key.access_key_id, key)
 
 
 def _remove_key(draft: Draft, key: AccessKey) -> None:

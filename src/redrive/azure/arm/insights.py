@@ -92,8 +92,8 @@ SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
-    """The parameters of a query."""
+class _MetricsQuery:
+    """A query for the metrics of a resource, read from its request."""
 
     resource: str  # Resource of the metrics
     topic: ResourceName  # Engine topic that they are stored under
@@ -138,76 +138,81 @@ class Insights:
 
     async def metrics(self, call: ArmCall) -> Response:
         """Metrics of a resource: https://learn.microsoft.com/rest/api/monitor/metrics/list."""
-        wish = await self._wish(call)
+        query = await self._read_query(call)
         names = call.query.get("metricnames")
-        known = wish.metrics
+        known = query.metrics
         metrics = list(known) if names is None else [_metric(each, known) for each in names.split(",")]
         await self._flush()
         return json_answer(
             {
                 "cost": 0,
-                "timespan": f"{_moment(wish.since)}/{_moment(wish.until)}",
-                "interval": wish.interval,
-                "value": [await self._metric_document(wish, name) for name in metrics],
-                "namespace": series_of(wish.topic, metrics[0]).namespace,
+                "timespan": f"{_moment(query.since)}/{_moment(query.until)}",
+                "interval": query.interval,
+                "value": [await self._metric_document(query, name) for name in metrics],
+                "namespace": series_of(query.topic, metrics[0]).namespace,
                 "resourceregion": "local",
             }
         )
 
-    async def _metric_document(self, wish: _Wish, name: str) -> dict[str, Any]:
-        unit, usual = wish.metrics[name]
-        aggregations = wish.aggregations or (usual.lower(),)
+    async def _metric_document(self, query: _MetricsQuery, name: str) -> dict[str, Any]:
+        unit, usual = query.metrics[name]
+        aggregations = query.aggregations or (usual.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
-        for series in await self._series(wish, name):
-            groups.setdefault(wish.grouping(series), []).append(series)
-        if not groups and not any(value == _EVERY for value in wish.conditions.values()):
+        for series in await self._series(query, name):
+            groups.setdefault(query.grouping(series), []).append(series)
+        if not groups and not any(value == _EVERY for value in query.conditions.values()):
             groups[()] = []
         return {
-            "id": f"{wish.resource}/providers/Microsoft.Insights/metrics/{name}",
+            "id": f"{query.resource}/providers/Microsoft.Insights/metrics/{name}",
             "type": "Microsoft.Insights/metrics",
             "name": {"value": name, "localizedValue": name},
             "unit": unit,
             "timeseries": [
                 {
                     "metadatavalues": [_label_document(*pair) for pair in dimensions],
-                    "data": await self._data(wish, several, aggregations, counts=unit == "Count"),
+                    "data": await self._data(query, series_list, aggregations, counts=unit == "Count"),
                 }
-                for dimensions, several in sorted(groups.items())
+                for dimensions, series_list in sorted(groups.items())
             ],
             "errorCode": "Success",
         }
 
-    async def _series(self, wish: _Wish, name: str) -> list[Series]:
-        pattern = series_of(wish.topic, name)
+    async def _series(self, query: _MetricsQuery, name: str) -> list[Series]:
+        pattern = series_of(query.topic, name)
         own_dimensions = dict(pattern.dimensions)[RESOURCE]
-        query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
-        series = await self._store.find_series(query)
+        series_query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
+        series = await self._store.find_series(series_query)
         return [
             each
             for each in series
-            if dict(each.dimensions).get(RESOURCE) == own_dimensions and wish.wants(each)
+            if dict(each.dimensions).get(RESOURCE) == own_dimensions and query.wants(each)
         ]
 
     async def _data(
-        self, wish: _Wish, several: Sequence[Series], aggregations: Sequence[str], *, counts: bool
+        self,
+        query: _MetricsQuery,
+        series_list: Sequence[Series],
+        aggregations: Sequence[str],
+        *,
+        counts: bool,
     ) -> list[dict[str, Any]]:
         """Every interval; of a count, also those in which nothing was counted."""
-        period_ms = _INTERVALS_MS[wish.interval]
+        period_ms = _INTERVALS_MS[query.interval]
         buckets: dict[int, PeriodStatistics] = {}
-        if several:
-            query = PointQuery(several, wish.since, wish.until, period_ms)
-            buckets = {point.at: point for point in await self._store.find_points(query)}
+        if series_list:
+            point_query = PointQuery(series_list, query.since, query.until, period_ms)
+            buckets = {point.at: point for point in await self._store.find_points(point_query)}
         nothing = Statistics(0, 0, 0, 0)
         return [
             {"timeStamp": _moment(at), **_values(buckets[at].statistics, aggregations)}
             if at in buckets
             else {"timeStamp": _moment(at), **(_values(nothing, aggregations) if counts else {})}
-            for at in range(wish.since, wish.until, period_ms)
+            for at in range(query.since, query.until, period_ms)
         ]
 
     # ---- what is asked for ------------------------------------------------------------------------------
 
-    async def _wish(self, call: ArmCall) -> _Wish:
+    async def _read_query(self, call: ArmCall) -> _MetricsQuery:
         resource = f"/{call.params['scope'].strip('/')}"
         topic, own_dimensions = await self._topic_and_dimensions(resource)
         interval = call.query.get("interval", "PT1M").upper()
@@ -219,7 +224,7 @@ class Insights:
         since, until = _timespan(call.query.get("timespan"), call.now)
         if until <= since or (until - since) // period_ms > _PERIODS_MAX:
             raise invalid("The timespan is empty, or too long for its interval.", "BadRequest")
-        return _Wish(
+        return _MetricsQuery(
             resource,
             topic,
             own_dimensions,

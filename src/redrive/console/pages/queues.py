@@ -232,7 +232,7 @@ def depth_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
 def flow_chart(hour: Hour, queue: ResourceName) -> TimeChart | None:
     """The messages that were sent, received and deleted in each whole minute; None: nobody counted."""
     lines = (("Sent", SENT), ("Received", _RECEIVED), ("Deleted", _DELETED))
-    return hour.counted({label: [queue_series(queue, counter)] for label, counter in lines}, sums=True)
+    return hour.line_chart({label: [queue_series(queue, counter)] for label, counter in lines}, sums=True)
 
 
 class QueuesOfPage(NamedTuple):

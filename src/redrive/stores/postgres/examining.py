@@ -183,8 +183,8 @@ async def _log(connection: asyncpg.Connection) -> Examined:
         size, usual = await connection.fetchrow(_LOG)
     except asyncpg.InsufficientPrivilegeError:
         return Examined("write-ahead log", "not visible to this role: GRANT pg_monitor")
-    long = "checkpoints do not keep up with it, or it is still needed: by a slot, a standby, an archive that fails"
-    return Examined("write-ahead log", f"{size // _MB} MB", long if size > _LOG_TIMES_MAX * usual else "")
+    warning = "checkpoints do not keep up with it, or it is still needed: by a slot, a standby, an archive that fails"
+    return Examined("write-ahead log", f"{size // _MB} MB", warning if size > _LOG_TIMES_MAX * usual else "")
 
 
 async def _outdated_indexes(connection: asyncpg.Connection) -> Examined:

@@ -146,7 +146,9 @@ class Change:
         )
         for name in list(self._resources):
             await self._removal.clear_leftovers(name)
-        await self._journal.write_status("UPDATE_ROLLBACK_COMPLETE", change=_without_skipped)
+        await self._journal.write_status(
+            "UPDATE_ROLLBACK_COMPLETE", change=lambda stack: replace(stack, skipped=())
+        )
 
     # ---- deletion ----------------------------------------------------------------------------------------------------
 
@@ -309,7 +311,3 @@ class Change:
 
 def _failed_to(verb: str, names: Sequence[str]) -> str:
     return f"The following resource(s) failed to {verb}: [{', '.join(names)}]. "
-
-
-def _without_skipped(stack: Stack) -> Stack:
-    return replace(stack, skipped=())
