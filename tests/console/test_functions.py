@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.console.charts import figure, time_chart, with_zeros
-from redrive.console.pages.invocations import Invocation, event_rows, invocations
+from redrive.console.pages.invocations import InvocationCall, event_rows, invocations
 from redrive.model.log import LogEvent
 from tests.console.services import REQUEST, Services, arn, make_function, make_services
 from tests.console.world import ROOM, visiting
@@ -108,8 +108,8 @@ def test_a_failure_is_the_one_of_the_invocation_that_ran_in_its_stream() -> None
         (5, 7, _report("a")),
         (6, 7, "[ERROR] of nobody"),
     )
-    a = Invocation(5, "a", 3.0, 30, None, "[ERROR] in a")
-    b = Invocation(4, "b", 3.0, 30, None, "")
+    a = InvocationCall(5, "a", 3.0, 30, None, "[ERROR] in a")
+    b = InvocationCall(4, "b", 3.0, 30, None, "")
     assert invocations(events, 9) == [a, b]
     assert invocations(events, 1) == [a._replace(trouble="")]
 
@@ -158,9 +158,9 @@ def test_periods_in_which_nothing_was_counted_are_zero() -> None:
 
 
 def test_the_attempts_of_an_event_are_drawn_after_each_other_and_the_waits_named() -> None:
-    failed = Invocation(10_000, "one", 100.0, 40, 300.0, "ValueError")
-    again = Invocation(70_200, "one", 200.0, 40, None, "")
-    alone = Invocation(80_000, "two", 1.0, 40, None, "")
+    failed = InvocationCall(10_000, "one", 100.0, 40, 300.0, "ValueError")
+    again = InvocationCall(70_200, "one", 200.0, 40, None, "")
+    alone = InvocationCall(80_000, "two", 1.0, 40, None, "")
     first, second = event_rows([alone, again, failed])
     assert first.attempts == [alone]
     assert (first.bars[0].colour, first.bars[0].width, first.waits) == (2, 0.6, [])

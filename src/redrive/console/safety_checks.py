@@ -71,7 +71,7 @@ async def checks_of(
 
 
 async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> SafetyCheck:
-    """What becomes of messages that fail again: their attempts, and then this queue."""
+    """The fate of messages that fail again: their attempts, and then this queue."""
     schedule = await visit.engine.operations.conditions.schedule_of(receiver)
     tries = ""
     if isinstance(schedule, RetrySchedule):

@@ -82,11 +82,8 @@ class KeptEnvironments:
         starting.add_done_callback(lambda _: self._starting.pop(key, None))
 
     async def _fill(self, key: Key) -> None:
-        while (provision := self._provisions.get(key)) is not None:
-            function, count = provision
-            if self._count(key) >= count:
-                return
-            failure = await self._start(function)
+        while (provision := self._provisions.get(key)) is not None and self._count(key) < provision[1]:
+            failure = await self._start(provision[0])
             if failure is not None:
                 self._failures[key] = failure.payload.decode(errors="replace")
                 return

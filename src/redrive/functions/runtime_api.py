@@ -133,7 +133,7 @@ class RuntimeApi:
             self._waiting_connection = None
 
     def parts_of(self, path: str, headers: Mapping[bytes, str]) -> AnswerParts | None:
-        """What takes the answer that is streamed to that path; None where its caller takes no parts."""
+        """The receiver of the answer that is streamed to that path; None: its caller takes no parts."""
         invocation = self._invocation
         if invocation is None or invocation.parts is None or headers.get(_MODE) != "streaming":
             return None
