@@ -15,7 +15,7 @@ from redrive.console.alarm_words import condition_words, last_value, metric_of, 
 from redrive.console.charts import Curve, figure, sparkline
 from redrive.console.hour import WAITING, Hour, depth_curve
 from redrive.console.navigation import troubled_subscriptions
-from redrive.console.pages.metrics import metric_words, statistic_value, summed
+from redrive.console.pages.metrics import metric_words, statistic_value, sum_by_moment
 from redrive.console.undelivered import (
     NEEDS_MAX,
     Need,
@@ -188,7 +188,7 @@ def _alarm_series(alarm: Alarm) -> list[Series]:
 
 def _alarm_trend(alarm: Alarm, hour: Hour) -> Curve | None:
     """The last hour of the metric of an alarm, minute by minute, by the statistic that it compares."""
-    minutes = summed(bucket for each in _alarm_series(alarm) for bucket in hour.points(each))
+    minutes = sum_by_moment(bucket for each in _alarm_series(alarm) for bucket in hour.points(each))
     values = {at: statistic_value(each, alarm.given["Statistic"]) for at, each in minutes.items()}
     if not any(values.values()):
         return None
