@@ -109,11 +109,11 @@ def causes(
     keys = [cause] if cause is not None else list(islice(_all_causes(cursor, queue_id), limit))
     counts: list[CauseCount] = []
     remaining = together_max
-    for index, cause in enumerate(keys):
+    for index, key in enumerate(keys):
         number_max = fair_share(remaining, len(keys) - index, count_max)
-        number, first, last = rows.one(cursor, _GROUP, (queue_id, *cause, number_max + 1))
+        number, first, last = rows.one(cursor, _GROUP, (queue_id, *key, number_max + 1))
         if number:  # else there is nothing of a cause that was asked for
-            counts.append(CauseCount(cause, min(number, number_max), number > number_max, first, last))
+            counts.append(CauseCount(key, min(number, number_max), number > number_max, first, last))
         remaining -= min(number, number_max)
     return counts
 
