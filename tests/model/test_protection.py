@@ -89,6 +89,7 @@ _DOCUMENTS = st.recursive(
     | st.text()
     | st.builds("{}{}{}".format, st.text(), _SECRETS, st.text()),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
 )
 
 
