@@ -20,7 +20,7 @@ from redrive.runtime.machine import SystemClock
 
 
 def extension(core: Core) -> Extension:
-    """APIs, whose requests are told by their host or path."""
+    """API Gateway; requests to APIs are told by their host or path."""
     engine, identities = core.engine, core.sessions.identities
     clock, calls = core.runtime.clock, core.calls
     outgoing = OutgoingCalls(core.web)

@@ -13,7 +13,7 @@ from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core) -> Extension:
-    """Stacks of resources of all services, stacks among them."""
+    """CloudFormation; it calls all services, for nested stacks also itself."""
     simulated = isinstance(core.runtime.clock, SimulatedClock)
     alone = simulated or not core.settings.store_is_shared
     services = Services(

@@ -8,7 +8,7 @@ from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core) -> Extension:
-    """Metrics and alarms; a reader gets all that was counted until then."""
+    """CloudWatch: metrics and alarms; a reader gets all that was counted until then."""
     cloudwatch = CloudWatch(
         core.store,
         core.engine,

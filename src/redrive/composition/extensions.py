@@ -118,6 +118,7 @@ class DeferredServices(Deferred):
     # ---- what stands for it ----------------------------------------------------------------------------------------
 
     def _stand_in(self) -> Extension:
+        """The extension that stands for the services until one is asked for; at most one has a hosted protocol."""
         outlines = [service.outline for service in self.services]
         hosted = [_DeferredHosted(self, each.hosted) for each in outlines if each.hosted is not None]
         return Extension(

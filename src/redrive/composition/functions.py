@@ -24,12 +24,12 @@ def prepare(core: Core) -> Setting:
     Raises:
         SettingsInvalid: This machine lacks something that the isolation needs.
     """
-    setting = _setting(core)
+    setting = _function_setting(core)
     processes.end_leftovers(setting.tools)
     return setting
 
 
-def _setting(core: Core) -> Setting:
+def _function_setting(core: Core) -> Setting:
     settings = core.settings
     isolation_kind = Isolation(settings.functions_isolation)
     try:

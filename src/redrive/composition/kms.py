@@ -15,7 +15,7 @@ _ROUND_MS: Final = 6 * 60 * 60 * 1000
 
 
 def extension(core: Core) -> Extension:
-    """Keys that an older root key wrapped are wrapped anew when the server starts."""
+    """KMS; when the server starts, keys that an older root key wrapped are wrapped anew."""
     parts = key_parts(core.engine, core.root_key)
     queue_key = QueueKey(core.store, core.root_key, core.seal_by, core.runtime)
     encryption = Encryption(

@@ -9,7 +9,7 @@ from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core) -> Extension:
-    """Logs of callers, and of this server, whose lines pass the same filters."""
+    """CloudWatch Logs; lines of this server pass the same filters as those of callers."""
     logs = Logs(
         core.engine,
         core.store,

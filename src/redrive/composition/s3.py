@@ -20,7 +20,7 @@ from redrive.model.names import id_text
 
 
 def extension(core: Core) -> Extension:
-    """Documents in the store, contents beside the blobs that are dead letters."""
+    """S3; documents are in the store, contents beside the blobs that are dead letters."""
     engine, documents = core.engine, core.engine.resources.documents
     blobs = BlobStore(core.settings.blobs_at, core.ca_file)
     rounds = Rounds(core.secret, core.runtime.rng)

@@ -53,7 +53,7 @@ _TEXTS: Final = "/_aws/sns/sms-messages"
 
 
 def extension(core: Core, sns_parts: Sequence[SnsPart], encryption: Encryption | None = None) -> Extension:
-    """Notifications are signed with the installation's key, whose certificate is served here.
+    """SNS; notifications are signed with the installation's key, whose certificate is served here.
 
     `encryption` knows the keys of topics.
     """
@@ -121,7 +121,7 @@ def extension(core: Core, sns_parts: Sequence[SnsPart], encryption: Encryption |
 
 
 def mobile_push(core: Core) -> Extension:
-    """Devices are pushed to through their services; what came of it is logged and counted."""
+    """Mobile push of SNS, through the services of the platforms; its outcome is logged and counted."""
     urls = read_push_endpoints(core.settings.push_endpoints)
     services = EndpointOnUse(lambda: _push_services(core, urls))
     devices = DeviceEndpoint(core.engine, services)
@@ -145,7 +145,7 @@ def _push_services(core: Core, urls: Mapping[str, str]) -> Endpoint:
 
 
 def text_messages(core: Core) -> Extension:
-    """Texts go through the message centre, and it hears who opts out."""
+    """Text messages of SNS, through the message centre, which is told who opts out."""
     outbox = Outbox() if core.settings.sms_gateway == MEMORY else None
     centre = _message_centre(core) if outbox is None else None
     documents, telemetry = core.engine.resources.documents, core.telemetry
@@ -207,7 +207,7 @@ def _message_centre(core: Core) -> "SmsEndpoint | None":
 
 
 def data_protection(core: Core) -> Extension:
-    """Findings go to the log groups that policies name."""
+    """Data protection of SNS; findings go to the log groups that policies name."""
     telemetry = core.telemetry
     audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.rng, core.stream)
     return Extension(

@@ -12,7 +12,7 @@ from redrive.composition.extension import Extension, Interface, Presenter
 def extension(
     core: Core, presenters: Mapping[str, Presenter], encryption: Encryption | None = None
 ) -> Extension:
-    """Messages that came from other services look as those have it; `encryption` knows the keys of queues."""
+    """SQS; `presenters` show the messages that other services sent, `encryption` knows the keys of queues."""
     peek = Peek(core.engine, core.authentication, presenters, encryption)
     return Extension(
         interface=Interface(

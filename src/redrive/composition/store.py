@@ -151,7 +151,7 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
     keys: tuple[bytes, ...] = ()
     if source:
         try:
-            keys = read_keys(_content(source))
+            keys = read_keys(_read_source(source))
         except (OSError, ValueError) as error:
             raise SettingsInvalid(f"kms_root_key {source} cannot be used: {_reason(error)}") from None
     return Seal((*keys, installation_key), runtime.rng.randbytes, "what kms_root_key names")
@@ -162,7 +162,7 @@ def seal_of(key: bytes, runtime: Runtime) -> Seal:
     return Seal((key,), runtime.rng.randbytes)
 
 
-def _content(source: str) -> str:
+def _read_source(source: str) -> str:
     if not source.startswith(_ENVIRONMENT):
         return Path(source).read_text()
     name = source.removeprefix(_ENVIRONMENT)

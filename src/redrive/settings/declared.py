@@ -85,15 +85,15 @@ def read_declarations(paths: str) -> Declarations:
         SettingsInvalid: A file cannot be read, or declares something unusable; the message names it.
     """
     declarations = Declarations()
-    for file in _files(paths):
-        location, document = str(file), _document(file)
-        declarations.queues += _Table.each(location, document, "queues", _queue)
-        declarations.topics += _Table.each(location, document, "topics", _topic)
-        declarations.keys += _Table.each(location, document, "keys", _key)
+    for file in _files_at(paths):
+        location, document = str(file), _read_document(file)
+        declarations.queues += _Table.each(location, document, "queues", _read_queue)
+        declarations.topics += _Table.each(location, document, "topics", _read_topic)
+        declarations.keys += _Table.each(location, document, "keys", _read_key)
     return declarations
 
 
-def _files(paths: str) -> Iterator[Path]:
+def _files_at(paths: str) -> Iterator[Path]:
     for path in map(Path, filter(None, paths.split(SEPARATOR))):
         if path.is_dir():
             yield from sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
@@ -101,7 +101,7 @@ def _files(paths: str) -> Iterator[Path]:
             yield path
 
 
-def _document(file: Path) -> Mapping[str, Any]:
+def _read_document(file: Path) -> Mapping[str, Any]:
     try:
         text = file.read_text()
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
@@ -165,7 +165,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _queue(table: _Table) -> DeclaredQueue:
+def _read_queue(table: _Table) -> DeclaredQueue:
     return DeclaredQueue(
         table.text("name"),
         table.text("account", _ACCOUNT),
@@ -175,20 +175,20 @@ def _queue(table: _Table) -> DeclaredQueue:
     )
 
 
-def _topic(table: _Table) -> DeclaredTopic:
+def _read_topic(table: _Table) -> DeclaredTopic:
     return DeclaredTopic(
         table.text("name"),
         table.text("account", _ACCOUNT),
         table.text("region", ""),
         table.texts("attributes"),
         table.texts("tags"),
-        table.tables("subscriptions", _subscription),
+        table.tables("subscriptions", _read_subscription),
     )
 
 
-def _subscription(table: _Table) -> DeclaredSubscription:
+def _read_subscription(table: _Table) -> DeclaredSubscription:
     return DeclaredSubscription(table.text("protocol"), table.text("endpoint"), table.texts("attributes"))
 
 
-def _key(table: _Table) -> DeclaredKey:
+def _read_key(table: _Table) -> DeclaredKey:
     return DeclaredKey(table.text("id"), table.text("secret"), table.text("account", _ACCOUNT))

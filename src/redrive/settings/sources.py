@@ -45,7 +45,7 @@ def read_settings(
     values: dict[str, Any] = {}
     origins: list[Origin] = []
     for field in fields(Settings):
-        raw_value, source = _nearest(field, flags, environment, from_file, file)
+        raw_value, source = _nearest_value(field, flags, environment, from_file, file)
         value = values[field.name] = _convert(field.name, raw_value, type(field.default))
         if field.name == "resources" and declares_resources:
             value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
@@ -64,7 +64,7 @@ def origins_of(settings: Settings) -> list[Origin]:
     return origins
 
 
-def _nearest(
+def _nearest_value(
     field: "Field[Any]",
     flags: Mapping[str, Any],
     environment: Mapping[str, str],

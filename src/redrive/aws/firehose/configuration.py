@@ -90,7 +90,7 @@ def complete(configuration: Structure) -> dict[str, Any]:
     _check_features(settings)
     check_prefixes(settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or "")
     zone_of(settings.get("CustomTimeZone") or "")
-    settings["ProcessingConfiguration"] = _processing(settings["ProcessingConfiguration"])
+    settings["ProcessingConfiguration"] = _complete_processing(settings["ProcessingConfiguration"])
     return settings
 
 
@@ -121,16 +121,16 @@ def _check_features(settings: Mapping[str, Any]) -> None:
         raise unoffered("DynamicPartitioningConfiguration")
 
 
-def _processing(processing: Structure) -> dict[str, Any]:
+def _complete_processing(processing: Structure) -> dict[str, Any]:
     """The processors, with the defaults that Amazon shows."""
-    processors = [_processor(each) for each in processing.get("Processors") or ()]
+    processors = [_complete_processor(each) for each in processing.get("Processors") or ()]
     types = [each["Type"] for each in processors]
     if len(set(types)) != len(types):
         raise invalid("A processor of a type is supported once at most.")
     return {"Enabled": bool(processing.get("Enabled")), "Processors": processors}
 
 
-def _processor(processor: Structure) -> dict[str, Any]:
+def _complete_processor(processor: Structure) -> dict[str, Any]:
     kind, entries = processor["Type"], processor.get("Parameters") or ()
     if kind not in _OFFERED_PROCESSORS:
         raise unoffered(f"the processor {kind}")

@@ -108,7 +108,7 @@ class Confirmations:
             draft.remove(QUESTION, token)
 
     async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
-        region = _region(call, params["TopicArn"])
+        region = _topic_region(call, params["TopicArn"])
         subscription = await self._subscription(call, params["Token"], region)
         is_locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
         is_signed = not is_unsigned(call)
@@ -141,7 +141,7 @@ class Confirmations:
         return subscription
 
 
-def _region(call: Call, arn: str) -> str:
+def _topic_region(call: Call, arn: str) -> str:
     try:
         parsed = names.sns_arn(arn, "Topic")
     except AwsError:

@@ -287,7 +287,7 @@ class QueuePolicies:
         if answer is not None:
             return answer
         keys = request_keys(_keys(queue, topic), time_keys(self._clock.now()))
-        return _allows(policy, queue, topic, keys)
+        return _policy_allows(policy, queue, topic, keys)
 
 
 # A policy sees the topic and its owner alone, so its answer holds until its text changes.
@@ -296,10 +296,10 @@ def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bo
     """The answer of a policy; None if it depends on the time."""
     if not OF_TIME.isdisjoint(stored_policy(policy).keys):
         return None
-    return _allows(policy, queue, topic, _keys(queue, topic))
+    return _policy_allows(policy, queue, topic, _keys(queue, topic))
 
 
-def _allows(policy: str, queue: ResourceName, topic: ResourceName, keys: RequestKeys) -> bool:
+def _policy_allows(policy: str, queue: ResourceName, topic: ResourceName, keys: RequestKeys) -> bool:
     request = AccessRequest(
         service_principal("sns", topic.region),
         "sqs:SendMessage",

@@ -290,12 +290,12 @@ def _service_response(entry: _Entry) -> str:
 
 def _failure(entry: _Entry, request_name: str) -> str:
     """A service's refusal, with the one blank that the real text has."""
-    code, message = _error(entry.attempt)
+    code, message = _error_code_and_text(entry.attempt)
     first, second = orjson.dumps(code).decode(), orjson.dumps(message).decode()
     return f'{{"ErrorCode":{first}, "ErrorMessage":{second},"{request_name}":"Unrecoverable"}}'
 
 
-def _error(attempt: Attempt) -> tuple[str, str]:
+def _error_code_and_text(attempt: Attempt) -> tuple[str, str]:
     try:
         answer = orjson.loads(attempt.response)
         return str(answer["ErrorCode"]), str(answer["ErrorMessage"])

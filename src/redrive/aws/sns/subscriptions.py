@@ -190,12 +190,12 @@ class SubscriptionOperations:
         return {"Subscriptions": _as_structures(call, page), **token}
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        topic, subscription = await self._read(call, params, "GetSubscriptionAttributes")
+        topic, subscription = await self._read_subscription(call, params, "GetSubscriptionAttributes")
         status = await replays.status(self._engine.operations, subscription)
         return {"Attributes": subscription_attributes.attribute_texts(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        topic, subscription = await self._read(call, params, "SetSubscriptionAttributes")
+        topic, subscription = await self._read_subscription(call, params, "SetSubscriptionAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
         def with_attribute(current: Subscription) -> Subscription:
@@ -218,7 +218,9 @@ class SubscriptionOperations:
             raise no_such("Subscription") from None
         return {}
 
-    async def _read(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
+    async def _read_subscription(
+        self, call: Call, params: Structure, action: str
+    ) -> tuple[Topic, Subscription]:
         name = names.subscription_in(params["SubscriptionArn"])
         if name.topic.region != call.region:
             raise invalid("SubscriptionArn")

@@ -42,14 +42,14 @@ class TopicTags:
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._topic(request.call, request.params, request.operation)).tags
+        return (await self._tagged_topic(request.call, request.params, request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        topic = await self._topic(request.call, request.params, request.operation)
+        topic = await self._tagged_topic(request.call, request.params, request.operation)
         await self._topics.update(topic.name, lambda current: replace(current, tags=change(current.tags)))
 
-    async def _topic(self, call: Call, params: Structure, action: str) -> Topic:
+    async def _tagged_topic(self, call: Call, params: Structure, action: str) -> Topic:
         try:
             return await topic_at(call, self._topics, params["ResourceArn"], action, "ResourceArn")
         except AwsError as refusal:

@@ -118,7 +118,7 @@ def _valid_policy(value: str) -> str | None:
     return value
 
 
-def _document(name: str, value: str) -> dict[str, Any]:
+def _read_object(name: str, value: str) -> dict[str, Any]:
     try:
         document = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -132,7 +132,7 @@ def _change_redrive(queue: Queue, value: str) -> Queue:
     if not value:
         return replace(queue, dead_letter=None)
     invalid_policy = partial(invalid, _REDRIVE, value)
-    document = _document(_REDRIVE, value)
+    document = _read_object(_REDRIVE, value)
     for name in ("deadLetterTargetArn", "maxReceiveCount"):
         if document.get(name) is None:
             raise invalid_policy(f"Redrive policy does not contain mandatory attribute: {name}.")
@@ -172,7 +172,7 @@ def _show_redrive(queue: Queue) -> str | None:
 
 def _checked_redrive_allow(value: str) -> str:
     invalid_policy = partial(invalid, _REDRIVE_ALLOW, value)
-    document = _document(_REDRIVE_ALLOW, value)
+    document = _read_object(_REDRIVE_ALLOW, value)
     sources = document.get("sourceQueueArns")
     if document.get("redrivePermission") not in _PERMISSIONS:
         raise invalid_policy("Invalid value for redrivePermission.")

@@ -64,12 +64,12 @@ class Peek:
         service = Service.load("sqs")
         codec = _codec(request)
         try:
-            messages = await self._messages(request, codec, request_id)
+            messages = await self._list_messages(request, codec, request_id)
         except AwsError as error:
             return codec.render_error(service, error, request_id)
         return codec.render(service.operation(_OPERATION), {"Messages": messages}, request_id)
 
-    async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
+    async def _list_messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
         now = self._engine.clock.now()
         caller = await self._authentication.caller(request, "sqs")
         form = read_form(request, profile_of("sqs").fields_max)

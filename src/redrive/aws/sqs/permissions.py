@@ -40,16 +40,16 @@ class QueuePermissions:
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "AddPermission")
-        statement = _statement(queue, params)
-        await self._change(queue, lambda policy: _with_statement(policy, statement))
+        statement = _new_statement(queue, params)
+        await self._change_policy(queue, lambda policy: _with_statement(policy, statement))
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "RemovePermission")
-        await self._change(queue, lambda policy: _without_statement(policy, params["Label"]))
+        await self._change_policy(queue, lambda policy: _without_statement(policy, params["Label"]))
         return {}
 
-    async def _change(self, queue: Queue, change: Callable[[Document], Document]) -> None:
+    async def _change_policy(self, queue: Queue, change: Callable[[Document], Document]) -> None:
         def with_policy(current: Queue) -> Queue:
             policy = change(_policy_of(current))
             others = {name: value for name, value in current.attributes.items() if name != "Policy"}
@@ -92,7 +92,7 @@ def _without_statement(policy: Document, label: str) -> Document:
     return policy | {"Statement": statements}
 
 
-def _statement(queue: Queue, params: Structure) -> Document:
+def _new_statement(queue: Queue, params: Structure) -> Document:
     accounts, actions = params["AWSAccountIds"], params["Actions"]
     for name, values in (("AWSAccountId", accounts), ("ActionName", actions)):
         if not values:

@@ -178,7 +178,7 @@ class Receiving:
         call.request.on_gone = cancellation.happen
         deliveries = await self._engine.messages.receive(
             queue,
-            _limit(params.get("MaxNumberOfMessages")),
+            _checked_number(params.get("MaxNumberOfMessages")),
             lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
             wait_ms=None if wait is None else _checked_wait(wait) * 1000,
             attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
@@ -323,7 +323,7 @@ def _system_attribute_names(deprecated: tuple[str, ...], current: tuple[str, ...
     return ATTRIBUTES if "All" in names else frozenset(names) & ATTRIBUTES
 
 
-def _limit(number: int | None) -> int:
+def _checked_number(number: int | None) -> int:
     if number is None:
         return 1
     if not 1 <= number <= MESSAGES_MAX:

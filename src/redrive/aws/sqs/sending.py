@@ -54,9 +54,9 @@ class Sending:
         check_ids(queue, params, _ID_REFUSALS)
         if KEY in queue.attributes and not self._has_sent(call, queue):
             await self._admit(call, queue)
-        new_message = self._message(call, queue, params)
+        new_message = self._new_message(call, queue, params)
         (enqueued,) = await self._engine.messages.send(queue, (new_message,), call.died)
-        return _answer({}, queue, params, new_message, enqueued)
+        return _complete_answer({}, queue, params, new_message, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
@@ -73,13 +73,13 @@ class Sending:
             try:
                 if has_key and not self._has_sent(call, queue):
                     await self._admit(call, queue)
-                accepted.append((entry, self._message(call, queue, entry, batch=True)))
+                accepted.append((entry, self._new_message(call, queue, entry, batch=True)))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
         messages = [new_message for _, new_message in accepted]
         enqueued = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
-            _answer({"Id": entry["Id"]}, queue, entry, new_message, seq)
+            _complete_answer({"Id": entry["Id"]}, queue, entry, new_message, seq)
             for (entry, new_message), seq in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
@@ -93,7 +93,7 @@ class Sending:
             with key_refusals(call):
                 await self._encryption.admit_sender(call, queue)
 
-    def _message(self, call: Call, queue: Queue, entry: Entry, *, batch: bool = False) -> Message:
+    def _new_message(self, call: Call, queue: Queue, entry: Entry, *, batch: bool = False) -> Message:
         body: str = entry["MessageBody"]
         if not body:
             raise missing("MessageBody")
@@ -111,7 +111,7 @@ class Sending:
         return Message(
             id=runtime.message_id(),
             body=body,
-            headers=_headers(call, queue, _trace(call, entry), attributes),
+            headers=_headers(call, queue, _trace_header(call, entry), attributes),
             group_id=entry.get("MessageGroupId"),
             deduplication_id=entry.get("MessageDeduplicationId"),
             delay_ms=_delay_ms(queue, entry),
@@ -209,7 +209,7 @@ def _delay_ms(queue: Queue, entry: Entry) -> int | None:
     return None  # zero is accepted and means the queue's own delay
 
 
-def _trace(call: Call, entry: Entry) -> str | None:
+def _trace_header(call: Call, entry: Entry) -> str | None:
     system = entry.get("MessageSystemAttributes")
     if not system:
         return call.request.headers.get(_TRACE_HTTP_HEADER)
@@ -230,7 +230,7 @@ def _trace(call: Call, entry: Entry) -> str | None:
 # ---- the answer ------------------------------------------------------------------------------------------------
 
 
-def _answer(
+def _complete_answer(
     answer: Structure, queue: Queue, entry: Entry, new_message: Message, enqueued: Enqueued
 ) -> Structure:
     answer["MessageId"] = id_text(enqueued.message_id)

@@ -33,14 +33,14 @@ class Tasks:
         self._engine = engine
 
     async def start_message_move_task(self, call: Call, params: Structure) -> Structure:
-        source = await self._queue(call, "SourceArn", params["SourceArn"], "StartMessageMoveTask")
+        source = await self._queue_of_arn(call, "SourceArn", params["SourceArn"], "StartMessageMoveTask")
         if not await self._engine.resources.queues.sources_of(source.name):
             raise error(
                 "InvalidParameterValueException", "Source queue must be configured as a Dead Letter Queue."
             )
         destination = None
         if arn := params.get("DestinationArn"):
-            destination = await self._queue(call, "DestinationArn", arn, "SendMessage")
+            destination = await self._queue_of_arn(call, "DestinationArn", arn, "SendMessage")
             _check_pair(source, destination)
         rate = params.get("MaxNumberOfMessagesPerSecond")
         if rate is not None and not 1 <= rate <= RATE_MAX:
@@ -54,7 +54,7 @@ class Tasks:
 
     async def cancel_message_move_task(self, call: Call, params: Structure) -> Structure:
         task_id, arn = _read_handle(params["TaskHandle"])
-        source = await self._queue(call, "SourceArn", arn, "CancelMessageMoveTask")
+        source = await self._queue_of_arn(call, "SourceArn", arn, "CancelMessageMoveTask")
         try:
             task = await self._engine.operations.redrives.cancel(source.name, task_id)
         except NotFound:
@@ -68,11 +68,11 @@ class Tasks:
         limit = 1 if limit is None else limit
         if not 1 <= limit <= LISTED_MAX:
             raise invalid("MaxResults", limit, f"Must be between 1 and {LISTED_MAX}, if provided.")
-        source = await self._queue(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
+        source = await self._queue_of_arn(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
         tasks = await self._engine.operations.redrives.tasks_of(source.name)
         return {"Results": [_as_structure(task) for task in tasks[:limit]]}
 
-    async def _queue(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
+    async def _queue_of_arn(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
         name = names.name_in_arn(arn)
         if name is None:
             raise error(

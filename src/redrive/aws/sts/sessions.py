@@ -48,10 +48,10 @@ class Assuming:
             source_identity=_source_identity(params, parent),
             tags=tags,
             transitive=_transitive_tag_keys(params, parent),
-            policies=_policies(params),
+            policies=_session_policies(params),
             policy_arns=await self._managed_policy_arns(params),
         )
-        credentials = self._begin(session, _duration_seconds(params, role, parent))
+        credentials = self._begin_session(session, _duration_seconds(params, role, parent))
         answer: Structure = {
             "Credentials": credentials_structure(credentials),
             "AssumedRoleUser": {
@@ -78,11 +78,11 @@ class Assuming:
             unique_id=call.principal.keys["aws:userid"] if user else "",
             federated=params["Name"],
             tags=_session_tags(params, None),
-            policies=_policies(params),
+            policies=_session_policies(params),
             policy_arns=await self._managed_policy_arns(params),
         )
         seconds: int = params.get("DurationSeconds") or _FEDERATED_SECONDS
-        credentials = self._begin(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
+        credentials = self._begin_session(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
         user_id = f"{call.account}:{session.federated}"
         arn = f"arn:aws:sts::{call.account}:federated-user/{session.federated}"
         return {
@@ -91,7 +91,7 @@ class Assuming:
             "PackedPolicySize": _packed_percent(session, credentials),
         }
 
-    def _begin(self, session: Session, seconds: int) -> Credentials:
+    def _begin_session(self, session: Session, seconds: int) -> Credentials:
         credentials = self._sessions.begin(session, seconds)
         if len(credentials.token) > TOKEN_CHARS_MAX:
             raise error(
@@ -191,7 +191,7 @@ def _transitive_tag_keys(params: Structure, parent: Session | None) -> tuple[str
     return (*(() if parent is None else parent.transitive), *filter(None, transitive_keys))
 
 
-def _policies(params: Structure) -> tuple[str, ...]:
+def _session_policies(params: Structure) -> tuple[str, ...]:
     text = params.get("Policy")
     if text is None:
         return ()

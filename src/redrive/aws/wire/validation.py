@@ -123,7 +123,8 @@ class Checks:
             if not value.keys() >= required_names:
                 missing = [step for name, step in required if name not in value]
                 violations.extend(
-                    Violation(_text((path, step)), ViolationKind.REQUIRED, None, None) for step in missing
+                    Violation(_path_text((path, step)), ViolationKind.REQUIRED, None, None)
+                    for step in missing
                 )
             if checkers.keys().isdisjoint(value):
                 return
@@ -150,7 +151,7 @@ class Checks:
 
         def check(value: Value, path: _Path, violations: list[Violation]) -> None:
             violations.extend(
-                Violation(_text(path), r.kind, value, r.bound) for r in rules if not r.holds(value)
+                Violation(_path_text(path), r.kind, value, r.bound) for r in rules if not r.holds(value)
             )
             if contents is not None:
                 contents(value, path, violations)
@@ -202,7 +203,7 @@ class Checks:
 
         def check(value: Value, path: _Path, violations: list[Violation]) -> None:
             if not all(rule.holds(item) for item in items_of(value) for rule in rules):
-                violations.append(Violation(_text(path), kind, value, phrases))
+                violations.append(Violation(_path_text(path), kind, value, phrases))
 
         return check
 
@@ -211,7 +212,7 @@ class Checks:
         return [rule for rule in rules if rule.kind in self._kinds]
 
 
-def _text(path: _Path) -> str:
+def _path_text(path: _Path) -> str:
     steps: list[str] = []
     while not isinstance(path, str):
         path, step, *arguments = path

@@ -97,7 +97,7 @@ class Events:
             return
         runtime = self._engine.runtime
         now = runtime.clock.now()
-        message = _message(device.application, device.arn, kind, now)
+        message = _event_text(device.application, device.arn, kind, now)
         publication = _publication(runtime.message_id(), name, device.application, kind, message, now)
         await self._engine.messages.publish(topic, [publication])
 
@@ -110,7 +110,7 @@ def failure_follow_ups(fact: Attempted) -> tuple[FollowUp, ...]:
     if device is None or name is None or fact.transition.outcome not in _ENDED or headers.endswith(_MARK):
         return ()
     kind, text = failure_of(fact.attempt)
-    message = _message(
+    message = _event_text(
         device.application,
         device.arn,
         FAILED,
@@ -131,7 +131,7 @@ def failure_of(attempt: Attempt) -> tuple[str, str]:
     return _FAILURES.get(attempt.reason, _UNEXPECTED)
 
 
-def _message(name: ApplicationName, endpoint: str, kind: str, now: int, **other_members: Any) -> str:
+def _event_text(name: ApplicationName, endpoint: str, kind: str, now: int, **other_members: Any) -> str:
     members = {
         **other_members,
         "EndpointArn": endpoint,

@@ -163,7 +163,7 @@ def for_amazon(device_message: DeviceMessage) -> Notification:
 
 def fault_of(platform: str, text: str) -> str | None:
     """The fault of a text for a platform, in SNS's words; None for a good text."""
-    document = _read(text)
+    document = _read_object(text)
     if document is None:
         return _MALFORMED
     if platform.startswith(("APNS", "MACOS")):
@@ -180,7 +180,7 @@ def _fault_of_google(document: Mapping[str, Any]) -> str | None:
         return str(refusal)
 
 
-def _read(text: str) -> dict[str, Any] | None:
+def _read_object(text: str) -> dict[str, Any] | None:
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -189,7 +189,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _document(device_message: DeviceMessage) -> dict[str, Any]:
-    document = _read(device_message.text)
+    document = _read_object(device_message.text)
     if document is None:
         raise _malformed()
     return document

@@ -87,7 +87,7 @@ def read_topic_policy(text: str) -> TopicDeliveryPolicy:
     Raises:
         DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
     """
-    http = _member(_root(text, {"http"}), "http", _TOPIC_MEMBERS)
+    http = _member(_read_root(text, {"http"}), "http", _TOPIC_MEMBERS)
     if http is None:
         return TopicDeliveryPolicy()
     _retry_policy(http, "defaultSicklyRetryPolicy")  # deprecated: held to the rules, then forgotten
@@ -109,7 +109,7 @@ def read_subscription_policy(text: str, *, raw: bool) -> SubscriptionDeliveryPol
     Raises:
         DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
     """
-    root = _root(text, _SUBSCRIPTION_MEMBERS)
+    root = _read_root(text, _SUBSCRIPTION_MEMBERS)
     return SubscriptionDeliveryPolicy(
         retry=_retry_policy(root, "healthyRetryPolicy"),
         receives_per_second_max=_throttle(root, "throttlePolicy"),
@@ -133,7 +133,7 @@ _SUBSCRIPTION_MEMBERS: Final = frozenset(
 )
 
 
-def _root(text: str, allowed_names: AbstractSet[str]) -> JsonCursor:
+def _read_root(text: str, allowed_names: AbstractSet[str]) -> JsonCursor:
     try:
         values = orjson.loads(text)
     except orjson.JSONDecodeError as error:

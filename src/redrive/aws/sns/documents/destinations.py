@@ -129,12 +129,14 @@ def _check_queue(_: str, endpoint: str) -> None:
 
 
 def _check_function(_: str, endpoint: str) -> None:
-    if not _arn(endpoint, invalid("Lambda endpoint ARN"), "lambda").resource.startswith("function:"):
+    if not _arn_of_service(endpoint, invalid("Lambda endpoint ARN"), "lambda").resource.startswith(
+        "function:"
+    ):
         raise invalid("Lambda endpoint ARN")
 
 
 def _check_stream(_: str, endpoint: str) -> None:
-    if not _arn(endpoint, invalid("Firehose endpoint ARN"), "firehose").resource.startswith(
+    if not _arn_of_service(endpoint, invalid("Firehose endpoint ARN"), "firehose").resource.startswith(
         "deliverystream/"
     ):
         raise invalid("Firehose endpoint ARN")
@@ -142,11 +144,11 @@ def _check_stream(_: str, endpoint: str) -> None:
 
 def _check_application(_: str, endpoint: str) -> None:
     refusal = invalid(f"Application endpoint arn invalid:{endpoint}")
-    if not _arn(endpoint, refusal, "sns").resource.startswith("endpoint/"):
+    if not _arn_of_service(endpoint, refusal, "sns").resource.startswith("endpoint/"):
         raise refusal
 
 
-def _arn(endpoint: str, refusal: AwsError, service: str) -> Arn:
+def _arn_of_service(endpoint: str, refusal: AwsError, service: str) -> Arn:
     try:
         parsed = parse_arn(endpoint)
     except ValueError:

@@ -119,7 +119,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
         "Sid": label,
         "Effect": "Allow",
         "Principal": {
-            "AWS": _one_or_list([f"arn:aws:iam::{_account(account)}:root" for account in accounts])
+            "AWS": _one_or_list([f"arn:aws:iam::{_account_of(account)}:root" for account in accounts])
         },
         "Action": _one_or_list([f"SNS:{action}" for action in actions]),
         "Resource": names.arn_of(topic.name),
@@ -134,7 +134,7 @@ def without_permission(topic: Topic, label: str) -> str | None:
     return None if not statements else orjson.dumps(policy | {"Statement": statements}).decode()
 
 
-def _account(name: str) -> str:
+def _account_of(name: str) -> str:
     match = _ACCOUNT_ARN.fullmatch(name)
     account = name if match is None else match[1]
     if not is_account(account):

@@ -89,10 +89,10 @@ class Signer:
         task = asyncio.get_running_loop().run_in_executor(self._threads, self._sign_each, versions)
         for digest in versions:
             self._running[digest] = task
-        task.add_done_callback(partial(self._end, versions))
+        task.add_done_callback(partial(self._remember_result, versions))
         return task
 
-    def _end(self, digests: Iterable[bytes], task: "asyncio.Future[dict[bytes, str]]") -> None:
+    def _remember_result(self, digests: Iterable[bytes], task: "asyncio.Future[dict[bytes, str]]") -> None:
         for digest in digests:
             del self._running[digest]
         if not task.cancelled() and task.exception() is None:

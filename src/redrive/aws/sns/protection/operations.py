@@ -28,7 +28,7 @@ def with_policy(topic: Topic, text: str) -> Topic:
     if text:
         if topic.ordered:
             raise invalid("DataProtectionPolicy Reason: FIFO topics cannot have one")  # chosen
-        _read(text)
+        _read_policy(text)
         others[DATA_PROTECTION_POLICY] = text
     return replace(topic, attributes=others)
 
@@ -39,12 +39,12 @@ def policy_of(topic: Topic) -> ProtectionPolicy:
     Raises:
         AwsError: `InvalidParameter`: it is not acceptable any more, so nothing can be published there.
     """
-    return _read(text_of(topic))
+    return _read_policy(text_of(topic))
 
 
 # Called at each publication; to compile the finders takes a millisecond each.
 @lru_cache(maxsize=256)
-def _read(text: str) -> ProtectionPolicy:
+def _read_policy(text: str) -> ProtectionPolicy:
     # The finders are 60 modules, which take 50 ms to import, and few servers have such a policy.
     from redrive.aws.sns.protection.reader import (  # noqa: PLC0415 - as above
         ProtectionPolicyInvalid,

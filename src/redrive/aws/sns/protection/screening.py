@@ -225,10 +225,10 @@ class Screen:
             return self._refusal(subscription)
         if not _has_finds(Deidentify, statements, inspections):
             return self._publication
-        version = self._version(statements)
+        version = self._masked_version(statements)
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
 
-    def _version(self, statements: tuple[ProtectionStatement, ...]) -> Publication:
+    def _masked_version(self, statements: tuple[ProtectionStatement, ...]) -> Publication:
         version = self._versions.get(statements)
         if version is None:
             entry = self._texts.without(self._entry, statements)

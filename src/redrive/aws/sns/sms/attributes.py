@@ -38,7 +38,7 @@ class SmsAttributeOperations:
     async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
         attributes: Mapping[str, str] = params["attributes"]
         for name, value in attributes.items():
-            _check(name, value)
+            _check_attribute(name, value)
         await self._documents.update_or_create(
             SMS_ATTRIBUTES, _key(call), dict(attributes), lambda stored: {**stored, **attributes}
         )
@@ -49,7 +49,7 @@ def _key(call: Call) -> str:
     return f"{call.account}/{call.region}"
 
 
-def _check(name: str, value: str) -> None:
+def _check_attribute(name: str, value: str) -> None:
     if name == "UsageReportS3Bucket" and value:
         raise invalid("UsageReportS3Bucket Reason: The bucket you provided does not exist")
     rule = _RULES.get(name)

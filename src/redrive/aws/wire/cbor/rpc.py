@@ -77,7 +77,7 @@ def _scalar_reader(shape: Shape) -> Reader:
         case "float" | "double":
             return lambda item: float(item if type(item) is int else _check_type(float, item, shape))
         case "timestamp":
-            return lambda item: _moment(item, shape)
+            return lambda item: _read_moment(item, shape)
         case "blob":
             return lambda item: _check_type(bytes, item, shape)
         case "boolean":
@@ -103,7 +103,7 @@ def _integer(item: Value, shape: Shape) -> int:
     return number
 
 
-def _moment(item: Value, shape: Shape) -> int:
+def _read_moment(item: Value, shape: Shape) -> int:
     seconds = item.value if type(item) is CBORTag and item.tag == cbor.EPOCH_SECONDS else item
     if type(seconds) is not int and type(seconds) is not float:
         raise _mismatch(shape)

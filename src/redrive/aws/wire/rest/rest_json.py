@@ -58,13 +58,13 @@ def _routes(service: str) -> Mapping[str, list[RestRoute]]:
     """The routes of each method: with a query first, then those with fewer parameters and more text."""
     by_method: dict[str, list[RestRoute]] = {}
     for operation, (method, uri) in Service.load(service).routes.items():
-        by_method.setdefault(method, []).append(_compile(operation, uri))
+        by_method.setdefault(method, []).append(_compile_route(operation, uri))
     for routes in by_method.values():
         routes.sort(key=lambda each: (not each.query, len(each.names), -len(each.path.pattern)))
     return by_method
 
 
-def _compile(operation: str, uri: str) -> RestRoute:
+def _compile_route(operation: str, uri: str) -> RestRoute:
     path, _, query = uri.partition("?")
     names, pattern, position = [], "", 0
     for match in _NAME.finditer(path):

@@ -61,17 +61,17 @@ def structure_of(shape: Shape, element: Element) -> Structure:
         if not elements or member.location:
             continue
         if member.flattened:
-            structure[member.name] = [_value(member.shape.element.shape, each) for each in elements]
+            structure[member.name] = [_read_value(member.shape.element.shape, each) for each in elements]
         else:
-            structure[member.name] = _value(member.shape, elements[-1])
+            structure[member.name] = _read_value(member.shape, elements[-1])
     return structure
 
 
-def _value(shape: Shape, element: Element) -> Value:
+def _read_value(shape: Shape, element: Element) -> Value:
     if shape.type == "structure":
         return structure_of(shape, element)
     if shape.type == "list":
-        return [_value(shape.element.shape, each) for each in element.inner]
+        return [_read_value(shape.element.shape, each) for each in element.inner]
     try:
         return _SCALARS.get(shape.type, str)(element.text)
     except (KeyError, ValueError):

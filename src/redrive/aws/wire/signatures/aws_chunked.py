@@ -51,7 +51,7 @@ def read_chunked(request: Request) -> ChunkedBody:
     Raises:
         AwsError: `IncompleteBody` or `MalformedTrailerError`.
     """
-    chunks, rest = _chunks(request.body)
+    chunks, rest = _read_chunks(request.body)
     trailers = dict(_trailers(rest))
     signature = trailers.pop(_TRAILER_SIGNATURE, None)
     declared_trailers = request.headers.get("x-amz-trailer", "").lower().replace(" ", "")
@@ -64,7 +64,8 @@ def read_chunked(request: Request) -> ChunkedBody:
     return chunked_body
 
 
-def _chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
+def _read_chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
+    """The chunks of a body, and what stands behind the last of them."""
     chunks: list[Chunk] = []
     position = 0
     while not chunks or chunks[-1].content:
