@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 
 import pytest
 
-from redrive.engine.ports import Batch, Claimed, ClaimRequest, FollowUp, PushRequest
+from redrive.engine.ports import Batch, ClaimRequest, ClaimResult, FollowUp, PushRequest
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.circuit import CircuitPolicy
@@ -112,7 +112,7 @@ class TestBatches:
         limits: list[int] = []
         claim = stage.store.claim
 
-        def counted(request: ClaimRequest) -> asyncio.Future[Claimed]:
+        def counted(request: ClaimRequest) -> asyncio.Future[ClaimResult]:
             limits.append(request.limit)
             return claim(request)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Claimed, ClaimRequest, PushRequest, Settled
+from redrive.engine.ports import ClaimRequest, ClaimResult, PushRequest, Settled
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.model.retry import Phase, RetrySchedule
@@ -270,11 +270,11 @@ async def test_deliveries_locked_by_another_node_are_not_polled_in_a_tight_loop(
     await stage.engine.until_quiet()
     claims = []
 
-    def passed_over(request: ClaimRequest) -> asyncio.Future[Claimed]:
+    def passed_over(request: ClaimRequest) -> asyncio.Future[ClaimResult]:
         """As PostgreSQL answers: what is due is locked, and was due before now."""
         claims.append(request.now)
-        answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
-        answer.set_result(Claimed(next_at=request.now - 1 if len(claims) < 200 else None))
+        answer: asyncio.Future[ClaimResult] = asyncio.get_running_loop().create_future()
+        answer.set_result(ClaimResult(next_at=request.now - 1 if len(claims) < 200 else None))
         return answer
 
     stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Batch, Claimed, ClaimRequest, Settled
+from redrive.engine.ports import Batch, ClaimRequest, ClaimResult, Settled
 from redrive.engine.push.settlement import PIECE
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
@@ -25,7 +25,7 @@ async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_onc
     claims: list[int] = []
     settlements: list[int] = []
 
-    def claimed(request: ClaimRequest) -> Awaitable[Claimed]:
+    def claimed(request: ClaimRequest) -> Awaitable[ClaimResult]:
         claims.append(request.limit)
         return claim(request)
 
@@ -51,7 +51,7 @@ async def test_no_more_pieces_are_claimed_than_attempts_can_take(
     stage.profile.concurrency_max = 1
     claim, claimed = stage.store.claim, [0]
 
-    async def counted(request: ClaimRequest) -> Claimed:
+    async def counted(request: ClaimRequest) -> ClaimResult:
         found = await claim(request)
         if not stage.endpoint.pushed:
             claimed[0] += len(found.deliveries)

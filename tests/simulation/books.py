@@ -12,8 +12,8 @@ from typing import Any
 from redrive.engine.configuration.topics import SUBSCRIPTION
 from redrive.engine.ports import (
     Change,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     Enqueued,
     Moved,
     MoveRequest,
@@ -169,7 +169,7 @@ class Books:
 
     # ---- claiming ----------------------------------------------------------------------------------------
 
-    def _claim(self, request: ClaimRequest, answer: Claimed, after: Snapshot) -> None:
+    def _claim(self, request: ClaimRequest, answer: ClaimResult, after: Snapshot) -> None:
         if after:
             self._sort_out(request, answer, after)
         if request.queue_id in self.backlogs:
@@ -242,7 +242,7 @@ class Books:
         entry.retimed = True
         self.trace.mark("a claim repeated")
 
-    def _sort_out(self, request: ClaimRequest, answer: Claimed, after: Snapshot) -> None:
+    def _sort_out(self, request: ClaimRequest, answer: ClaimResult, after: Snapshot) -> None:
         """Check and enter the deliveries that a claim found expired or exhausted on its way."""
         gone = self._missing(request.queue_id, after)
         dead = [entry for entry in gone if not self._expired(entry, request.now)]

@@ -11,8 +11,8 @@ from typing import Any, Final
 from redrive.engine.ports import (
     Change,
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     Enqueued,
     Moved,
     MoveRequest,
@@ -63,14 +63,14 @@ class Credulous(InMemory):
 class Impatient(InMemory):
     """Does not keep a group's turn: the next of a group is handed out while the one before is in flight."""
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(replace(request, ordered=False))
 
 
 class Hasty(InMemory):
     """Hands out what is due within a second: a lease, a delay or a retry that ends too early."""
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(
             replace(request, now=request.now + 1_000, lease_ms=request.lease_ms - 1_000)
         )
@@ -79,14 +79,14 @@ class Hasty(InMemory):
 class Tireless(InMemory):
     """Never gives up: a message is tried for ever, and no dead letter is made."""
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(replace(request, limits=Limits(request.limits.retention_ms)))
 
 
 class Careless(InMemory):
     """Takes a dead letter out of its queue, and forgets to put it into the other."""
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(replace(request, dead_letters_to=None))
 
 
@@ -170,7 +170,7 @@ class Repetitive(InMemory):
 class Pedantic(InMemory):
     """Counts an attempt whose node died as one that failed."""
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(replace(request, resumes=False))
 
 
@@ -202,7 +202,7 @@ class Breathless(InMemory):
 
     needs = PLAIN
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         return await self.real.claim(replace(request, rate_max=None))
 
 

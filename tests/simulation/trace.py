@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from redrive.engine.ports import Claimed, ClaimRequest, Counts, MoveRequest, NewDelivery, Put, Resource
+from redrive.engine.ports import ClaimRequest, ClaimResult, Counts, MoveRequest, NewDelivery, Put, Resource
 
 _UNTOLD = {"find", "get", "count", "last_seq", "peek", "flush"}  # they change nothing
 
@@ -55,7 +55,7 @@ def _told(value: object) -> str:
             return (
                 f"queue={value.queue_id} limit={value.limit} lease={value.lease_ms} {token} now={value.now}"
             )
-        case Claimed():
+        case ClaimResult():
             rows = [
                 f"#{one.seq} {one.body!r} attempt={one.attempts} {short(one.token)}"
                 for one in value.deliveries

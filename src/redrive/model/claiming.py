@@ -25,7 +25,7 @@ class ClaimTerms(Protocol):
 
 
 @dataclass(slots=True)
-class Claimed:
+class ClaimResult:
     """The result of a claim."""
 
     deliveries: list[Delivery] = field(default_factory=list)  # Claimed now, in the queue's order
@@ -97,7 +97,7 @@ class ClaimShare(Generic[TermsT_co]):
 
     def __init__(self, request: TermsT_co) -> None:
         self.request = request
-        self.claimed = Claimed([])
+        self.claimed = ClaimResult([])
 
     @property
     def room(self) -> int:
@@ -128,7 +128,7 @@ def line_of_due(back: Sequence[Placed], waiting: Sequence[Placed]) -> Sequence[P
     return sorted((*back, *waiting), key=lambda placed: order_of_due(placed[0]))
 
 
-def wants_next_at(claimed: Claimed, request: ClaimTerms, limit: int) -> bool:
+def wants_next_at(claimed: ClaimResult, request: ClaimTerms, limit: int) -> bool:
     """True if the answer to a request for up to `limit` says when the next delivery falls due."""
     return not claimed.deliveries or (request.looks_ahead and len(claimed.deliveries) < limit)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from redrive.engine.ports import (
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     Counts,
     Enqueued,
     Moved,
@@ -94,7 +94,7 @@ class Bench:
 
     async def request(
         self, now: int = NOON, limit: int = 10, lease_ms: int = LEASE_MS, **others: Any
-    ) -> Claimed:
+    ) -> ClaimResult:
         """Claim, with all that the answer says."""
         request = ClaimRequest(self.id, self.ordered, limit, now, lease_ms, fresh_token(), **others)
         return await self.store.claim(request)

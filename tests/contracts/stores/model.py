@@ -11,8 +11,8 @@ from typing import Final
 from redrive.engine.ports import (
     Change,
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     Counts,
     Enqueued,
     Moved,
@@ -111,7 +111,7 @@ class Model:
 
     # ---- claiming ---------------------------------------------------------------------------------------
 
-    def claim(self, request: ClaimRequest, answer: Claimed, left: Rows, buried: Rows) -> None:
+    def claim(self, request: ClaimRequest, answer: ClaimResult, left: Rows, buried: Rows) -> None:
         """A claim was made; `left` is in the queue now, `buried` in the dead-letter queue."""
         before = {row.seq: row for row in self.queue(request.queue_id)}
         gone = [row for row in before.values() if row.seq not in left]
@@ -157,7 +157,7 @@ class Model:
             groups.setdefault(row.group_id, []).append(self._of_body(after, row.body).seq)
         assert all(seqs == sorted(seqs) for seqs in groups.values())
 
-    def _bury(self, request: ClaimRequest, gone: list[Delivery], answer: Claimed, buried: Rows) -> None:
+    def _bury(self, request: ClaimRequest, gone: list[Delivery], answer: ClaimResult, buried: Rows) -> None:
         endings = [offer(row, request.limits, request.now) for row in gone]
         assert answer.expired == endings.count(Outcome.EXPIRED)
         assert answer.dead_lettered == endings.count(Outcome.DEAD_LETTERED) == len(gone) - answer.expired

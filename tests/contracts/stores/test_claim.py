@@ -4,7 +4,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.engine.ports import ClaimRequest, ClaimResult
 from redrive.model.delivery import Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.stores.sqlite.store import SqliteStore
@@ -15,7 +15,7 @@ HOUR_MS = 3_600_000
 
 
 async def test_an_empty_queue_has_nothing_and_expects_nothing(plain: Bench) -> None:
-    assert await plain.request() == Claimed()
+    assert await plain.request() == ClaimResult()
 
 
 async def test_the_oldest_come_first(plain: Bench) -> None:
@@ -48,14 +48,14 @@ async def test_a_delivery_says_who_claimed_it_and_how_often(plain: Bench) -> Non
 async def test_a_claim_holds_until_its_end_and_not_a_moment_longer(plain: Bench) -> None:
     await plain.send("a")
     await plain.claim_one(lease_ms=1000)
-    assert await plain.request(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert await plain.request(NOON + 999) == ClaimResult(next_at=NOON + 1000)
     assert bodies(await plain.claim(NOON + 1000)) == ["a"]
 
 
 async def test_a_delayed_delivery_comes_at_its_time(plain: Bench) -> None:
     await plain.send("late", delay_ms=1000)
     await plain.send("later", delay_ms=2000)
-    assert await plain.request(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert await plain.request(NOON + 999) == ClaimResult(next_at=NOON + 1000)
     assert bodies(await plain.claim(NOON + 1000)) == ["late"]
 
 
@@ -178,7 +178,7 @@ async def test_a_claim_ends_though_very_many_have_expired(plain: Bench) -> None:
 
 async def test_a_claim_of_expired_deliveries_alone_is_empty(plain: Bench) -> None:
     await plain.send("a", "b")
-    assert await plain.request(NOON + HOUR_MS, limits=HOUR) == Claimed(expired=2)
+    assert await plain.request(NOON + HOUR_MS, limits=HOUR) == ClaimResult(expired=2)
     assert await plain.peek() == []
 
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from redrive.engine.ports import Claimed, MoveTarget, Store
+from redrive.engine.ports import ClaimResult, MoveTarget, Store
 from redrive.model.delivery import Limits, Outcome
 from redrive.model.queue import CopyTarget
 from tests.contracts.stores.bench import DONE, NOON, Bench, bodies
@@ -28,7 +28,7 @@ async def test_without_a_dead_letter_queue_exhausted_deliveries_are_dropped_if_s
     for number in (1, 2):
         claimed = await plain.request(NOON + number, lease_ms=1, limits=DROPPED_AFTER_TWO)
         assert [delivery.attempts for delivery in claimed.deliveries] == [number]
-    assert await plain.request(LATER, limits=DROPPED_AFTER_TWO) == Claimed(dropped=1)
+    assert await plain.request(LATER, limits=DROPPED_AFTER_TWO) == ClaimResult(dropped=1)
     assert await plain.peek() == []
 
 
@@ -67,7 +67,7 @@ async def test_expired_deliveries_are_dead_lettered_if_the_queue_is_set_so(
 
 async def test_without_a_dead_letter_queue_expired_deliveries_are_removed(plain: Bench) -> None:
     await plain.send("a")
-    assert await plain.request(LATER, limits=Limits(1000, buries_expired=True)) == Claimed(expired=1)
+    assert await plain.request(LATER, limits=Limits(1000, buries_expired=True)) == ClaimResult(expired=1)
 
 
 @pytest.mark.parametrize("group", [None, "g"])

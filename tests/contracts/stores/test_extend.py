@@ -1,6 +1,6 @@
 import asyncio
 
-from redrive.engine.ports import Claimed
+from redrive.engine.ports import ClaimResult
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
 
 LAPSE = NOON + LEASE_MS
@@ -10,7 +10,7 @@ async def test_a_claim_holds_as_long_as_it_was_extended(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()
     assert await queue.extend(claim, LAPSE + 500, LAPSE - 1) == DONE
-    assert await queue.request(LAPSE + 499) == Claimed(next_at=LAPSE + 500)
+    assert await queue.request(LAPSE + 499) == ClaimResult(next_at=LAPSE + 500)
     assert await queue.settle(claim, LAPSE + 499) == DONE
 
 

@@ -1,4 +1,4 @@
-from redrive.engine.ports import Claimed
+from redrive.engine.ports import ClaimResult
 from redrive.model.delivery import Limits, Outcome
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 
@@ -37,7 +37,7 @@ async def test_a_group_in_flight_does_not_block_itself(plain: Bench) -> None:
     await send_long_group(plain, 25)
     claims = [*await plain.claim(), *await plain.claim(), *await plain.claim()]
     assert bodies(claims) == [f"long {number}" for number in range(25)]
-    assert await plain.request() == Claimed(next_at=LAPSE)
+    assert await plain.request() == ClaimResult(next_at=LAPSE)
 
 
 async def test_a_message_of_a_group_in_flight_can_be_claimed(plain: Bench) -> None:

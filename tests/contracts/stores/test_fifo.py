@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from redrive.engine.ports import Claimed
+from redrive.engine.ports import ClaimResult
 from redrive.model.delivery import Limits, Outcome
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
 
@@ -22,7 +22,7 @@ async def test_a_message_in_flight_blocks_later_messages_of_its_group_alone(fifo
     await fifo.claim_one()
     await fifo.send("a3", group="a")
     assert bodies(await fifo.claim()) == ["b1"]
-    assert await fifo.request() == Claimed(next_at=LAPSE)
+    assert await fifo.request() == ClaimResult(next_at=LAPSE)
 
 
 async def test_the_next_follows_when_the_first_is_settled(fifo: Bench) -> None:
@@ -66,7 +66,7 @@ async def test_an_extended_follower_blocks_its_group_after_those_before_are_sett
     a1, a2 = await fifo.claim(limit=2)
     await fifo.extend(a2, LAPSE + 500)
     await fifo.settle(a1)
-    assert await fifo.request(LAPSE) == Claimed(next_at=LAPSE + 500)
+    assert await fifo.request(LAPSE) == ClaimResult(next_at=LAPSE + 500)
     assert await fifo.settle(a2, LAPSE + 499) == DONE
     assert bodies(await fifo.claim(LAPSE + 499)) == ["a3"]
 
@@ -91,7 +91,7 @@ async def test_a_claim_renewed_in_part_leaves_the_other_part_to_its_own_token(fi
 async def test_a_delayed_first_one_holds_its_group(fifo: Bench) -> None:
     await fifo.send("a1", group="a", delay_ms=1000)
     await fifo.send("a2", group="a")
-    assert await fifo.request() == Claimed(next_at=NOON + 1000)
+    assert await fifo.request() == ClaimResult(next_at=NOON + 1000)
     assert bodies(await fifo.claim(NOON + 1000)) == ["a1", "a2"]
 
 
@@ -101,7 +101,7 @@ async def test_a_delayed_follower_ends_the_claim_of_its_group(fifo: Bench) -> No
     await fifo.send("a3", group="a")
     (a1,) = await fifo.claim()
     await fifo.settle(a1)
-    assert await fifo.request() == Claimed(next_at=NOON + 1000)
+    assert await fifo.request() == ClaimResult(next_at=NOON + 1000)
     assert bodies(await fifo.claim(NOON + 1000)) == ["a2", "a3"]
 
 
@@ -109,7 +109,7 @@ async def test_a_retried_one_holds_its_group_until_its_time(fifo: Bench) -> None
     await fifo.send("a1", "a2", group="a")
     a1 = await fifo.claim_one()
     await fifo.settle(a1, NOON, Outcome.RETRY, available_at=NOON + 700)
-    assert await fifo.request(NOON + 699) == Claimed(next_at=NOON + 700)
+    assert await fifo.request(NOON + 699) == ClaimResult(next_at=NOON + 700)
     assert bodies(await fifo.claim(NOON + 700)) == ["a1", "a2"]
 
 

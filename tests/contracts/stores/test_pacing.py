@@ -1,4 +1,4 @@
-from redrive.engine.ports import Claimed
+from redrive.engine.ports import ClaimResult
 from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -7,8 +7,8 @@ from tests.contracts.stores.homes import Home
 async def test_deliveries_come_one_at_a_time_and_at_their_pace(plain: Bench) -> None:
     await plain.send("a", "b", "c")
     assert bodies(await plain.claim(rate_max=2)) == ["a"]
-    assert await plain.request(rate_max=2) == Claimed(next_at=NOON + 500)
-    assert await plain.request(NOON + 499, rate_max=2) == Claimed(next_at=NOON + 500)
+    assert await plain.request(rate_max=2) == ClaimResult(next_at=NOON + 500)
+    assert await plain.request(NOON + 499, rate_max=2) == ClaimResult(next_at=NOON + 500)
     assert bodies(await plain.claim(NOON + 500, rate_max=2)) == ["b"]
     assert bodies(await plain.claim(NOON + 1000, rate_max=2)) == ["c"]
 
@@ -17,11 +17,11 @@ async def test_a_pause_is_not_made_up_for(plain: Bench) -> None:
     await plain.send("a", "b", "c")
     await plain.claim(rate_max=2, lease_ms=120_000)
     assert bodies(await plain.claim(NOON + 60_000, rate_max=2)) == ["b"]
-    assert await plain.request(NOON + 60_000, rate_max=2) == Claimed(next_at=NOON + 60_500)
+    assert await plain.request(NOON + 60_000, rate_max=2) == ClaimResult(next_at=NOON + 60_500)
 
 
 async def test_an_empty_claim_costs_nothing(plain: Bench) -> None:
-    assert await plain.request(rate_max=1) == Claimed()
+    assert await plain.request(rate_max=1) == ClaimResult()
     await plain.send("a")
     assert bodies(await plain.claim(rate_max=1)) == ["a"]
 
@@ -48,7 +48,7 @@ async def test_a_pace_holds_over_all_nodes(shared_home: Home) -> None:
     queue_id = await one.new_id()
     await Bench(one, queue_id).send("a", "b")
     assert bodies(await Bench(one, queue_id).claim(rate_max=2)) == ["a"]
-    assert await Bench(two, queue_id).request(rate_max=2) == Claimed(next_at=NOON + 500)
+    assert await Bench(two, queue_id).request(rate_max=2) == ClaimResult(next_at=NOON + 500)
 
 
 # ---- attempts that nobody ended ----------------------------------------------------------------------------

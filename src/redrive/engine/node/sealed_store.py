@@ -15,8 +15,8 @@ from typing_extensions import override
 from redrive.engine.ports import (
     Change,
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     DocumentSealing,
     DocumentStore,
     Enqueued,
@@ -198,7 +198,7 @@ class SealedStore(MessageStore, DocumentStore):
     # ---- out --------------------------------------------------------------------------------------------
 
     @override
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         claimed = await self._store.claim(request)
         for delivery in claimed.deliveries:
             if delivery.body[:1] == SEAL_MARK:

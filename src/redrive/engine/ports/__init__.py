@@ -90,7 +90,7 @@ from redrive.engine.ports.store import (
     Store,
     fair_share,
 )
-from redrive.model.claiming import Claimed
+from redrive.model.claiming import ClaimResult
 
 __all__ = [
     "BACK_AMONG",
@@ -111,7 +111,7 @@ __all__ = [
     "Change",
     "Claim",
     "ClaimRequest",
-    "Claimed",
+    "ClaimResult",
     "Clock",
     "CommitMeter",
     "Counts",

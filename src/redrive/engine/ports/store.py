@@ -22,7 +22,7 @@ from redrive.engine.ports.requests import (
     Settlement,
     Swept,
 )
-from redrive.model.claiming import Claimed
+from redrive.model.claiming import ClaimResult
 from redrive.model.delivery import Delivery
 from redrive.model.log import LogEvent
 from redrive.model.queue import DAY_MS
@@ -117,7 +117,7 @@ class MessageStore(Protocol):
         """Publish to ordered topics, all or nothing; for a repetition, the original's id and place."""
         ...
 
-    def claim(self, request: ClaimRequest) -> Awaitable[Claimed]:
+    def claim(self, request: ClaimRequest) -> Awaitable[ClaimResult]:
         """Claim what is due, oldest first; what is exhausted or expired on the way is moved or removed."""
         ...
 

@@ -4,7 +4,15 @@ import logging
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.node.memory import Listeners, NodeCounters
-from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, MoveTarget, QueueStore, Runtime
+from redrive.engine.ports import (
+    Claim,
+    ClaimRequest,
+    ClaimResult,
+    MessageStore,
+    MoveTarget,
+    QueueStore,
+    Runtime,
+)
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.errors import InFlightLimit
@@ -127,11 +135,11 @@ class Receiver:
         now: int,
         *,
         waits: bool,
-    ) -> Claimed:
+    ) -> ClaimResult:
         if self._flights.seems_full(queue.id) and await self._flights.is_full(queue.id):
             if not (queue.ordered or waits):
                 raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
-            return Claimed(next_at=now + COUNT_EVERY_MS)
+            return ClaimResult(next_at=now + COUNT_EVERY_MS)
         target = None if queue.dead_letter is None else await self._queues.dead_letters_to(queue)
         claimed = await self._store.claim(
             ClaimRequest(
@@ -172,7 +180,7 @@ class Receiver:
             if claimed.expired + claimed.dropped + claimed.dead_lettered < ENDINGS_MAX:
                 return
 
-    def _count_ends(self, queue: Queue, claimed: Claimed, target: MoveTarget | None) -> None:
+    def _count_ends(self, queue: Queue, claimed: ClaimResult, target: MoveTarget | None) -> None:
         """Count and tell of the messages that expired, or had too many receives, when the store looked for others."""
         if not (claimed.expired or claimed.dropped or claimed.dead_lettered):
             return
@@ -190,7 +198,7 @@ class Receiver:
             self._notifier.announce(target.queue_id, claimed.dead_lettered)
             self._notifier.expect_copies(target, now)
 
-    def _tell_dropped(self, queue: Queue, claimed: Claimed) -> None:
+    def _tell_dropped(self, queue: Queue, claimed: ClaimResult) -> None:
         now = self._runtime.clock.now()
         for number, why in (
             (claimed.expired, DeadLetterReason.EXPIRED),

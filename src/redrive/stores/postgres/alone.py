@@ -10,7 +10,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.engine.ports import ClaimRequest, ClaimResult
 from redrive.model.claiming import Pace
 from redrive.model.delivery import Delivery
 from redrive.model.queue import DEDUPLICATION_MS
@@ -40,19 +40,19 @@ _BEGIN_PACE: Final = "INSERT INTO paces (queue_id, next_us) VALUES ($1, 0) ON CO
 _KEEP_PACE: Final = "UPDATE paces SET next_us = $2 WHERE queue_id = $1"
 
 
-async def fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+async def fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> ClaimResult:
     """Fill one order in the transaction that begins with these locks."""
     if request.attempt_id:
         repeated = await _repeat(connection, request, locks)
         if repeated:
-            return Claimed(repeated)
+            return ClaimResult(repeated)
     claimed = await _fill_at_pace(connection, request, locks)
     if request.attempt_id and claimed.deliveries:
         await _remember(connection, request, claimed.deliveries)
     return claimed
 
 
-async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> ClaimResult:
     """Claim no faster than the queue's pace, if it has one: its row is locked after the groups, as all rows are."""
     if request.rate_max is None:
         return await _fill(connection, request, locks)
@@ -61,7 +61,7 @@ async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: ro
     request.limit = min(request.limit, pace.allowance(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
-        return Claimed(next_at=wait_until)
+        return ClaimResult(next_at=wait_until)
     claimed = await _fill(connection, request, locks)
     if claimed.deliveries:
         await connection.execute(
@@ -78,7 +78,7 @@ async def _locked_pace(connection: Connection, queue_id: int) -> int:
     return next_us or 0
 
 
-async def _fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+async def _fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> ClaimResult:
     passes = ClaimPasses(connection, [request], locks)
     await passes.fill()
     return passes.shares[0].claimed

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import REMOVALS_MAX, Claimed, ClaimRequest
+from redrive.engine.ports import REMOVALS_MAX, ClaimRequest, ClaimResult
 from redrive.model.claiming import (
     ClaimPlan,
     ClaimShare,
@@ -49,7 +49,7 @@ _WINDOW: Final = 100  # what a pass looks at once deliveries were removed: more 
 class ClaimPassResult(NamedTuple):
     """An order's answer, and whether the quick way would have done."""
 
-    claimed: Claimed
+    claimed: ClaimResult
     was_ordinary: bool
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import BACK_AMONG, Claimed, ClaimRequest
+from redrive.engine.ports import BACK_AMONG, ClaimRequest, ClaimResult
 from redrive.model.claiming import wants_next_at
 from redrive.stores.postgres import alone, rows
 from redrive.stores.postgres.access_paths import key_of, of
@@ -60,7 +60,7 @@ class Claimer:
         self._others = CallLanes(connections, _fill_others, 1, key=_alike_in_all)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         """Fill an order; see `Store.claim`."""
         if request.ordered or request.attempt_id or request.rate_max is not None or request.claims_nothing:
             return (await self._others.submit(request)).claimed
@@ -100,7 +100,9 @@ def _alike_in_all(request: ClaimRequest) -> object:
     )
 
 
-async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Claimed | None]:
+async def _claim_ordinary(
+    connection: Connection, requests: Sequence[ClaimRequest]
+) -> list[ClaimResult | None]:
     """Fill orders that are alike; None for one that must be filled in the other way.
 
     They were made within moments of each other: what is due for the latest of them is due for all.
@@ -125,7 +127,7 @@ async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimReques
         moments,
         first.resumes,
     )
-    answers = {request.token: Claimed() for request in requests}
+    answers = {request.token: ClaimResult() for request in requests}
     for record in sorted(records, key=lambda record: record["number"]):
         delivery = rows.delivery_of(record)
         answers[delivery.token or 0].deliveries.append(delivery)
@@ -139,9 +141,9 @@ async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimReques
     return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]
 
 
-def _nothing(next_at: int | None, now: int) -> Claimed | None:
+def _nothing(next_at: int | None, now: int) -> ClaimResult | None:
     """Nothing was taken; if something is due all the same, it is not ordinary, or another node holds it."""
-    return Claimed(next_at=next_at) if next_at is None or next_at > now else None
+    return ClaimResult(next_at=next_at) if next_at is None or next_at > now else None
 
 
 async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest]) -> list[ClaimPassResult]:
@@ -163,7 +165,7 @@ async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest])
         return [ClaimPassResult(share.claimed, passes.ordinary) for share in passes.shares]
 
 
-async def _send_on(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+async def _send_on(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> ClaimResult:
     passes = ClaimPasses(connection, [request], locks)
     await passes.send_on()
     return passes.shares[0].claimed

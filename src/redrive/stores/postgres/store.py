@@ -17,8 +17,8 @@ from redrive.engine.ports import (
     UNMEASURED,
     Change,
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     Clock,
     CommitMeter,
     Enqueued,
@@ -264,7 +264,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         return answers
 
     @override
-    async def claim(self, request: ClaimRequest) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> ClaimResult:
         claimed = await self._claimer.claim(request)
         if claimed.dead_lettered and request.dead_letters_to is not None:
             self._notices.arrived(request.dead_letters_to.queue_id)

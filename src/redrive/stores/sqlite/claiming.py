@@ -9,8 +9,8 @@ import orjson
 
 from redrive.engine.ports import BACK_AMONG, REMOVALS_MAX, ClaimRequest
 from redrive.model.claiming import (
-    Claimed,
     ClaimPlan,
+    ClaimResult,
     ClaimShare,
     Followers,
     Pace,
@@ -66,7 +66,7 @@ _HEAD: Final = LinePosition.HEAD.value
 _KEEP_PACE: Final = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
 
 
-def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
+def claim(transaction: Transaction, request: ClaimRequest) -> ClaimResult:
     """Fill an order; see `Store.claim`."""
     cursor = transaction.cursor
     if request.claims_nothing:
@@ -74,7 +74,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     if request.attempt_id:
         repeated = _repeat(transaction, request)
         if repeated:
-            return Claimed(repeated)
+            return ClaimResult(repeated)
     elif request.rate_max is None and request.lease_ms:
         share = _joint_order(transaction, request)
         if share is not None:
@@ -91,14 +91,14 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     return claimed
 
 
-def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int) -> Claimed:
+def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int) -> ClaimResult:
     """Claim no faster than the queue's pace; it is kept with the claim, so it holds for every claimer."""
     row = rows.one(transaction.cursor, _PACE, (request.queue_id,))
     pace = Pace(rate_max, row[0] if row else 0)
     request.limit = min(request.limit, pace.allowance(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
-        return Claimed(next_at=wait_until)
+        return ClaimResult(next_at=wait_until)
     claimed = _fill(transaction, (ClaimShare(request),))
     if claimed.deliveries:
         next_us = pace.after(len(claimed.deliveries), request.now)
@@ -136,7 +136,7 @@ def fill_orders(transaction: Transaction) -> None:
                 share.claimed.next_at = rows.next_at(transaction.cursor, queue_id)
 
 
-def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) -> Claimed:
+def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) -> ClaimResult:
     """Pass along the line until the orders are filled, or there is no more to be had; what the first of them got."""
     request = shares[0].request
     give_out = plan_ordered if request.ordered else plan_fair
@@ -156,7 +156,7 @@ def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) 
     return shares[0].claimed
 
 
-def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
+def _send_on(transaction: Transaction, request: ClaimRequest) -> ClaimResult:
     """Send what a claim would not offer any more where it goes; the rest stays untouched."""
     share = ClaimShare(request)
     line = _line(transaction, request, request.limit)

@@ -21,8 +21,8 @@ from redrive.engine.ports import (
     UNMEASURED,
     Change,
     Claim,
-    Claimed,
     ClaimRequest,
+    ClaimResult,
     CommitMeter,
     Counts,
     Enqueued,
@@ -252,7 +252,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         )
 
     @override
-    def claim(self, request: ClaimRequest) -> asyncio.Future[Claimed]:
+    def claim(self, request: ClaimRequest) -> asyncio.Future[ClaimResult]:
         return self._commit.submit(lambda transaction: claiming.claim(transaction, request))
 
     @override
