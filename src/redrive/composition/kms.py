@@ -24,7 +24,7 @@ def extension(core: Core) -> Extension:
         queue_key,
         core.runtime,
         by_default=bool(core.settings.kms_root_key),
-        has_older_nodes=lambda: core.store.has_older_nodes,
+        store=core.store,
     )
     kinds = {kind.name for kind in SERVICE.documents}
 

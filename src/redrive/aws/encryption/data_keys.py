@@ -12,7 +12,7 @@ from redrive.access.message_seal import DataKey, MessageSeal
 from redrive.access.principals import Principal
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
-from redrive.engine.ports import Put, Resource, Runtime, Store
+from redrive.engine.ports import NodeStore, Put, Resource, Runtime, Store
 from redrive.model.errors import Conflict, KeyUnusable, StoreUnavailable
 
 CONTEXT_NAMES: Final = {"sqs": "aws:sqs:arn", "sns": "aws:sns:topicArn"}
@@ -65,7 +65,7 @@ class DataKeys:
         inside: Calls KMS for the server itself.
         clock: Time.
         random_bytes: Chance, for nonces.
-        has_older_nodes: Whether what is sealed now may be opened by a node of an older version.
+        store: Knows whether a node of an older version may have to open what is sealed now.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class DataKeys:
         inside: KeysInside,
         root: RootKey,
         runtime: Runtime,
-        has_older_nodes: Callable[[], bool],
+        store: NodeStore,
     ) -> None:
         self.inside = inside
-        self.has_older_nodes = has_older_nodes
+        self.store = store
         self.clock = runtime.clock
         self.random_bytes = runtime.rng.randbytes
         self._calls = calls

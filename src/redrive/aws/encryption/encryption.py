@@ -9,7 +9,7 @@ for counts for as long. Neither outlives the process.
 Context keys and rights: "Encryption at rest" of the developer guides of SQS and SNS.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
@@ -22,7 +22,7 @@ from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSe
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
-from redrive.engine.ports import OpenedDelivery, Runtime
+from redrive.engine.ports import NodeStore, OpenedDelivery, Runtime
 from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.errors import KeyUnusable, RedriveError
 from redrive.model.queue import Queue
@@ -46,10 +46,10 @@ class Encryption:
         runtime: Runtime,
         *,
         by_default: bool,
-        has_older_nodes: Callable[[], bool],
+        store: NodeStore,
     ) -> None:
         self.root, self.inside = root, inside
-        self.keys = DataKeys(calls, inside, root, runtime, has_older_nodes)
+        self.keys = DataKeys(calls, inside, root, runtime, store)
         self._clock = runtime.clock
         self._by_default = by_default  # also queues that say nothing of encryption, by the root key
         self._queues: dict[int, QueueSealer] = {}

@@ -137,7 +137,7 @@ class QueueSealer(Sealer):
         if self._data_key is None:
             raise RuntimeError("seal() before prepare()")
         nonce = self._keys.random_bytes(NONCE_BYTES)
-        if self._keys.has_older_nodes():
+        if self._keys.store.has_older_nodes:
             return self._data_key.seal_as_text(nonce, queue_id, message_id, body, headers)
         return self._data_key.seal(nonce, queue_id, message_id, body, headers)
 

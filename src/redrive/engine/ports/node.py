@@ -172,13 +172,9 @@ UNMEASURED: Final[CommitMeter] = _Unmeasured()
 class NodeStore(Store, TelemetryStore, Protocol):
     """Everything that a node stores."""
 
-    @property
-    def has_older_nodes(self) -> bool:
-        """True if nodes of an older version may use it too: they read only what that version wrote.
-
-        One process has a file to itself.
-        """
-        return False
+    #: Whether nodes of an older version may use it too, which read only what that version wrote; never of a file, which
+    #: one process has to itself. An attribute: each sealed message asks.
+    has_older_nodes: bool = False
 
 
 class LogSink(Protocol):

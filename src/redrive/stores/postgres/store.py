@@ -97,7 +97,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         self._seal = seal
         self._clock = clock
         self._drop_task: asyncio.Task[None] | None = None
-        self._has_older_nodes = True  # unless it is known that there are none
+        self.has_older_nodes = True  # unless it is known that there are none
 
     @override
     async def open(self) -> None:
@@ -137,13 +137,8 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     async def _finish_upgrade(self, connection: Connection) -> bool:
         """Do what waits until no node of an older version is there; False if that is to be tried again."""
-        self._has_older_nodes = await older_node(connection) is not None
-        return await drop_outdated(connection) and not self._has_older_nodes
-
-    @property
-    @override
-    def has_older_nodes(self) -> bool:
-        return self._has_older_nodes
+        self.has_older_nodes = await older_node(connection) is not None
+        return await drop_outdated(connection) and not self.has_older_nodes
 
     @property
     @override
