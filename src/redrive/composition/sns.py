@@ -36,7 +36,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.on_use import EndpointOnUse
-from redrive.endpoints.sms.gateway import MEMORY, Outbox, SentText, read_gateway
+from redrive.endpoints.sms.gateway import MEMORY, SentText, SmsOutbox, read_gateway
 from redrive.engine.ports import Endpoint
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
@@ -146,7 +146,7 @@ def _push_services(core: Core, urls: Mapping[str, str]) -> Endpoint:
 
 def text_messages(core: Core) -> Extension:
     """Text messages of SNS, through the message centre, which is told who opts out."""
-    outbox = Outbox() if core.settings.sms_gateway == MEMORY else None
+    outbox = SmsOutbox() if core.settings.sms_gateway == MEMORY else None
     centre = _message_centre(core) if outbox is None else None
     documents, telemetry = core.engine.resources.documents, core.telemetry
     price = Decimal(core.settings.sms_part_price)
@@ -167,7 +167,7 @@ def text_messages(core: Core) -> Extension:
     )
 
 
-def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
+def _outbox_interface(core: Core, outbox: SmsOutbox) -> Interface:
     """LocalStack's route to the texts that were sent, by account, region and number; DELETE forgets them."""
 
     def region_and_texts(request: Request, owner: ResourceName) -> tuple[str, list[SentText]]:

@@ -38,7 +38,7 @@ def draw_schedule(schedule: RetrySchedule) -> tuple["Chart | None", str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RetryMark:
     """One retry."""
 
     x: int  # Horizontal position
@@ -60,7 +60,7 @@ class Chart:
     top: int  # Its upper edge
     bottom: int  # Its lower edge
     ticks: Sequence[tuple[int, str]]  # Lines across: their places from the top, and the waits they mark
-    marks: Sequence[Mark]  # The retries
+    marks: Sequence[RetryMark]  # The retries
     lines: Sequence[str]  # The curve, in pieces where retries are left out
     gaps: Sequence[tuple[int, str]]  # Where they are left out: the middle, and how many
     end_x: int | None  # Where the outage ends the row of failures; None: no outage is drawn
@@ -79,7 +79,7 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
     points = [(round(x), round(y)) for x, y in layout.points]
     numbered = layout.attempt_labels(_NUMBER_GAP)
     marks = [
-        Mark(
+        RetryMark(
             x,
             y,
             CLASSES[column.phase],

@@ -93,7 +93,7 @@ def _policy(visit: Visit, dead: str, receives: int = 0) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LetterSource:
     """A queue or a subscription that gets a dead-letter queue."""
 
     of: Queue | Subscription
@@ -182,7 +182,7 @@ async def set_dead_letters(visit: Visit) -> Page | Redirect:
     return Redirect(source.link, sentence=sentence, undo=None if source.dead else undo, after=name)
 
 
-async def _source(visit: Visit) -> Source:
+async def _source(visit: Visit) -> LetterSource:
     """The queue or subscription that a link or a form names.
 
     Raises:
@@ -195,17 +195,17 @@ async def _source(visit: Visit) -> Source:
     if visit.parameter("queue"):
         queue = await resources.queues.get(visit.scope._replace(name=name))
         if queue is not None:
-            return Source(queue, visit.link("queues", name))
+            return LetterSource(queue, visit.link("queues", name))
         raise Missing(f"There is no queue {name[:80]}.")
     subscription = await resources.subscriptions.get(
         visit.scope._replace(name=name), visit.parameter("subscription")
     )
     if subscription is None:
         raise Missing(f"There is no such subscription of {name[:80]}.")
-    return Source(subscription, visit.link("topics", name, subscription.id))
+    return LetterSource(subscription, visit.link("topics", name, subscription.id))
 
 
-async def _dead_letter_form(visit: Visit, source: Source, notice: str, status: int = 200) -> Page:
+async def _dead_letter_form(visit: Visit, source: LetterSource, notice: str, status: int = 200) -> Page:
     queues = await visit.engine.resources.queues.find(visit.scope, "", _SUGGESTED_MAX)
     usual = source.dead or _dead_name(source.fields.get("queue") or source.fields["topic"])
     dead = visit.parameter("dead") or usual

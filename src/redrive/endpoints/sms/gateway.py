@@ -108,7 +108,7 @@ class SentText(NamedTuple):
     message: str  # The text
 
 
-class Outbox:
+class SmsOutbox:
     """`redrive.engine.ports.Endpoint`: takes what an `SmsEndpoint` takes, and keeps it until a reset or its end."""
 
     def __init__(self) -> None:
