@@ -123,7 +123,7 @@ async def _queues(
     subscriptions: Sequence[Subscription],
     name_of: Callable[[Subscription], ResourceName | None],
 ) -> dict[str, Queue]:
-    """The queue that each has by a name, by their keys."""
+    """The queue whose name `name_of` returns for each subscription, by the subscription's key."""
     queues: dict[str, Queue] = {}
     for each in subscriptions:
         name = name_of(each)

@@ -97,9 +97,9 @@ class ReplayBuffer:
             self._notifier.announce(subscription.queue_id, moved.total)
 
     async def first(self, subscription: Subscription) -> int | None:
-        """The place of the first publication that waits.
+        """The sequence number of the first publication that waits; None: none waits.
 
-        Rows of publications that entered together may be numbered a little otherwise than these are.
+        It is the least of a page: rows of publications that entered together may be in another order.
         """
         if subscription.waiting_id is None:
             return None

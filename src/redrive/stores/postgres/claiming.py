@@ -57,7 +57,7 @@ class Claimer:
     def __init__(self, connections: Connections) -> None:
         """Claim on these connections; of each queue one claim is under way, so that they do not meet in its line."""
         self._ordinary = CallLanes(connections, _claim_ordinary, 1, key=_alike)
-        self._others = CallLanes(connections, _fill_others, 1, key=_alike_in_all)
+        self._others = CallLanes(connections, _fill_others, 1, key=_shared_terms)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
     async def claim(self, request: ClaimRequest) -> ClaimResult:
@@ -87,7 +87,7 @@ def _alike(request: ClaimRequest) -> object:
     return request.queue_id, request.limits, request.resumes
 
 
-def _alike_in_all(request: ClaimRequest) -> object:
+def _shared_terms(request: ClaimRequest) -> object:
     """The properties that requests must share to be filled by one transaction."""
     special = bool(request.attempt_id) or request.rate_max is not None or request.claims_nothing
     return (

@@ -46,7 +46,7 @@ class _MovePass:
         self._origins = None if request.destination is not None else list(request.origins)
         self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
-        self._became: dict[int, MovedTo] = {}
+        self._became: dict[int, MovedTo] = {}  # by the number that each had in its old queue
         self._locks = locks
 
     async def move(self) -> Moved:
@@ -97,7 +97,7 @@ class _MovePass:
         return await self._locks.lock(needed)
 
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
-        """Each with its place; behind one that has a group's turn, those that may go with it."""
+        """The deliveries of a line; behind each that heads its group, those of the group that may go with it."""
         request = self._request
         names = [delivery.group_id for delivery, turn in line if turn == LinePosition.HEAD]
         behind: dict[str | None, list[Delivery]] = {}
@@ -132,10 +132,10 @@ class _MovePass:
         }
         await rows.pass_turns(connection, request.queue_id, groups_left)
         seqs = await rows.next_seqs(connection, len(deliveries))
-        fresh = []
+        entered_deliveries = []
         for (delivery, _), seq in zip(deliveries, seqs, strict=True):
             entered = request.as_moved(delivery, seq, next(self._ids))
             self._per_queue[entered.queue_id] += 1
             self._became[delivery.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
-            fresh.append(entered)
-        await arrivals.admit(connection, fresh)
+            entered_deliveries.append(entered)
+        await arrivals.admit(connection, entered_deliveries)

@@ -128,6 +128,7 @@ class ClaimSettler:
 
     async def _extend(self, connection: Connection, calls: Sequence[ExtendCall]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
+        # The moment of a claim that is given back is negative, as `_EXTEND` reads it.
         held = [
             HeldClaim(
                 seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until
@@ -218,7 +219,7 @@ class _SettlePass:
         self._ordered = ordered
         self._groups_left: set[str] = set()
         self._new_notes: list[notes.Written] = []
-        self._through: list[bytes] = []
+        self._ids_without_notes: list[bytes] = []
         self.fence = Fence(connection, queue_id)
         self.news: set[int] = set()
 
@@ -276,9 +277,10 @@ class _SettlePass:
         await arrivals.admit(self._connection, deliveries)
 
     def _enter_target(self, delivery: Delivery, seq: int, end: _End, target: MoveTarget) -> Delivery:
+        """The delivery as it enters the target; its notes stay only if it is a dead letter."""
         settlement = end.settlement
         if settlement.outcome is not Outcome.DEAD_LETTERED:
-            self._through.append(delivery.message_id)
+            self._ids_without_notes.append(delivery.message_id)
         elif settlement.note is not None:
             self._new_notes.append((self._queue_id, delivery.message_id, settlement.note))
         return enter(
@@ -295,7 +297,7 @@ class _SettlePass:
     async def finish(self) -> None:
         """Pass the turns on that were left, and keep or forget notes."""
         await notes.write(self._connection, self._new_notes)
-        await notes.forget(self._connection, self._queue_id, self._through)
+        await notes.forget(self._connection, self._queue_id, self._ids_without_notes)
         if await rows.pass_turns(self._connection, self._queue_id, self._groups_left):
             self.news.add(self._queue_id)
 

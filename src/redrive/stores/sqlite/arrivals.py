@@ -59,9 +59,9 @@ def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> 
 
 
 def insert_grouped(transaction: Transaction) -> None:
-    """Insert the deliveries that were taken along, but for repetitions: keys by one statement, rows by another.
+    """Insert the deliveries that `enqueue` left to the end, except repetitions.
 
-    To run both for each message took twice as long.
+    One statement for all keys and one for all rows: to run both for each message took twice as long.
     """
     if not transaction.grouped:
         return
@@ -130,8 +130,8 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
     answers: list[Enqueued] = []
     for publication in publications:
         seq = transaction.next_seq()
-        this = publication.topic_id, publication.key, publication.message_id, seq, publication.until
-        original = _remembered(cursor, this, publication.now)
+        memory = publication.topic_id, publication.key, publication.message_id, seq, publication.until
+        original = _remembered(cursor, memory, publication.now)
         if original is not None:
             answers.append(original)
             continue

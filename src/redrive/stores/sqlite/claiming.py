@@ -76,7 +76,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> ClaimResult:
         if repeated:
             return ClaimResult(repeated)
     elif request.rate_max is None and request.lease_ms:
-        share = _joint_order(transaction, request)
+        share = _defer_order(transaction, request)
         if share is not None:
             return share.claimed
     limit = request.limit
@@ -106,10 +106,10 @@ def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int
     return claimed
 
 
-def _joint_order(transaction: Transaction, request: ClaimRequest) -> ClaimShare[ClaimRequest] | None:
-    """Leave an order to the end of its transaction; what it gets is in the answer then, which nobody reads before.
+def _defer_order(transaction: Transaction, request: ClaimRequest) -> ClaimShare[ClaimRequest] | None:
+    """Let an order wait for the end of its transaction, where those of a queue are filled together.
 
-    None: others of the queue wait with other terms, since it was changed a moment ago.
+    The share holds the answer then. None: the orders that wait have other terms, as the queue was changed a moment ago.
     """
     shares = transaction.orders.setdefault(request.queue_id, [])
     if shares:
@@ -137,7 +137,7 @@ def fill_orders(transaction: Transaction) -> None:
 
 
 def _fill(transaction: Transaction, shares: Sequence[ClaimShare[ClaimRequest]]) -> ClaimResult:
-    """Pass along the line until the orders are filled, or there is no more to be had; what the first of them got."""
+    """Give out the line until the orders are filled or nothing is left; returns what the first order got."""
     request = shares[0].request
     give_out = plan_ordered if request.ordered else plan_fair
     room = sum([share.room for share in shares])
@@ -200,16 +200,16 @@ def _followers(
     names = [head.group_id for head, turn in line if turn == _HEAD and head.group_id is not None]
     if not names:
         return followers, True
-    most = share_room if request.ordered else room // len(names) + 1
-    left, all_followers = room, True
+    group_limit = share_room if request.ordered else room // len(names) + 1
+    remaining, all_followers = room, True
     for name in names:
-        limit = min(left, most)
+        limit = min(remaining, group_limit)
         rows_behind = cursor.execute(_BEHIND, (request.queue_id, name, limit)).fetchall()
         followers[name] = [rows.delivery_of(row) for row in rows_behind]
         all_followers = all_followers and len(rows_behind) < limit
         if request.ordered:
-            left -= len(rows_behind)
-            if not left:
+            remaining -= len(rows_behind)
+            if not remaining:
                 break
     return followers, all_followers
 
