@@ -127,7 +127,7 @@ def _metric_name(metric: str) -> str:
 
 
 def history_words(summary: str, data: str = "") -> str:
-    """`In alarm, was OK` and `Told ops-alerts` of what CloudWatch writes into an alarm's history."""
+    """An entry of an alarm's history in short: `In alarm, was OK`, or `Told ops-alerts`."""
     if summary.startswith(_UPDATED):
         before, _, after = summary.removeprefix(_UPDATED).partition(" to ")
         return f"{STATES.get(after, after)}, was {STATES.get(before, before)}"

@@ -42,7 +42,7 @@ class MemoryWatch:
         self._runs_since = None
 
     def used_mb(self) -> int:
-        """The most that it has held; a figure that only grows may be a moment old."""
+        """The most that it has held (MB), looked at again at most every `TOLD_EVERY_MS`."""
         now = self._clock.now()
         if self.pid is not None and now - self._used_at >= TOLD_EVERY_MS:
             self._used_mb = min(memory_of(family(self.pid)), self._memory_mb)

@@ -50,7 +50,7 @@ WHOLE_SERVICE: Final = ResourceScope("*")
 
 
 def values_of(params: Structure, *members: str) -> Iterator[str]:
-    """The texts of parameters, and those in the lists that parameters are."""
+    """The values of parameters that are texts, and the items of those that are lists."""
     for member in members:
         value = params.get(member)
         if isinstance(value, str):

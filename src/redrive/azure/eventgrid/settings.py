@@ -216,7 +216,7 @@ def _delivery(resource_id: str, text: str) -> DeliverySettings:
 
 
 def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An event subscription of a namespace's topic in the words of the others."""
+    """The properties of a namespace topic's event subscription, in the form that those of other topics have."""
     configuration = properties.get("deliveryConfiguration")
     if configuration is None:
         return properties

@@ -147,8 +147,8 @@ class MessageStore(Protocol):
     ) -> Awaitable[list[Settled]]:
         """Let claims hold until their `until`; one that is over by `now` gives the delivery back. See `settle`.
 
-        What is given back has its place again, before all that arrived later. What nobody gives back comes by the moment
-        at which its claim ran out: work that always fails would else keep all that is new from its turn.
+        A delivery that is given back has its place again, before all that arrived later. One whose claim ran out stands
+        where it would had it arrived then: otherwise work that always fails would keep newer deliveries from their turn.
         """
         ...
 

@@ -216,6 +216,8 @@ def _identity(value: Any) -> bytes:
 
 
 class _BodyCheck:
+    """The check of one body against a schema and the models that it refers to."""
+
     def __init__(self, root: Mapping[str, Any], models: Mapping[str, str], budget: Budget) -> None:
         self._root = root
         self._models = models
