@@ -191,7 +191,7 @@ class Handshakes:
         )
 
     async def _keep_in(self, question: HandshakeRequest, now: int, draft: Draft) -> None:
-        """Keep a question, and remove the oldest as far as nobody can answer them."""
+        """Keep a question, and remove the oldest ones whose time is over."""
         for key, old in await draft.find(QUESTION, "", _REMOVED_MAX):
             if now < old.ends_at:
                 break
