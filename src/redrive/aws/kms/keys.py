@@ -257,7 +257,6 @@ class Replicating:
         if key.origin != "AWS_KMS":
             raise unsupported("Redrive replicates keys with material of its own alone.")
         region: str = params["ReplicaRegion"]
-        regions = tuple(sorted({*key.replica_regions, region}))
         name = key.name._replace(region=region)
         policy = params.get("Policy") or key_policies.default_policy(call.account)
         replica = replace(
@@ -266,7 +265,6 @@ class Replicating:
             created_at=call.now,
             policy=policy,
             description=params.get("Description") or "",
-            replica_regions=regions,
             tags=TAGS.read(params.get("Tags")),
             materials=tuple(self._materials.copy_for(key, material, name) for material in key.materials),
         )
@@ -275,15 +273,19 @@ class Replicating:
                 call, replica, policy, bypass=bool(params.get("BypassPolicyLockoutSafetyCheck"))
             )
 
-        async def decide(draft: Draft) -> None:
+        async def decide(draft: Draft) -> KmsKey:
             current = await draft.get(KEY, key.name.key)
-            if current is None or await draft.get(KEY, name.key) is not None or region == key.name.region:
-                text = f"A key {key.id} exists in {region} already"
-                raise error("AlreadyExistsException", text)
-            draft.put(KEY, name.key, replica)
+            if current is None or current.primary_region != key.name.region:
+                raise unsupported(f"{key.arn} is not a primary key any more.")
+            if region == key.name.region or await draft.get(KEY, name.key) is not None:
+                raise error("AlreadyExistsException", f"A key {key.id} exists in {region} already")
+            regions = tuple(sorted({*current.replica_regions, region}))
+            member = replace(replica, replica_regions=regions)
+            draft.put(KEY, name.key, member)
             await self._set_regions(draft, current, current.primary_region, regions, skip=region)
+            return member
 
-        await self._documents.transact(decide)
+        replica = await self._documents.transact(decide)
         answer = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
         answer.pop("CurrentKeyMaterialId", None)  # the answer describes the replica before it has material
         tags = {"ReplicaTags": params["Tags"]} if params.get("Tags") else {}
