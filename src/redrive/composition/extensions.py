@@ -276,7 +276,7 @@ class ExtensionRegistry:
         for extension in self.extensions:
             extension.register(core.engine)
             self._offer(extension)
-        core.engine.resources.documents.on_forget(self._note_foreign_write)
+        core.engine.resources.documents.on_change_elsewhere(self._note_foreign_write)
 
     def _offer(self, extension: Extension) -> None:
         self._core.services.update(extension.interface.services)

@@ -15,7 +15,7 @@ _ROUND_MS: Final = 6 * 60 * 60 * 1000
 
 
 def extension(core: Core) -> Extension:
-    """KMS; when the server starts, keys that an older root key wrapped are wrapped anew."""
+    """Encryption by KMS's keys; when the server starts, those that an older root key wrapped are wrapped anew."""
     parts = key_parts(core.engine, core.root_key)
     queue_key = QueueKey(core.store, core.root_key, core.seal_by, core.runtime)
     encryption = Encryption(
@@ -29,11 +29,12 @@ def extension(core: Core) -> Extension:
     kinds = {kind.name for kind in SERVICE.documents}
 
     def forget_rights(kind: str) -> None:
+        """Rights depend on KMS's documents; without a kind, any may have changed."""
         if not kind or kind in kinds:
             encryption.forget_rights()
 
     core.engine.resources.documents.on_write(lambda kind, _key, _value: forget_rights(kind))
-    core.engine.resources.documents.on_forget(lambda kind, _key: forget_rights(kind))
+    core.engine.resources.documents.on_change_elsewhere(lambda kind, _key: forget_rights(kind))
     clock = core.runtime.clock
     upkeep = Upkeep(lambda: parts.keyring.tidy(clock.now()), clock, _ROUND_MS, "kms.unread")
     return Extension(

@@ -12,7 +12,7 @@ from redrive.composition.extension import Extension, Interface, Presenter
 def extension(
     core: Core, presenters: Mapping[str, Presenter], encryption: Encryption | None = None
 ) -> Extension:
-    """SQS; `presenters` show the messages that other services sent, `encryption` knows the keys of queues."""
+    """SQS; `presenters` give messages that other services sent their form, and `encryption` knows the keys of queues."""
     peek = Peek(core.engine, core.authentication, presenters, encryption)
     return Extension(
         interface=Interface(

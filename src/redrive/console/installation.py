@@ -81,7 +81,7 @@ class Remembered(Generic[T]):
         self._keeps = keeps
         self._known: Sequence[T] | None = None
         self._changes = 0
-        documents.on_forget(lambda kind, _: self._changed(kind))
+        documents.on_change_elsewhere(lambda kind, _: self._changed(kind))
         documents.on_write(lambda kind, _key, _value: self._changed(kind))
 
     async def all(self) -> Sequence[T]:

@@ -27,10 +27,10 @@ def target(visit: Visit, arn: str) -> Target:
     if len(parts) < _ARN_PARTS or parts[0] != "arn":
         return Target(arn, arn, "", "")
     _, _, service, region, account, resource = parts
-    room, name, query = _page(service, resource)
-    if not room or not account or not region or not visit.session.sees(account):
+    path, name, query = _page(service, resource)
+    if not path or not account or not region or not visit.session.sees(account):
         return Target(arn, name, service, "")
-    return Target(arn, name, service, visit.link_in(ResourceName(account, region, ""), *room, **query))
+    return Target(arn, name, service, visit.link_in(ResourceName(account, region, ""), *path, **query))
 
 
 def trace(visit: Visit, queue: str, delivery: Delivery) -> str:

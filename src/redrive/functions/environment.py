@@ -185,11 +185,11 @@ class Environment:
     def _marks(self) -> dict[str, str]:
         return {_MARK: self._mark, processes.OWNER: processes.this_server()}
 
-    def _is_own(self, address: Address, own: Address) -> bool:
+    def _is_own(self, address: Address, server_address: Address) -> bool:
         """True if the process or its children connected from an address; other systems than Linux are not checked."""
         if sys.platform != "linux":
             return True
-        peer = peer_of(address, own)
+        peer = peer_of(address, server_address)
         if peer is None or self._process is None:
             return False
         if self._setting.isolation is Isolation.USER:

@@ -217,9 +217,10 @@ def plan_ordered(
 def plan_fair(
     shares: Sequence[ClaimShare[ClaimTerms]], line: Sequence[Placed], followers: Followers, now: int
 ) -> ClaimPlan:
-    """Give out a queue without order: one of each group in turn, for a follower stands at the line's end.
+    """Give out a queue without order, one delivery of each group in turn.
 
-    A follower may not be due: it came in by the clock of a node that is ahead.
+    Only the delivery with its group's turn (`_HEAD`) is in the line; when it is taken, the next of the group joins the
+    line's end. That one may not be due: it came in by the clock of a node that is ahead.
     """
     plan = ClaimPlan()
     behind = {name: deque(members) for name, members in followers.items()} if followers else {}

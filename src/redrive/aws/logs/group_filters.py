@@ -54,7 +54,7 @@ class GroupFilters(Generic[F]):
         self._by_group: dict[int, dict[str, CompiledFilter[F]]] = {}
         self._is_outdated = True
         self._documents.on_write(self._follow_write)
-        self._documents.on_forget(self._follow_forget)
+        self._documents.on_change_elsewhere(self._follow_forget)
 
     def stand_beside(self, others: DocumentKind[Any]) -> None:
         """Share the number of regular expressions that a group may have with filters of another kind."""

@@ -163,6 +163,7 @@ def _of(visit: Visit) -> str:
 
 
 async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool = False) -> Page:
+    """The form as the page's address or the form that was sent fills it in; `replaces`: an alarm of its name is there."""
     of = _of(visit)
     thing = visit.parameter("thing") or visit.parameter(of)
     watched = WATCHED.get(visit.parameter("watched")) or next(

@@ -75,7 +75,7 @@ class DeadLetterSources:
         self._of_deleted = CountByKey(directory, TOMBSTONE, tombstone_key, _target_of_deleted)
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
         self._scopes: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
-        directory.on_forget(self._note_change)
+        directory.on_change_elsewhere(self._note_change)
         directory.on_write(lambda kind, key, _: self._note_change(kind, key))
 
     def _note_change(self, kind: str, key: str) -> None:

@@ -48,7 +48,7 @@ class Directory:
         self._forget_followers: list[Callable[[str, str], None]] = []
         self._write_followers: list[Callable[[str, str, object | None], None]] = []
 
-    def on_forget(self, follower: Callable[[str, str], None]) -> None:
+    def on_change_elsewhere(self, follower: Callable[[str, str], None]) -> None:
         """Tell a follower, who remembers more than documents, of every change of another node's."""
         self._forget_followers.append(follower)
 

@@ -48,7 +48,7 @@ class Subscriptions:
         self.numbers = ResourceCounts(directory, TOPIC, SUBSCRIPTION)
         self.on_backlog: Callable[[Subscription], None] = lambda _: None
         self.on_no_backlog: Callable[[int], None] = lambda _: None
-        directory.on_forget(self._forget)
+        directory.on_change_elsewhere(self._forget)
         directory.on_write(self._note_write)
 
     def _forget(self, kind: str, key: str) -> None:

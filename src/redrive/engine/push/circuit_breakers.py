@@ -48,7 +48,7 @@ class CircuitBreakers:
         self._unread_since: dict[str, int] = {}
         self._all_unread_since = 1  # the number of the news that any may have changed; 0: all were read
         self._reading = asyncio.Lock()
-        directory.on_forget(self._forget)
+        directory.on_change_elsewhere(self._forget)
 
     def _forget(self, kind: str, key: str) -> None:
         """A document changed (with no key: any of them may have): read it before it is used again."""

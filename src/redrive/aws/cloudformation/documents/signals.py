@@ -95,7 +95,7 @@ class DocumentWatch:
         self._waiters: set[_Waiter] = set()
         documents = resources.documents
         documents.on_write(lambda kind, key, _: self._wake(kind, key))
-        documents.on_forget(self._wake)
+        documents.on_change_elsewhere(self._wake)
 
     def _wake(self, kind: str, key: str) -> None:
         for waiter in self._waiters:

@@ -210,8 +210,8 @@ def _resource(name: str, definition: Any) -> ResourceDefinition:
         depends_on=_depends_on(name, definition.get("DependsOn")),
         condition=_condition(name, definition.get("Condition")),
         metadata=definition.get("Metadata"),
-        deletion_policy=_policy(definition, "DeletionPolicy"),
-        replace_policy=_policy(definition, "UpdateReplacePolicy"),
+        deletion_policy=_checked_policy(definition, "DeletionPolicy"),
+        replace_policy=_checked_policy(definition, "UpdateReplacePolicy"),
         creation_policy=_object(name, definition, "CreationPolicy"),
     )
 
@@ -236,9 +236,11 @@ def _condition(location: str, value: Any) -> str:
     return value or ""
 
 
-def _policy(definition: Mapping[str, Any], key: str) -> Any:
+def _checked_policy(definition: Mapping[str, Any], key: str) -> Any:
     value = definition.get(key, "Delete")
-    if isinstance(value, Mapping):  # a function, without language extensions too (recorded)
+    if isinstance(
+        value, Mapping
+    ):  # a function, evaluated later; AWS takes one without language extensions as well (recorded)
         return value
     if value not in _DELETION_POLICIES:
         raise format_error(f"Unrecognized {key} {value}")

@@ -136,7 +136,10 @@ def _with_policies(resource: Any, scope: EvaluationScope) -> Any:
 
 
 def simplify(value: Any, scope: EvaluationScope, hidden_names: Collection[str]) -> Any:
-    """Returns a value after the functions that need no resource (recorded); references to hidden parameters stay."""
+    """Returns a value with those functions evaluated that need no resource (recorded).
+
+    `Fn::Join` and `Fn::Sub` are evaluated only if they refer to nothing, others unless they refer to a hidden parameter.
+    """
     scope.spend(1)
     name = function_name(value)
     if name in EXTENSIONS or name in _LITERAL_FUNCTIONS:

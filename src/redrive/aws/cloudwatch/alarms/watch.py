@@ -144,7 +144,7 @@ class AlarmRegistry:
         self._is_outdated = True
         self.on_change: Callable[[], None] = _nothing
         documents.on_write(self._follow_write)
-        documents.on_forget(self._follow_forget)
+        documents.on_change_elsewhere(self._follow_forget)
 
     async def follow(self) -> None:
         """Read all alarms again if another node changed any."""

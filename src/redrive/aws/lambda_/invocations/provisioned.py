@@ -43,17 +43,17 @@ class Warmth:
     """Keeps environments, by configurations that any node may change."""
 
     def __init__(self, engine: Engine, lookup: Lookup, executor: Executor, runner: Runner) -> None:
-        # Where configurations are kept; changes of them and of what they name are heard of
         self._engine = engine
         self._lookup = lookup
         self._executor = executor
         self._runner = runner
+        # By configuration: the version, and how many of its environments the runner keeps
         self._kept: dict[str, tuple[FunctionVersion, int]] = {}
         self._following: asyncio.Task[None] | None = None
         self._is_outdated = False
         documents = engine.resources.documents
         documents.on_write(lambda kind, _key, _value: self._changed(kind))
-        documents.on_forget(lambda kind, _key: self._changed(kind))
+        documents.on_change_elsewhere(lambda kind, _key: self._changed(kind))
 
     def start(self) -> None:
         """Keep what is asked for now, and from now on what will be."""
