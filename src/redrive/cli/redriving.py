@@ -147,14 +147,14 @@ def _pace_members(parsed: argparse.Namespace) -> dict[str, Any]:
 
 def _dry_run(client: Client, parsed: argparse.Namespace) -> int:
     ids = set(parsed.id)
-    missing_ids, letter_id = set(ids), 0
+    missing_ids, is_empty = set(ids), True
     cause = {"cause": parsed.cause} if parsed.cause else {}
     if parsed.search:
         return _print_search_count(client, parsed)
     for letter in _all(client, parsed.queue, cause):
         if letter["id"] in (parsed.excepted or ()):
             continue
-        letter_id = letter["id"]
+        letter_id, is_empty = letter["id"], False
         if not ids or letter_id in ids:
             stays = "  stays: it is in flight" if letter["in_flight"] else ""
             unknown = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
@@ -162,7 +162,7 @@ def _dry_run(client: Client, parsed: argparse.Namespace) -> int:
         missing_ids.discard(letter_id)
     for letter_id in sorted(missing_ids):
         note(f"there is no dead letter {letter_id} in {parsed.queue}")
-    if not letter_id:
+    if is_empty and not missing_ids:
         note(f"there is nothing in {parsed.queue}")
     return 1 if missing_ids else 0
 

@@ -142,7 +142,7 @@ def _is_secret_of_file(origin: Origin) -> bool:
 
 def _machine_findings(settings: Settings, config: Path | None) -> Iterator[Finding]:
     """Checks of the machine: file modes, the user, the limit of open files."""
-    readable = [f"{file} ({mode:o})" for file, mode in _readable(_secret_files(settings, config))]
+    readable = [f"{file} ({mode:o})" for file, mode in _open_to_others(_secret_files(settings, config))]
     advice = f"others can read {', '.join(readable)}; chmod 600" if readable else ""
     yield Finding("files", advice)
     is_root = os.geteuid() == 0 and settings.functions_isolation != "user"
@@ -165,7 +165,7 @@ def _secret_files(settings: Settings, config: Path | None) -> Iterator[Path]:
         yield config
 
 
-def _readable(files: Iterator[Path]) -> Iterator[tuple[Path, int]]:
+def _open_to_others(files: Iterator[Path]) -> Iterator[tuple[Path, int]]:
     """The files that others may read or write, with their modes; files that do not exist yet are left out."""
     for file in files:
         try:

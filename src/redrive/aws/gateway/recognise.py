@@ -40,10 +40,10 @@ def recognise(request: Request) -> Recognition | None:
     if target is not None:
         return _by_target(request, target)
     if request.path.startswith(_CBOR_PATH):
-        return _by_path(request.path)
+        return _by_cbor_path(request.path)
     if _may_be_for_s3(request) and is_for_s3(request):
         return _by_bucket(request)
-    return _by_route(request) or _by_action(request)
+    return _by_rest_path(request) or _by_action(request)
 
 
 def service_in_head(request: Request) -> str | None:
@@ -129,7 +129,7 @@ def _json_codec(request: Request, service: str) -> JsonCodec:
     return JSON_1_1 if Service.load(service).json_version == "1.1" else JSON_1_0
 
 
-def _by_path(path: str) -> Recognition | None:
+def _by_cbor_path(path: str) -> Recognition | None:
     route = _CBOR_ROUTE.fullmatch(path)
     service = None if route is None else _TARGETS.get(route[1])
     if route is None or service is None or "smithy-rpc-v2-cbor" not in _PROFILES[service].protocols:
@@ -137,8 +137,8 @@ def _by_path(path: str) -> Recognition | None:
     return Recognition(service, route[2], CBOR)
 
 
-def _by_route(request: Request) -> Recognition | None:
-    """Paths of REST services begin with a word, or the date of their API; those of queues begin with an account."""
+def _by_rest_path(request: Request) -> Recognition | None:
+    """A call of a REST service; its path begins with a word or a date, and so is never taken for a queue's."""
     service = _rest_service(request)
     if service is None:
         return None

@@ -74,6 +74,7 @@ def read_plan(title: str, text: str) -> PolicyPlan:
 
 
 def _is_of_topic(text: str) -> bool:
+    """True if a delivery policy is a topic's: it has the member `http`."""
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:

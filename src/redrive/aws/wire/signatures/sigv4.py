@@ -232,6 +232,7 @@ def _check_signature(
     secret: str,
     rules: "Rules",
 ) -> None:
+    """Refuse a signature that is of no form in which its signer may have written the request."""
     key = signing_key(secret, scope.date, scope.region, scope.service)
     scope_text = f"{scope.date}/{scope.region}/{scope.service}/{_TERMINATOR}"
     signature = presented.signature.encode()
