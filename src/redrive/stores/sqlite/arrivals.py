@@ -19,7 +19,7 @@ from redrive.engine.ports import (
 from redrive.model.claiming import Placed, line_of_due
 from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, as_copy, enter
 from redrive.stores.sqlite import rows
-from redrive.stores.sqlite.transaction import Grouped, Transaction
+from redrive.stores.sqlite.transaction import Transaction
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ?"
 _LAST_AFTER = (
@@ -34,7 +34,6 @@ _REMEMBER = (
     "INSERT INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?1,?2,?3,?4,?5)"
     " ON CONFLICT (queue_id, key) DO UPDATE SET message_id = ?3, seq = ?4, until = ?5 WHERE until <= ?6"
 )
-_REMEMBER_ONE = f"{_REMEMBER} RETURNING 1"
 
 
 def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
@@ -67,7 +66,20 @@ def insert_grouped(transaction: Transaction) -> None:
         return
     cursor = transaction.cursor
     grouped, transaction.grouped = transaction.grouped, []
-    _deduplicate(cursor, grouped)
+    keyed = [(new, answer) for new, answer in grouped if new.deduplication_key is not None]
+    if keyed:
+        memories = [
+            (
+                new.queue_id,
+                new.deduplication_key,
+                new.message_id,
+                answer.seq,
+                new.deduplicate_until,
+                new.enqueued_at,
+            )
+            for new, answer in keyed
+        ]
+        _deduplicate(cursor, memories, [answer for _, answer in keyed])
     cursor.executemany(
         rows.INSERT_ARRIVAL,
         [
@@ -96,32 +108,18 @@ def insert_grouped(transaction: Transaction) -> None:
             rows.write_note(cursor, new.origin, new.message_id, new.note)
 
 
-def _deduplicate(cursor: apsw.Cursor, grouped: Sequence[Grouped]) -> None:
-    """Remember the deliveries' keys; one whose key is remembered already is answered with the original."""
-    memories = [
-        (
-            new.queue_id,
-            new.deduplication_key,
-            new.message_id,
-            answer.seq,
-            new.deduplicate_until,
-            new.enqueued_at,
-        )
-        for new, answer in grouped
-        if new.deduplication_key is not None
-    ]
-    if not memories:
-        return
+def _deduplicate(
+    cursor: apsw.Cursor, memories: Sequence[tuple[Any, ...]], answers: Sequence[Enqueued]
+) -> None:
+    """Remember keys, as `_REMEMBER` takes them; the answer to one that is remembered already becomes the original's."""
     changes = cursor.connection.total_changes()
     cursor.executemany(_REMEMBER, memories)
     if cursor.connection.total_changes() - changes == len(memories):
         return  # no repetition among them, as nearly always
-    for new, answer in grouped:
-        if new.deduplication_key is not None:
-            own = answer.seq
-            key = new.queue_id, new.deduplication_key
-            answer.message_id, answer.seq = rows.one(cursor, _ORIGINAL, key)
-            answer.repeated = answer.seq != own
+    for memory, answer in zip(memories, answers, strict=True):
+        own = answer.seq
+        answer.message_id, answer.seq = rows.one(cursor, _ORIGINAL, memory[:2])
+        answer.repeated = answer.seq != own
 
 
 def publish(transaction: Transaction, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
@@ -129,14 +127,19 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
     cursor = transaction.cursor
     answers: list[Enqueued] = []
     for publication in publications:
-        seq = transaction.next_seq()
-        memory = publication.topic_id, publication.key, publication.message_id, seq, publication.until
-        original = _remembered(cursor, memory, publication.now)
-        if original is not None:
-            answers.append(original)
-            continue
-        enqueue(transaction, publication.deliveries_at(seq))
-        answers.append(Enqueued(publication.message_id, seq, repeated=False))
+        answer = Enqueued(publication.message_id, transaction.next_seq(), repeated=False)
+        memory = (
+            publication.topic_id,
+            publication.key,
+            publication.message_id,
+            answer.seq,
+            publication.until,
+            publication.now,
+        )
+        _deduplicate(cursor, [memory], [answer])
+        if not answer.repeated:
+            enqueue(transaction, publication.deliveries_at(answer.seq))
+        answers.append(answer)
     return answers
 
 
@@ -147,14 +150,6 @@ def delay(queue_id: int, delay_ms: int, after_seq: int, limit: int, transaction:
     if last is not None:
         cursor.execute(_DELAY, (delay_ms, queue_id, after_seq, last))
     return last
-
-
-def _remembered(cursor: apsw.Cursor, this: tuple[Any, ...], now: int) -> Enqueued | None:
-    """The message that is remembered by a key; None: this one is, from now on."""
-    if rows.one(cursor, _REMEMBER_ONE, (*this, now)):
-        return None
-    message_id, seq = rows.one(cursor, _ORIGINAL, this[:2])
-    return Enqueued(message_id, seq, repeated=True)
 
 
 def send_on(
