@@ -146,8 +146,8 @@ class QueueCounts:
     async def of(self, queue: Queue) -> Counts:
         """The numbers of deliveries of a queue.
 
-        They are exact where it holds fewer than `COUNTED_AT_ONCE`; else at most twice `KEPT_MS_MAX` old, and the less so
-        the quicker they were counted. On a simulated clock counting takes no time, so they are exact there.
+        They are exact for a queue of fewer than `COUNTED_AT_ONCE`, and otherwise at most twice `KEPT_MS_MAX` old: newer,
+        the quicker they are counted. On a simulated clock counting takes no time, so they are exact there.
         """
         count_key = queue.id, queue.purged_at
         now = self._clock.now()

@@ -211,7 +211,7 @@ class Redriver:
         One that failed is left out once another of its source was started, and where its source is gone. The moment of a
         failure is not written down; each step renews the lease, which tells it to half a minute (`LEASE_MS`).
         """
-        last = {task.source.key: task for task in await self._documents.find(TASK, "")}  # by their starts
+        last = {task.source.key: task for task in await self._documents.find(TASK, "")}  # the last started
         failed = (task for task in last.values() if task.state is TaskState.FAILED)
         sources = [(QUEUE, task.source.key) for task in failed if task.lease_until >= failed_since]
         existing_sources = await self._documents.get_each(sources)
