@@ -97,7 +97,11 @@ def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
             for path in ("", "?cause=all", "?cause=all&q=EURO", "/plan?what=all&cause=all")
         ),
         *(f"{room}/queues/{dead.name}{path}" for path in ("", "/messages", "/send", "/import")),
-        *(f"{room}/topics/{topic}{path}" for path in ("", "/publish", f"/{identifier}")),
+        *(
+            f"{room}/topics/{topic}{path}"
+            for path in ("", "/publish", f"/{identifier}", f"/{identifier}/test")
+        ),
+        *(f"{room}/{path}" for path in ("new-queue", f"dead-letter-queue?queue={dead.name}", "metrics")),
         letter,
         f"{letter.partition('?')[0]}/edit",
         f"{room}/queues/{dead.name}/messages/{letter.partition('?')[0].rpartition('/')[2]}",
