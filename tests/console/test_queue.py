@@ -2,9 +2,12 @@
 
 import re
 
+from redrive.aws.lambda_.documents.backlogs import DIALECT
 from redrive.aws.sqs.consumers import CONSUMERS_MAX, Consumers
+from redrive.console.needs import WAITED_MINUTES
 from redrive.model.metric import MINUTE_MS
-from redrive.model.topic import Message
+from redrive.model.names import ResourceName
+from redrive.model.topic import Message, Subscription, Topic
 from tests.console.services import Services, make_function
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, SCOPE, URL, make_world, visiting
@@ -39,6 +42,25 @@ async def test_the_last_receive_of_any_node_is_that_of_the_latest_minute_with_on
         for _ in range(3):
             await time.advance(4 * MINUTE_MS)
         assert "last receive, on any node: 2026-01-01 00:00:00Z" in text(await visitor.get(f"{QUEUE}?again"))
+
+
+async def test_a_queue_for_a_functions_dead_letters_needs_no_receiver() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, time = await make_world(visitor), visitor.server.time
+        assert time is not None
+        await world.engine.messages.send(world.orders, [Message(bytes(16), "m")])
+        for _ in range(WAITED_MINUTES + 2):
+            await time.advance(MINUTE_MS)
+        warning = f"No receives from this queue for {WAITED_MINUTES} minutes."
+        assert warning in text(await visitor.get(QUEUE))
+        private = ResourceName(SCOPE.account, f"{SCOPE.region}:{DIALECT}", "bill:$LATEST")
+        resources = world.engine.resources
+        await resources.topics.create(Topic(0, private, DIALECT))
+        carrier = Subscription(
+            "dead-letter", private, 0, SCOPE.account, "target", "arn", carries_to=world.orders.name
+        )
+        await resources.subscriptions.create(carrier)
+        assert warning not in text(await visitor.get(f"{QUEUE}?again"))
 
 
 async def test_functions_that_read_a_queue_are_named() -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.engine.ports import FollowUp
 from redrive.engine.ports.facts import Listener, Undelivered
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
+from redrive.model.topic import Publication
 from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
 from tests.engine.test_attempts import minutely
@@ -127,4 +129,27 @@ async def test_a_retry_and_a_success_are_no_end_to_tell_of(clock: VirtualClock, 
     await clock.sleep_until(clock.now() + 120_000)
     assert len(stage.endpoint.pushed) == 2
     assert losses.facts == []
+    await stage.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("subscription", "outcome"),
+    [("store", Outcome.DEAD_LETTERED), ("deleted", Outcome.DROPPED), (None, Outcome.DROPPED)],
+    ids=["to a store of dead letters", "to a store that was deleted", "an event that tells of it"],
+)
+async def test_a_message_to_one_subscription_alone_is_a_dead_letter(
+    subscription: str | None, outcome: Outcome, clock: VirtualClock, rng: random.Random
+) -> None:
+    stage, losses = Stage(clock, rng), Losses()
+    stage.engine.add_listener(losses)
+    await stage.engine.open()
+    after = await stage.topic("after")
+    await stage.subscribe(after, "store", "somewhere")
+    message = Publication(stage.engine.runtime.message_id(), "lost", {}, {}, b"{}", 4)
+    follow_up = FollowUp(after.name, message, subscription)
+    stage.profile.follow_ups_made = lambda fact: [follow_up] if fact.subscription.id == "s" else []
+    stage.endpoint.otherwise = GONE
+    await subscribed(stage)
+    await clock.sleep_until(clock.now() + 1000)
+    assert [fact.outcome for fact in losses.facts if fact.last.subscription.id == "s"] == [outcome]
     await stage.engine.close()

@@ -163,7 +163,7 @@ def test_an_emptied_index_keeps_nothing(maker: Maker) -> None:
         index.remove(key)
     for scope in index._scopes.values():
         assert (scope.policies, scope._entries) == ({}, {})
-        assert (scope._wanted.keys, scope._wanted.root.below) == ({}, {})
+        assert (scope._filter_keys.keys, scope._filter_keys.root.below) == ({}, {})
         assert (scope._groups._by_keys, scope._groups._anchored) == ({}, {})
 
 

@@ -7,7 +7,6 @@ writes cost every call 40 ms of delayed acknowledgement.
 
 import asyncio
 import base64
-import binascii
 import json
 import re
 import socket
@@ -198,7 +197,7 @@ class RuntimeApi:
 def _decoded(trailer: str) -> bytes:
     try:
         return base64.b64decode(trailer, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or text that is not ASCII
         return json.dumps({"errorType": "Runtime.Unknown", "errorMessage": "Unknown error"}).encode()
 
 

@@ -4,7 +4,6 @@ Source: "Checking object integrity in Amazon S3", user guide.
 """
 
 import base64
-import binascii
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -146,7 +145,7 @@ def etag_of_parts(etags: Iterable[str]) -> str:
 def _check_md5(header: str, content: bytes) -> None:
     try:
         digest = base64.b64decode(header, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or text that is not ASCII
         digest = b""
     if len(digest) != hashlib.md5(usedforsecurity=False).digest_size:
         raise error("InvalidDigest", "The Content-MD5 you specified was invalid.", Content_MD5=header)

@@ -76,7 +76,11 @@ class PublishedEvent:
 
     @classmethod
     def unpack(cls, headers: bytes | None) -> Self:
-        """Read the headers of a delivery, or an envelope."""
+        """Read the headers of a delivery, or an envelope, which is the same without `as`.
+
+        Raises:
+            KeyError: There are none.
+        """
         header_document = orjson.loads(headers or b"{}")
         letter = header_document.get("letter")
         return cls(

@@ -104,7 +104,8 @@ async def one(visit: Visit) -> Page:
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     sources = await visit.engine.operations.dead_letters.sources(queue)
     level = [each for each in visit.installation.queue_levels() if each.name == queue.name]
-    waiting = [] if sources else long_waiting(level, [visit.scope], ())
+    targets = await visit.engine.operations.dead_letters.targets(queue.name.account, queue.name.region)
+    waiting = long_waiting(level, [visit.scope], targets)
     own_receives = receive_series([Level(queue.name, counts, 0)])
     series = {*flow_series([queue.name], ALL), *receive_series(waiting), *own_receives}
     hour = await last_hour(visit.installation.telemetry, series, visit.now)

@@ -202,7 +202,7 @@ class ResourceAddress:
     region: str
     name: str  # Name of the resource: a function's with its qualifier, a stream's
     url: str  # The server, without a slash at the end
-    itself: bool  # The endpoint is AWS itself
+    is_aws: bool  # The endpoint is AWS, not another server that speaks its API
     keys: ReadOnlyCredentials | None = field(repr=False)  # To sign with; None: those of the chain
 
 
@@ -227,14 +227,14 @@ def read_place(arn: str, value: str) -> ResourceAddress:
     if value == AWS_ITSELF:
         suffix = _SUFFIXES.get(parts[1], _SUFFIX)
         return ResourceAddress(
-            service, region, name, f"https://{service}.{region}.{suffix}", itself=True, keys=None
+            service, region, name, f"https://{service}.{region}.{suffix}", is_aws=True, keys=None
         )
     filled = value.replace("{region}", region).replace("{name}", quote(name, safe=""))
     destination = read_url(filled)
     keys = None
     if destination.user:
         keys = ReadOnlyCredentials(destination.user, destination.password, None)
-    return ResourceAddress(service, region, name, str(destination.url).rstrip("/"), itself=False, keys=keys)
+    return ResourceAddress(service, region, name, str(destination.url).rstrip("/"), is_aws=False, keys=keys)
 
 
 class AwsClient:
@@ -274,7 +274,7 @@ class AwsClient:
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 keys = address.keys or await self._credentials.current()
-                if keys is None and address.itself:
+                if keys is None and address.is_aws:
                     return denied("No credentials were found to sign with")
                 answer = await self._http.ask(_signed(address, push_request, keys))
         except TimeoutError as error:

@@ -49,6 +49,11 @@ class RoutedFollowUps:
         """The deliveries that enter queues."""
         return [new_delivery for routed in self.routed for new_delivery in routed.new_deliveries]
 
+    @property
+    def has_dead_letter(self) -> bool:
+        """True if one of them goes to a single subscription, as dead letters do; others tell of the end."""
+        return any(routed.alone for routed in self.routed)
+
 
 class TopicPublisher:
     """Publishes to topics."""

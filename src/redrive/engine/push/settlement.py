@@ -229,6 +229,7 @@ class AttemptSettlement:
     # ---- told -------------------------------------------------------------------------------------------
 
     def _tell(self, item: SettleItem) -> None:
+        """Tell consumers and listeners of a delivery's attempt and, unless its claim was lost, of its end."""
         fact, parts = item.fact, self._parts
         if fact.transition.outcome is Outcome.RETRY:
             parts.notifier.expect(fact.delivery.queue_id, fact.transition.available_at)
@@ -246,8 +247,8 @@ class AttemptSettlement:
             audience.expired(fact)
         if item.is_settled and fact.transition.outcome not in _NOT_LOST:
             confirmation = self._context.is_confirmation(fact.delivery)
-            follows = item.follow_ups is not None
-            audience.undelivered(Undelivered(fact, item.handover, confirmation, dead_letter=follows))
+            is_dead_letter = item.follow_ups is not None and item.follow_ups.has_dead_letter
+            audience.undelivered(Undelivered(fact, item.handover, confirmation, dead_letter=is_dead_letter))
 
 
 @dataclass(slots=True)

@@ -73,11 +73,11 @@ class FilterIndex(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class _IndexedClause(Generic[K]):
-    """A clause, whose filter it is of, and whether the buckets answer for it alone."""
+    """A clause, the filter it is of, and whether the postings decide on it alone."""
 
     key: K
     clause: Clause
-    indexed: bool
+    postings_decide: bool
 
 
 class _ScopeIndex(Generic[K]):
@@ -120,7 +120,8 @@ class _ScopeIndex(Generic[K]):
         undecided: dict[K, list[Clause]] = {}
         for number in self._groups.candidates(fields):
             entry = self._entries[number]
-            if entry.indexed and fields.places is None:
+            # Of arrays of objects (`places`) one element has to have all values, which postings do not know.
+            if entry.postings_decide and fields.places is None:
                 passed.add(entry.key)
             else:
                 undecided.setdefault(entry.key, []).append(entry.clause)

@@ -120,7 +120,7 @@ def _refuse_difference(sent: TableDigest, arrived: TableDigest) -> None:
 
 @asynccontextmanager
 async def _connection(url: str, name: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection without the time limits of a server's statements; what goes wrong is StoreUnavailable."""
+    """A connection without a time limit for statements, as servers' have one; what goes wrong is StoreUnavailable."""
     try:
         connection = await asyncpg.connect(
             url, timeout=PATIENCE_SECONDS, server_settings={"application_name": name}

@@ -217,9 +217,9 @@ class _SettlePass:
         self._connection = connection
         self._queue_id = queue_id
         self._ordered = ordered
-        self._groups_left: set[str] = set()
+        self._groups_to_pass_on: set[str] = set()
         self._new_notes: list[notes.Written] = []
-        self._ids_without_notes: list[bytes] = []
+        self._ids_to_forget: list[bytes] = []
         self.fence = Fence(connection, queue_id)
         self.news: set[int] = set()
 
@@ -280,7 +280,7 @@ class _SettlePass:
         """The delivery as it enters the target; its notes stay only if it is a dead letter."""
         settlement = end.settlement
         if settlement.outcome is not Outcome.DEAD_LETTERED:
-            self._ids_without_notes.append(delivery.message_id)
+            self._ids_to_forget.append(delivery.message_id)
         elif settlement.note is not None:
             self._new_notes.append((self._queue_id, delivery.message_id, settlement.note))
         return enter(
@@ -297,8 +297,8 @@ class _SettlePass:
     async def finish(self) -> None:
         """Pass the turns on that were left, and keep or forget notes."""
         await notes.write(self._connection, self._new_notes)
-        await notes.forget(self._connection, self._queue_id, self._ids_without_notes)
-        if await rows.pass_turns(self._connection, self._queue_id, self._groups_left):
+        await notes.forget(self._connection, self._queue_id, self._ids_to_forget)
+        if await rows.pass_turns(self._connection, self._queue_id, self._groups_to_pass_on):
             self.news.add(self._queue_id)
 
     async def lead_on(self, ends: Sequence[_End]) -> None:
@@ -317,4 +317,4 @@ class _SettlePass:
 
     def _leave_turn(self, record: Any) -> None:
         if record["place"] == LinePosition.HEAD and record["group_id"] is not None:
-            self._groups_left.add(record["group_id"])
+            self._groups_to_pass_on.add(record["group_id"])

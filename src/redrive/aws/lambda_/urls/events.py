@@ -4,7 +4,6 @@ https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -128,5 +127,5 @@ def _content(answer: Mapping[str, Any]) -> bytes:
         return body.encode()
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or text that is not ASCII
         raise AnswerMalformed from None

@@ -25,18 +25,18 @@ class CustomFinder:
     """Finds what a compiled expression of RE2's matches."""
 
     pattern: Any  # The expression
-    reach: int | None  # How many bytes behind a find it may have looked at; None: all
+    lookahead: int | None  # How many bytes after a find it may have read; None: up to the end
 
     def find(self, text: bytes) -> list[Span]:
-        """See `Finder.find`."""
+        """See `Finder.find`. Each find costs the bytes read for it; from where the budget is used up, all is one find."""
         finds: list[Span] = []
         remaining, position = _BUDGET, 0
         for match in self.pattern.finditer(text):
             start, end = match.span()
-            seen_to = len(text) if self.reach is None else end + self.reach
-            remaining -= (seen_to - position) * self.pattern.programsize
+            read_to = len(text) if self.lookahead is None else end + self.lookahead
+            remaining -= (read_to - position) * self.pattern.programsize
             if remaining < 0:
-                finds.append((start, len(text)))  # not looked at, and so not let pass
+                finds.append((start, len(text)))  # not read, and so not let pass
                 break
             if end > start:
                 finds.append((start, end))
