@@ -4,8 +4,8 @@ import pytest
 
 from redrive.model.delivery import SEAL_MARK
 from redrive.stores.sqlite.store import SqliteStore
-from tests.aws.iam.stage import Stage, on_stage
 from tests.aws.kms.test_key_rights import new_key
+from tests.aws.stage import Stage, on_stage
 
 
 def test_messages_of_both_forms_are_received(monkeypatch: pytest.MonkeyPatch) -> None:
