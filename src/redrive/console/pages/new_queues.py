@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.sns.documents import names as topic_names
-from redrive.aws.sqs import names
+from redrive.aws.sns.documents.names import subscription_arn
+from redrive.aws.sqs.attributes import ATTEMPTS_MAX
+from redrive.aws.sqs.names import FIFO_SUFFIX, arn_of
 from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
@@ -17,9 +18,7 @@ from redrive.model.topic import Subscription
 
 _SUGGESTED_MAX: Final = 50
 _RECEIVES: Final = 5
-_RECEIVES_MAX: Final = 1000
 _KEPT_SECONDS: Final = 14 * 86_400  # as long as a queue can: a weekend and a holiday
-_FIFO: Final = ".fifo"
 _REFUSED: Final = 400
 
 
@@ -34,11 +33,11 @@ async def form(visit: Visit) -> Page:
 async def make(visit: Visit) -> Page | Redirect:
     """Create a queue, and one for its dead letters if that was chosen, by the rules of SQS."""
     name, ordered = visit.parameter("name").strip(), bool(visit.parameter("fifo"))
-    name = f"{name}{_FIFO}" if ordered and name and not name.endswith(_FIFO) else name
+    name = f"{name}{FIFO_SUFFIX}" if ordered and name and not name.endswith(FIFO_SUFFIX) else name
     if await visit.engine.resources.queues.get(visit.scope._replace(name=name)) is not None:
         return _form(visit, f"There is a queue {name} already.", _REFUSED)
     dead = _dead_name(name) if visit.parameter("keeps") else ""
-    attributes = {"FifoQueue": "true"} if name.endswith(_FIFO) else {}
+    attributes = {"FifoQueue": "true"} if name.endswith(FIFO_SUFFIX) else {}
     if dead:
         attributes["RedrivePolicy"] = _policy(visit, dead, visit.number("receives", _RECEIVES))
     try:
@@ -58,7 +57,7 @@ def _form(visit: Visit, notice: str, status: int = 200) -> Page:
         "fifo": visit.parameter("fifo"),
         "keeps": visit.parameter("keeps") or not visit.form,
         "receives": visit.parameter("receives") or str(_RECEIVES),
-        "receives_max": _RECEIVES_MAX,
+        "receives_max": ATTEMPTS_MAX,
         "command": aws_command(
             visit, "sqs", "create-queue", "--queue-name", visit.parameter("name") or "orders"
         ),
@@ -69,7 +68,7 @@ def _form(visit: Visit, notice: str, status: int = 200) -> Page:
 
 def _dead_name(name: str) -> str:
     """The usual name of a queue for the dead letters of something, of the same kind."""
-    return f"{name.removesuffix(_FIFO)}-dead{_FIFO if name.endswith(_FIFO) else ''}"
+    return f"{name.removesuffix(FIFO_SUFFIX)}-dead{FIFO_SUFFIX if name.endswith(FIFO_SUFFIX) else ''}"
 
 
 async def _make_dead(visit: Visit, name: str) -> bool:
@@ -77,7 +76,7 @@ async def _make_dead(visit: Visit, name: str) -> bool:
     if await visit.engine.resources.queues.get(visit.scope._replace(name=name)) is not None:
         return False
     attributes = {"MessageRetentionPeriod": str(_KEPT_SECONDS)}
-    attributes |= {"FifoQueue": "true"} if name.endswith(_FIFO) else {}
+    attributes |= {"FifoQueue": "true"} if name.endswith(FIFO_SUFFIX) else {}
     await visit.call("sqs", "CreateQueue", {"QueueName": name, "Attributes": attributes})
     return True
 
@@ -85,7 +84,7 @@ async def _make_dead(visit: Visit, name: str) -> bool:
 def _policy(visit: Visit, dead: str, receives: int = 0) -> str:
     """A redrive policy as its JSON text; one of a subscription has no number of receives."""
     number = {"maxReceiveCount": receives} if receives else {}
-    arn = names.arn_of(visit.scope._replace(name=dead))
+    arn = arn_of(visit.scope._replace(name=dead))
     return orjson.dumps({"deadLetterTargetArn": arn, **number}).decode()
 
 
@@ -133,7 +132,7 @@ class LetterSource:
             attributes = {"RedrivePolicy": policy}
             return "sqs", "SetQueueAttributes", {"QueueUrl": visit.url_of(self.of), "Attributes": attributes}
         params = {
-            "SubscriptionArn": _arn_of(self.of),
+            "SubscriptionArn": subscription_arn(self.of),
             "AttributeName": "RedrivePolicy",
             "AttributeValue": policy,
         }
@@ -145,12 +144,8 @@ class LetterSource:
             attributes = orjson.dumps({"RedrivePolicy": policy}).decode()
             where = ("--queue-url", visit.url_of(self.of))
             return aws_command(visit, "sqs", "set-queue-attributes", *where, "--attributes", attributes)
-        words = ("sns", "set-subscription-attributes", "--subscription-arn", _arn_of(self.of))
+        words = ("sns", "set-subscription-attributes", "--subscription-arn", subscription_arn(self.of))
         return aws_command(visit, *words, "--attribute-name", "RedrivePolicy", "--attribute-value", policy)
-
-
-def _arn_of(subscription: Subscription) -> str:
-    return f"{topic_names.arn_of(subscription.topic)}:{subscription.id}"
 
 
 async def dead_letter_form(visit: Visit) -> Page:
@@ -217,7 +212,7 @@ async def _dead_letter_form(visit: Visit, source: LetterSource, notice: str, sta
         "notice": notice,
         "dead": dead,
         "receives": receives,
-        "receives_max": _RECEIVES_MAX,
+        "receives_max": ATTEMPTS_MAX,
         "queues": [each.name.name for each in queues],
         "command": source.command(visit, policy),
     }

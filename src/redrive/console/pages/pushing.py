@@ -77,7 +77,7 @@ def _delivery(visit: Visit, topic: Topic, subscription: Subscription, body: str)
         group_id=None,
         deduplication_id=None,
         origin=None,
-        headers=address(shared, f"{arn}:{subscription.id}", raw=subscription.raw),
+        headers=address(shared, names.subscription_arn(subscription), raw=subscription.raw),
         body=body,
     )
 

@@ -280,7 +280,7 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
         **await _schedule_chart(visit, subscription),
         "lab": await lab_link(visit, topic, subscription),
         "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
-        "arn": f"{_arn(topic)}:{subscription.id}",
+        "arn": names.subscription_arn(subscription),
         "test": visit.link("topics", topic.name.name, subscription.id, "test")
         if takes_tests(topic, subscription)
         else "",
