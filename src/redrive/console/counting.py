@@ -8,6 +8,7 @@ from redrive.console.hour import last_hour
 from redrive.console.navigation import Count, troubled_subscriptions
 from redrive.console.needs import (
     FAILED_NAMED_MS,
+    alarms_in,
     error_series,
     long_waiting,
     receive_series,
@@ -59,8 +60,7 @@ async def counts(visit: Visit, scope: ResourceName | None) -> Mapping[str, Count
     levels = visit.installation.queue_levels()
     dead = [level.counts.available for level in levels if level.name in targets and level.counts.available]
     troubled = await troubled_subscriptions(visit, scopes)
-    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
-    ringing = sum(each.state.value == ALARM for each in alarms)
+    ringing = sum(each.state.value == ALARM for each in await alarms_in(visit, scopes))
     stacks = sum(is_in(each.name, scopes) for each in await visit.installation.stacks.all())
     running, failed = await _redrives(visit, scope)
     lost = len(await _losing(visit, scopes))

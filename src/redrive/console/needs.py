@@ -72,7 +72,7 @@ async def needs(
         hour: With the points of `error_series`, `receive_series` and `trend_series`.
     """
     losses, latest = await last_day(visit, scopes, dead)
-    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
+    alarms = await alarms_in(visit, scopes)
     tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, scopes)]
     rows = [
         *await lost_needs(visit, losses),
@@ -159,6 +159,11 @@ def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
 
 
 # ---- alarms, functions, stacks, redrives -----------------------------------------------------------------------
+
+
+async def alarms_in(visit: Visit, scopes: Collection[ResourceName]) -> list[Alarm]:
+    """The alarms of these accounts and regions."""
+    return [each for each in await visit.installation.alarms.all() if is_in(each.name, scopes)]
 
 
 def _alarm(visit: Visit, alarm: Alarm, hour: Hour) -> Need:
@@ -303,11 +308,7 @@ async def trend_series(
 ) -> list[Series]:
     """The series that trends are drawn from: of the first receivers that fail, queues that wait, and alarms."""
     troubled = (await troubled_subscriptions(visit, scopes))[:_TRENDS_MAX]
-    alarms = [
-        each
-        for each in await visit.installation.alarms.all()
-        if each.state.value == ALARM and is_in(each.name, scopes)
-    ]
+    alarms = [each for each in await alarms_in(visit, scopes) if each.state.value == ALARM]
     return [
         *map(_failures, troubled),
         *(queue_series(each.name, WAITING) for each in waiting[:_TRENDS_MAX]),

@@ -196,15 +196,16 @@ class Reach(NamedTuple):
 
 async def _reach(visit: Visit, arns: Sequence[str]) -> dict[str, Reach]:
     """The reach of each topic among the actions of an alarm, the first ones of them: a read each."""
-    reach: dict[str, Reach] = {}
+    topics: dict[str, ResourceName] = {}
     for arn in [each for each in dict.fromkeys(arns) if each.startswith("arn:aws:sns:")][:_TOPICS_MAX]:
         region, account, name = arn.split(":", 5)[3:]
-        if not visit.session.sees(account):
-            continue
-        topic = ResourceName(account, region, name)
+        if visit.session.sees(account):
+            topics[arn] = ResourceName(account, region, name)
+    troubled = await troubled_subscriptions(visit, {topic._replace(name="") for topic in topics.values()})
+    reach: dict[str, Reach] = {}
+    for arn, topic in topics.items():
         page = await visit.engine.resources.subscriptions.of(topic, "", PAGE_ROWS)
         confirmed = [each.key for each in page if each.confirmed]
-        troubled = await troubled_subscriptions(visit, [topic._replace(name="")])
         number = len(set(confirmed) & set(troubled))
         reach[arn] = Reach(len(confirmed), number, len(page) == PAGE_ROWS)
     return reach
