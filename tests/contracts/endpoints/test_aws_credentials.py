@@ -197,5 +197,5 @@ async def test_slow_credentials_time_out_with_the_attempt(
 )
 def test_amazon_s_own_servers(arn: str, url: str) -> None:
     place = read_place(arn, "aws")
-    assert (place.url, place.itself, place.keys) == (url, True, None)
+    assert (place.url, place.is_aws, place.keys) == (url, True, None)
     assert place.name in ("f", "s")
