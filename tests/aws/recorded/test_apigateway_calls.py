@@ -90,7 +90,7 @@ def test_the_answer_of_a_service_names_its_trace() -> None:
 
 def test_the_event_of_a_request_is_without_its_connection_and_keys() -> None:
     came = exchange(b"x", connection="close", **{"content-length": "1", "x-team": "a"})
-    event = orjson.loads(event_of(came, coded=False))
+    event = orjson.loads(event_of(came, is_base64=False))
     assert event["headers"].keys() == {
         *("Host", "X-Amzn-Trace-Id", "X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto", "X-Team"),
     }
@@ -98,7 +98,7 @@ def test_the_event_of_a_request_is_without_its_connection_and_keys() -> None:
     assert not {"apiKey", "apiKeyId"} & event["requestContext"]["identity"].keys()
     came = exchange(**{"x-amzn-trace-id": "Root=1-a-b"})
     came.api_key = ("id", "value")
-    event = orjson.loads(event_of(came, coded=False))
+    event = orjson.loads(event_of(came, is_base64=False))
     assert event["headers"]["X-Amzn-Trace-Id"] == "Root=1-a-b"
     assert event["requestContext"]["identity"]["apiKey"] == "value"
 
@@ -113,17 +113,20 @@ def test_the_event_of_a_request_is_without_its_connection_and_keys() -> None:
     ],
 )
 def test_a_function_may_leave_out_what_it_answers(answer: dict[str, Any], status: int, body: bytes) -> None:
-    said = answer_of(orjson.dumps(answer), coded=False)
+    said = answer_of(orjson.dumps(answer), allows_base64=False)
     assert (said.status, said.body) == (status, body)
 
 
 @pytest.mark.parametrize(
     "answer",
-    ["text", ["list"], {"a": 1}, {"statusCode": "many"}, {"statusCode": 99}, {"multiValueHeaders": ["x"]}],
+    [
+        *("text", ["list"], {"a": 1}, {"multiValueHeaders": ["x"]}),
+        *({"statusCode": status} for status in ("many", 99, "02000", True)),
+    ],
 )
 def test_an_answer_of_another_shape_is_a_bad_gateway(answer: Any) -> None:
     with pytest.raises(Refusal) as refusal:
-        answer_of(orjson.dumps(answer), coded=False)
+        answer_of(orjson.dumps(answer), allows_base64=False)
     assert (refusal.value.status, refusal.value.message) == (502, "Internal server error")
 
 

@@ -116,6 +116,7 @@ class Issuers:
         return claims
 
     async def _key(self, issuer: str, key_id: str) -> RSAPublicKey | None:
+        """The key of an issuer by its id; fetched if it is not remembered and the last request is long enough ago."""
         keys = self._issuers.setdefault(issuer, _Keys())
         self._issuers.move_to_end(issuer)
         if len(self._issuers) > _ISSUERS_MAX:
@@ -123,7 +124,8 @@ class Issuers:
         async with keys.lock:
             now = self._clock.now()
             is_fresh = now < keys.fetched_at + _REMEMBERED_MS
-            if not (is_fresh and key_id in keys.by_id) and now >= keys.asked_at + _RETRY_MS:
+            is_remembered = is_fresh and key_id in keys.by_id
+            if not is_remembered and now >= keys.asked_at + _RETRY_MS:
                 keys.asked_at = now
                 new_keys = await self._fetch(issuer)
                 if new_keys or not is_fresh:

@@ -81,7 +81,8 @@ def check_authorizer(authorizer: Mapping[str, Any], tree: Tree) -> None:
 
 
 def _check_sources(authorizer: Mapping[str, Any], kind: str) -> None:
-    sources, form = _sources(authorizer), _HEADER if kind == _BY_TOKEN else _SOURCE
+    sources = _sources(authorizer)
+    form = _HEADER if kind == _BY_TOKEN else _SOURCE
     if not sources and (kind == _BY_TOKEN or authorizer.get("authorizerResultTtlInSeconds")):
         raise bad_request(
             f"An identity source is required for authorizers of the type {kind} that cache results"

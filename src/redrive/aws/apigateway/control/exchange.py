@@ -218,11 +218,12 @@ class Exchange:
         """The identity of the caller, as far as it is known; the rest stays null."""
         caller = self.caller
         user = None if caller is None else caller.keys.get("aws:userid", caller.account)
+        key_id, key_value = self.api_key
         return {
             "accessKey": None,
             "accountId": None if caller is None else caller.account,
-            "apiKey": self.api_key[1] or None,
-            "apiKeyId": self.api_key[0] or None,
+            "apiKey": key_value or None,
+            "apiKeyId": key_id or None,
             "caller": user,
             "cognitoAuthenticationProvider": None,
             "cognitoAuthenticationType": None,

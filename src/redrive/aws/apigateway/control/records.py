@@ -216,6 +216,10 @@ class KeyUsage(Document):
     # Requests by day, as `YYYY-MM-DD`; those of the last three months.
     days: Mapping[str, int] = field(default_factory=dict)
 
+    def between(self, first: str, last: str) -> int:
+        """The number of requests from a first to a last day (`YYYY-MM-DD`)."""
+        return sum(count for day, count in self.days.items() if first <= day <= last)
+
 
 USAGE: Final = DocumentKind.of("apigateway_usage", KeyUsage)
 
@@ -239,7 +243,10 @@ def period_of(moment: int, period: str) -> tuple[str, str]:
 
 
 def days_of(usage: KeyUsage, quota: Mapping[str, Any] | None, begin: str, end: str) -> list[list[int]]:
-    """For each day the number of requests, and that of the remaining ones; -1: there is no quota."""
+    """For each day from `begin` to `end` (`YYYY-MM-DD`) the requests, and those that the quota still admitted after it.
+
+    The second is -1 without a quota. There are no days if a date is malformed.
+    """
     days: list[list[int]] = []
     try:
         day, last = date.fromisoformat(begin), date.fromisoformat(end)
@@ -251,9 +258,7 @@ def days_of(usage: KeyUsage, quota: Mapping[str, Any] | None, begin: str, end: s
         if quota is not None:
             moment = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
             first, _ = period_of(moment, quota["period"])
-            spent = sum(
-                count_of_day for day_text, count_of_day in usage.days.items() if first <= day_text <= str(day)
-            )
+            spent = usage.between(first, str(day))
             remaining = max(int(quota["limit"]) - spent, 0)
         days.append([count, remaining])
         day += timedelta(days=1)
@@ -303,6 +308,7 @@ class UsageQuotas:
             del self._counters[key]
 
     async def _write(self, key: str, counter: _Counter) -> None:
+        """Count the requests that wait, in their order, as far as the quota admits them, and tell each whether it is."""
         outcomes, counter.outcomes = counter.outcomes, []
         quota: Mapping[str, Any] = counter.plan.settings["quota"]
         today = str(datetime.fromtimestamp(counter.now // 1000, UTC).date())
@@ -310,7 +316,7 @@ class UsageQuotas:
 
         async def decide(draft: Draft) -> int:
             usage = await draft.get(USAGE, key) or KeyUsage()
-            spent = sum(count for day, count in usage.days.items() if first <= day <= last)
+            spent = usage.between(first, last)
             admitted_count = min(max(int(quota["limit"]) - spent, 0), len(outcomes))
             if admitted_count:
                 days = {**usage.days, today: usage.days.get(today, 0) + admitted_count}

@@ -83,15 +83,21 @@ def _read(text: str) -> Mapping[str, Any] | None:
 
 
 def _compile(schema: Any, budget: Budget, depth: int) -> dict[str, Any]:
+    """A schema whose keywords have the values by which they are checked; see `_read`.
+
+    Raises:
+        _SchemaInvalidError: A keyword has a value that it cannot have, or the schema is too large or too deep.
+    """
     if not isinstance(schema, dict) or depth > _DEPTH_MAX or budget.left < len(schema):
         raise _SchemaInvalidError
     budget.spend(1 + len(schema))
 
-    def read(inner: Any) -> dict[str, Any]:
+    def read_inner(inner: Any) -> dict[str, Any]:
         return _compile(inner, budget, depth + 1)
 
     return {
-        name: _KEYWORDS[name](value, read) if name in _KEYWORDS else value for name, value in schema.items()
+        name: _KEYWORDS[name](value, read_inner) if name in _KEYWORDS else value
+        for name, value in schema.items()
     }
 
 

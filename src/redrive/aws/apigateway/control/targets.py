@@ -32,8 +32,9 @@ def target_of(request: Request) -> InvokeTarget | None:
         api_id, _, rest = request.path.removeprefix(PATH).partition("/")
         stage, slash, path = rest.partition("/")
         return InvokeTarget(api_id, slash + path or "/", domain, stage)
-    old_match = _OLD.fullmatch(request.path)
-    if old_match is not None:
-        return InvokeTarget(old_match[1], old_match[3] or "/", domain, old_match[2])
-    match = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
-    return None if match is None else InvokeTarget(match[1].lower(), request.path, domain)
+    old_form = _OLD.fullmatch(request.path)
+    if old_form is not None:
+        api_id, stage, path = old_form.groups()
+        return InvokeTarget(api_id, path or "/", domain, stage)
+    api_host = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
+    return None if api_host is None else InvokeTarget(api_host[1].lower(), request.path, domain)

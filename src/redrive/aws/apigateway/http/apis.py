@@ -138,10 +138,10 @@ class HttpApiOperations:
 
     def _quick_create_tree(self, params: Structure, now: int) -> Tree:
         """The tree of an API that is created with a target for all requests, or for one route."""
-        target, part_id = params["Target"], new_id(self._rng, 7)
+        target, integration_id = params["Target"], new_id(self._rng, 7)
         is_function = target.startswith("arn:")
         integration = {
-            "IntegrationId": part_id,
+            "IntegrationId": integration_id,
             "ConnectionType": "INTERNET",
             "TimeoutInMillis": 30_000,
             "IntegrationType": "AWS_PROXY" if is_function else "HTTP_PROXY",
@@ -156,7 +156,7 @@ class HttpApiOperations:
             "RouteKey": params.get("RouteKey") or DEFAULT_STAGE,
             "AuthorizationType": "NONE",
             "ApiKeyRequired": False,
-            "Target": f"{TARGET}{part_id}",
+            "Target": f"{TARGET}{integration_id}",
             "ApiGatewayManaged": True,
         }
         stage = {
@@ -167,7 +167,7 @@ class HttpApiOperations:
             "ApiGatewayManaged": True,
         }
         return {
-            INTEGRATIONS: {part_id: integration},
+            INTEGRATIONS: {integration_id: integration},
             ROUTES: {route["RouteId"]: route},
             STAGES: {DEFAULT_STAGE: stage},
         }
@@ -228,22 +228,25 @@ def _with_quick_changes(tree: Tree, params: Structure) -> Tree:
     Raises:
         AwsError: `BadRequestException`: it was created without a target.
     """
-    for section, members in (
-        (
-            INTEGRATIONS,
-            {"IntegrationUri": params.get("Target"), "CredentialsArn": params.get("CredentialsArn")},
-        ),
-        (ROUTES, {"RouteKey": params.get("RouteKey")}),
-    ):
+    members_by_section = {
+        INTEGRATIONS: {
+            "IntegrationUri": params.get("Target"),
+            "CredentialsArn": params.get("CredentialsArn"),
+        },
+        ROUTES: {"RouteKey": params.get("RouteKey")},
+    }
+    changed_tree = dict(tree)
+    for section, members in members_by_section.items():
         changes = {name: value for name, value in members.items() if value}
         parts: Mapping[str, Any] = tree.get(section) or {}
+        # Parts that were created with the API, for its target.
         managed = {id_: {**part, **changes} for id_, part in parts.items() if part.get("ApiGatewayManaged")}
         if changes and not managed:
             raise bad_request(
                 "Target, CredentialsArn and RouteKey are for APIs that were created with a target"
             )
-        tree = {**tree, section: {**parts, **managed}}
-    return tree
+        changed_tree[section] = {**parts, **managed}
+    return changed_tree
 
 
 def _tagged_api_id(params: Structure) -> str:

@@ -60,9 +60,9 @@ def _read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
                 **_authorization(security or (), schemes, authorizers),
             }
             if integration is not None:
-                part_id = new_id(rng, _ID_CHARS)
-                integrations[part_id] = _integration(part_id, integration)
-                route["Target"] = f"{TARGET}{part_id}"
+                integration_id = new_id(rng, _ID_CHARS)
+                integrations[integration_id] = _integration(integration_id, integration)
+                route["Target"] = f"{TARGET}{integration_id}"
             check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: authorizers_by_id})
             routes[route_id] = route
     return {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: authorizers_by_id}
@@ -76,17 +76,19 @@ def _authorization(
     Raises:
         AwsError: `BadRequestException`: this server does not have a scheme.
     """
-    for name, scopes in (item for requirement in security for item in requirement.items()):
-        authorizer = authorizers.get(name)
-        if authorizer is None and schemes[name].get(f"{_X}authtype") != "awsSigv4":
-            raise not_offered(f"the security scheme {name}: it is not an authorizer")
-        if authorizer is None:
-            return {"AuthorizationType": SIGNED}
-        if authorizer["AuthorizerType"] != JWT:
-            return {"AuthorizationType": CUSTOM, "AuthorizerId": authorizer["AuthorizerId"]}
-        members = {"AuthorizationScopes": [str(scope) for scope in scopes]} if scopes else {}
-        return {"AuthorizationType": JWT, "AuthorizerId": authorizer["AuthorizerId"], **members}
-    return {"AuthorizationType": "NONE"}
+    scopes_by_scheme = [item for requirement in security for item in requirement.items()]
+    if not scopes_by_scheme:
+        return {"AuthorizationType": "NONE"}
+    name, scopes = scopes_by_scheme[0]
+    authorizer = authorizers.get(name)
+    if authorizer is None and schemes[name].get(f"{_X}authtype") != "awsSigv4":
+        raise not_offered(f"the security scheme {name}: it is not an authorizer")
+    if authorizer is None:
+        return {"AuthorizationType": SIGNED}
+    if authorizer["AuthorizerType"] != JWT:
+        return {"AuthorizationType": CUSTOM, "AuthorizerId": authorizer["AuthorizerId"]}
+    members = {"AuthorizationScopes": [str(scope) for scope in scopes]} if scopes else {}
+    return {"AuthorizationType": JWT, "AuthorizerId": authorizer["AuthorizerId"], **members}
 
 
 def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:

@@ -89,16 +89,15 @@ class HttpApiFront:
         Sets the stage and the rest of the path in the exchange.
         """
         stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
-        path = (
-            exchange.target.path
-            if not exchange.target.stage
-            else f"/{exchange.target.stage}{exchange.target.path}"
-        )
+        target = exchange.target
+        path = f"/{target.stage}{target.path}" if target.stage else target.path
         name, slash, rest = path.lstrip("/").partition("/")
         if name in stages:
             exchange.path = slash + rest or "/"
         else:
-            name, exchange.path = DEFAULT_STAGE, path.rstrip("/") if exchange.target.stage else path
+            name = DEFAULT_STAGE
+            # What the target has as a stage is the path's first part; a slash at the end may be the target's own.
+            exchange.path = path.rstrip("/") if target.stage else path
         settings = stages.get(name)
         if settings is None:
             return None
@@ -173,20 +172,19 @@ class HttpApiFront:
             return await self._pass_through(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
         credentials = integration.get("CredentialsArn")
-        arn = exchange.stage_place.arn(exchange.method.replace("ANY", "*"), path)
-        caller = await self._callers.of(exchange, credentials, arn)
+        source_arn = exchange.stage_place.arn(exchange.method.replace("ANY", "*"), path)
+        caller = await self._callers.of(exchange, credentials, source_arn)
         subtype = integration.get("IntegrationSubtype")
         if subtype is not None:
             return await self._service_answer(exchange, integration, subtype, caller)
-        is_version_1 = integration.get("PayloadFormatVersion") == "1.0"
-        event = (
-            functions.event_of(exchange, coded=needs_base64(exchange.request), version="1.0")
-            if is_version_1
-            else functions.event_v2_of(exchange)
-        )
-        arn = functions.function_arn(integration["IntegrationUri"])
-        payload = await functions.invoke(self._calls, arn, event, caller, exchange)
-        return functions.answer_of(payload, coded=True) if is_version_1 else functions.answer_v2_of(payload)
+        function_arn = functions.function_arn(integration["IntegrationUri"])
+        if integration.get("PayloadFormatVersion") == "1.0":
+            event = functions.event_of(exchange, is_base64=needs_base64(exchange.request), version="1.0")
+            payload = await functions.invoke(self._calls, function_arn, event, caller, exchange)
+            return functions.answer_of(payload, allows_base64=True)
+        event = functions.event_v2_of(exchange)
+        payload = await functions.invoke(self._calls, function_arn, event, caller, exchange)
+        return functions.answer_v2_of(payload)
 
     async def _service_answer(
         self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any

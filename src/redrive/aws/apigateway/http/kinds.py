@@ -188,7 +188,7 @@ class HttpPartOperations:
         kind = self._kind
 
         def change(api: HttpApi) -> HttpApi:
-            self._part(api.tree, params)
+            self._part(api.tree, params)  # refuses an absent one
             remaining = {
                 name: value for name, value in api.tree[kind.tree_key].items() if name != params[kind.id]
             }

@@ -32,7 +32,11 @@ Step = tuple[bool, str | int | None]
 
 @lru_cache(maxsize=1024)
 def steps_of(path: str) -> tuple[Step, ...]:
-    """The steps of a path; raises TemplateFailed if the path is malformed, or uses a filter or a slice."""
+    """The steps of a path, each as a `Step`: `..a[0]` has `(True, "a")` and `(False, 0)`.
+
+    Raises:
+        TemplateFailed: The path is malformed, or uses a filter or a slice.
+    """
     text = path.strip()
     if not text.startswith("$") or len(text) > _CHARS_MAX:
         raise TemplateFailed(f"Invalid JSON path: {path[:100]}")
@@ -41,9 +45,8 @@ def steps_of(path: str) -> tuple[Step, ...]:
         match = _STEP.match(text, at)
         if match is None:
             raise TemplateFailed(f"Invalid JSON path, or one that is not offered: {path[:100]}")
-        key: str | int | None = None
-        for name in ("name", "quoted", "double"):
-            key = match[name] if match[name] is not None else key
+        names = [match[form] for form in ("name", "quoted", "double") if match[form] is not None]
+        key: str | int | None = names[0] if names else None
         if match["index"] is not None:
             key = int(match["index"])
         steps.append((match["deep"] is not None, key))
@@ -78,13 +81,19 @@ def _spend_value(budget: Budget, value: Any) -> None:
     budget.spend()
     if isinstance(value, str):
         budget.spend_chars(len(value))
-    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for child in _children(value):
         _spend_value(budget, child)
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
     if key is None:
-        items = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        items = _children(value)
         budget.spend(len(items))
         return items
     if isinstance(key, int):
@@ -95,18 +104,13 @@ def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
 
 
 def _with_descendants(budget: Budget, matches: list[Any]) -> list[Any]:
+    """Values and all that is in them, at any depth."""
     values: list[Any] = []
     level = list(matches)
     while level:
         budget.spend(len(level))
         values += level
-        level = [
-            child
-            for value in level
-            for child in (
-                value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-            )
-        ]
+        level = [child for value in level for child in _children(value)]
     return values
 
 

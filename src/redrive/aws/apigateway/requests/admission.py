@@ -66,15 +66,15 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
         return
     api_place, caller = exchange.stage_place, exchange.caller or ANONYMOUS
     arn = api_place.arn(exchange.request.method, exchange.path)
-    text = None
-    if policy:
+    full_policy = None
+    if policy:  # it may leave out the API's own ARN before a path
         prefix = f'"arn:aws:execute-api:{api_place.region}:{api_place.account}:{api_place.api}/'
-        text = _SHORT.sub(prefix, policy)
+        full_policy = _SHORT.sub(prefix, policy)
     request = exchange.request
     call = Call(
         request, caller, api_place.region, exchange.now, exchange.id, f"{request.scheme}://{request.host}"
     )
-    decision = call.decide(ACTION, arn, api_place.account, text)
+    decision = call.decide(ACTION, arn, api_place.account, full_policy)
     if not decision.allowed:
         masked_arn = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
         name = "anonymous" if exchange.caller is None else caller.name
@@ -95,12 +95,13 @@ async def check_request(exchange: Exchange, method: Mapping[str, Any], deploymen
         return
     if validator.get("validateRequestParameters"):
         declared = method.get("requestParameters") or {}
-        paths = [
+        absent_paths = [
             path for path, required in declared.items() if required and not _has_parameter(exchange, path)
         ]
-        if paths:
-            names = ", ".join(hash_order(path.rpartition(".")[2] for path in hash_order(paths)))
-            raise Refusal("BAD_REQUEST_PARAMETERS", detail=names)
+        if absent_paths:
+            # In the order of Amazon's Java sets: one of the paths, then one of the names.
+            names = hash_order(path.rpartition(".")[2] for path in hash_order(absent_paths))
+            raise Refusal("BAD_REQUEST_PARAMETERS", detail=", ".join(names))
     if validator.get("validateRequestBody"):
         await _check_body(exchange, method, deployment)
 
@@ -247,6 +248,7 @@ class Usage:
                 raise Refusal("QUOTA_EXCEEDED")
 
     def _check_stage(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
+        """Refuse a request beyond the limits of its method in a stage, which are -1 where there are none."""
         if not settings:
             return
         method_key = f"{exchange.route.removeprefix('/')}/{exchange.method}"
@@ -260,17 +262,13 @@ class Usage:
             raise Refusal("THROTTLED")
 
     async def _key(self, exchange: Exchange, value: str | None) -> ApiKey:
-        api_place = exchange.stage_place
-        key_value = None
+        """The enabled API key that has a value; raises Refusal if there is none."""
+        account, region = exchange.stage_place.account, exchange.stage_place.region
+        key_value = key = None
         if value:
-            key_value = await self._documents.get(
-                KEY_VALUE, api_key(api_place.account, api_place.region, value)
-            )
-        key = None
+            key_value = await self._documents.get(KEY_VALUE, api_key(account, region, value))
         if key_value is not None:
-            key = await self._documents.get(
-                API_KEY, api_key(api_place.account, api_place.region, key_value.id)
-            )
+            key = await self._documents.get(API_KEY, api_key(account, region, key_value.id))
         if key is None or not key.settings.get("enabled"):
             raise Refusal("INVALID_API_KEY")
         return key
@@ -281,11 +279,10 @@ class Usage:
             plan = await self._documents.get(
                 USAGE_PLAN, api_key(api_place.account, api_place.region, plan_id)
             )
-            for plan_stage in () if plan is None else plan.settings.get("apiStages") or ():
-                if plan is not None and (plan_stage["apiId"], plan_stage["stage"]) == (
-                    api_place.api,
-                    api_place.stage,
-                ):
+            if plan is None:
+                continue
+            for plan_stage in plan.settings.get("apiStages") or ():
+                if (plan_stage["apiId"], plan_stage["stage"]) == (api_place.api, api_place.stage):
                     return plan, plan_stage
         raise Refusal("INVALID_API_KEY")
 

@@ -83,13 +83,15 @@ async def answer_refusal(exchange: Exchange, refusal: Refusal, tree: Tree | None
         value = request_value(exchange, source)
         if target.startswith(_HEADER) and value is not None:
             headers[target.removeprefix(_HEADER)] = value
-    for kind, template in (custom.get("responseTemplates") or {}).items():
-        try:
-            text, _ = await render(exchange.stage_place.account, template, lambda: variables_of(exchange, ""))
-        except (TemplateFailed, AwsError):
-            break
-        return ApiAnswer(status, text.encode(), {**headers, "Content-Type": kind})
-    return ApiAnswer(status, body, headers)
+    templates = custom.get("responseTemplates")
+    if not templates:
+        return ApiAnswer(status, body, headers)
+    kind, template = next(iter(templates.items()))
+    try:
+        text, _ = await render(exchange.stage_place.account, template, lambda: variables_of(exchange, ""))
+    except (TemplateFailed, AwsError):
+        return ApiAnswer(status, body, headers)
+    return ApiAnswer(status, text.encode(), {**headers, "Content-Type": kind})
 
 
 def _custom_response(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:

@@ -24,7 +24,7 @@ _FUNCTION: Final = re.compile(
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:.+")
 _CONNECTION_HEADERS: Final = frozenset({"Connection", "Content-Length"})
 _KEY_MEMBERS: Final = frozenset({"apiKey", "apiKeyId"})
-_STATUS_MIN, _STATUS_MAX = 100, 599
+_STATUS_MIN, _STATUS_MAX, _STATUS_CHARS_MAX = 101, 599, 4
 _ANSWER_MEMBERS: Final = frozenset(
     {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded", "cookies"}
 )
@@ -73,19 +73,19 @@ async def invoke_function(
     return result.get("Payload") or b"", bool(result.get("FunctionError"))
 
 
-def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
+def event_of(exchange: Exchange, *, is_base64: bool, version: str = "") -> bytes:
     """The event of a request, as JSON: payload format 1.0.
 
-    - `coded`: the body is in base64, as of a binary media type.
+    - `is_base64`: the body is in base64, as of a binary media type.
     - `version`: the version in events of HTTP APIs; empty: for a REST API, whose events have none.
     """
-    body = base64.b64encode(exchange.request.body).decode() if coded else exchange.body_text
+    body = base64.b64encode(exchange.request.body).decode() if is_base64 else exchange.body_text
     has_body = bool(exchange.request.body)
     event = {
         **({"version": version} if version else {}),
         **event_members(exchange, is_rest=not version),
         "body": body if has_body else None,
-        "isBase64Encoded": coded and has_body,
+        "isBase64Encoded": is_base64 and has_body,
     }
     return orjson.dumps(event)
 
@@ -123,8 +123,8 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
     }
 
 
-def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
-    """The answer in a function's payload; `coded`: its body may be in base64, as of a binary media type.
+def answer_of(payload: bytes, *, allows_base64: bool) -> ApiAnswer:
+    """The answer in a function's payload; `allows_base64`: its body may be in base64, as of a binary media type.
 
     Raises:
         Refusal: The payload is malformed.
@@ -135,10 +135,10 @@ def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
         raise malformed() from None
     if not isinstance(answer, dict) or not answer.keys() <= _ANSWER_MEMBERS:
         raise malformed()
-    return answer_from(answer, coded=coded)
+    return answer_from(answer, allows_base64=allows_base64)
 
 
-def answer_from(answer: Mapping[str, Any], *, coded: bool) -> ApiAnswer:
+def answer_from(answer: Mapping[str, Any], *, allows_base64: bool) -> ApiAnswer:
     """The answer that the members of a function's answer describe; see `answer_of`."""
     headers = {name: text_of(value) for name, value in _object(answer.get("headers")).items()}
     for name, values in _object(answer.get("multiValueHeaders")).items():
@@ -147,7 +147,9 @@ def answer_from(answer: Mapping[str, Any], *, coded: bool) -> ApiAnswer:
         headers[name] = ",".join(text_of(value) for value in items)
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
-    return ApiAnswer(status_of(answer.get("statusCode", 200)), body_of(answer, coded=coded), headers)
+    return ApiAnswer(
+        status_of(answer.get("statusCode", 200)), body_of(answer, allows_base64=allows_base64), headers
+    )
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -161,9 +163,10 @@ def _object(value: Any) -> Mapping[str, Any]:
 def status_of(value: Any) -> int:
     """The status in a function's answer; raises Refusal if the value is no status of HTTP."""
     text = str(value)
-    if isinstance(value, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
+    status = int(text) if text.isdecimal() and len(text) <= _STATUS_CHARS_MAX else 0
+    if not _STATUS_MIN <= status <= _STATUS_MAX:
         raise malformed()
-    return int(text)
+    return status
 
 
 def text_of(value: Any) -> str:
@@ -175,14 +178,14 @@ def text_of(value: Any) -> str:
     raise malformed()
 
 
-def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
-    """The body in a function's answer; raises Refusal if it is not a text."""
+def body_of(answer: Mapping[str, Any], *, allows_base64: bool) -> bytes:
+    """The body in a function's answer, see `answer_of`; raises Refusal if it is not a text."""
     body = answer.get("body")
     if body is None:
         return b""
     if not isinstance(body, str):
         raise malformed()
-    if not (coded and answer.get("isBase64Encoded")):
+    if not (allows_base64 and answer.get("isBase64Encoded")):
         return body.encode()
     try:
         return base64.b64decode(body, validate=True)
@@ -238,7 +241,7 @@ def answer_v2_of(payload: bytes) -> ApiAnswer:
     }
     if members.get("body") is not None and not isinstance(members["body"], str):
         members["body"] = orjson.dumps(members["body"]).decode()
-    answer = answer_from(members, coded=True)
+    answer = answer_from(members, allows_base64=True)
     cookies = response.get("cookies") or ()
     if not isinstance(cookies, list | tuple):
         raise malformed()

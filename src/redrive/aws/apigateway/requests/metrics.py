@@ -79,11 +79,11 @@ class ApiMetrics:
         - `method`: the path and the name of the method, if its stage counts it.
         - `is_rest`: False for HTTP APIs, whose metrics have other names.
         """
-        names = ("4XXError", "5XXError") if is_rest else ("4xx", "5xx")
+        client_errors, server_errors = ("4XXError", "5XXError") if is_rest else ("4xx", "5xx")
         values = {
             "Count": 1,
-            names[0]: int(status // 100 == _CLIENT),
-            names[1]: int(status // 100 == _SERVER),
+            client_errors: int(status // 100 == _CLIENT),
+            server_errors: int(status // 100 == _SERVER),
             "Latency": latency,
         }
         if integration_latency is not None:
@@ -91,9 +91,9 @@ class ApiMetrics:
         minute = at - at % MINUTE_MS
         points = []
         for metric, value in values.items():
-            unit, statistics = "Milliseconds" if metric in _MILLISECONDS else "Count", Statistics.of(value)
+            unit = "Milliseconds" if metric in _MILLISECONDS else "Count"
             points += [
-                MetricPoint(series, minute, unit, statistics)
+                MetricPoint(series, minute, unit, Statistics.of(value))
                 for series in _series(
                     api_place.account,
                     api_place.region,
@@ -106,12 +106,11 @@ class ApiMetrics:
                 )
             ]
         if route:
-            answers = CLASSES.get(status // 100, OTHERS)
             owner = (api_place.account, api_place.region, api_place.api, route)
             points += [
                 MetricPoint(series, minute, "", Statistics.of(latency))
                 for series in (
-                    route_series(*owner, answers),
+                    route_series(*owner, CLASSES.get(status // 100, OTHERS)),
                     route_span_series(*owner, bisect_left(SPANS_MS, latency)),
                 )
             ]

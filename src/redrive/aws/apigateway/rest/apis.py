@@ -166,6 +166,7 @@ def _apply_patch(settings: Structure, operation: Mapping[str, Any]) -> Structure
         if value and not value.isdecimal():
             raise bad_request(_BAD_COMPRESSION)
         rest = {name: each for name, each in settings.items() if name != "minimumCompressionSize"}
+        # Nine digits exceed the maximum already, which `_valid_settings` refuses.
         return {**rest, "minimumCompressionSize": int(value[:9])} if value else rest
     if path == "/endpointConfiguration/ipAddressType" and value not in _STACKS:
         raise bad_request(_BAD_STACK)
@@ -211,11 +212,11 @@ def _initial_tree(api: RestApi, rng: random.Random) -> Tree:
         name: {
             "id": new_id(rng),
             "name": name,
-            "description": text,
+            "description": description,
             "schema": schema,
             "contentType": "application/json",
         }
-        for name, (text, schema) in _MODELS.items()
+        for name, (description, schema) in _MODELS.items()
     }
     root = api.settings["rootResourceId"]
     return {RESOURCES: {root: {"id": root, "path": "/"}}, "models": models}

@@ -103,6 +103,7 @@ def _request_parameters(parameters: list[Mapping[str, Any]], path: str) -> dict[
 def _request_models(
     parameters: list[Mapping[str, Any]], operation: Mapping[str, Any], definition: Definition
 ) -> Iterator[tuple[str, str]]:
+    """The media types of an operation's body, each with the name of its model: of OpenAPI 2, then of OpenAPI 3."""
     media_types = operation.get("consumes") or definition.document.get("consumes") or [_JSON]
     for each in parameters:
         model = _model(each.get("schema")) if each.get("in") == "body" else ""
@@ -187,6 +188,7 @@ def _integration(definition: Mapping[str, Any], resource_id: str) -> dict[str, A
     for pattern, response in (definition.get("responses") or {}).items():
         status = str(response.get("statusCode", "200"))
         selection = {} if str(pattern) == "default" else {"selectionPattern": str(pattern)}
+        # By status; a second response of a status has its pattern in the key.
         response_key = status if status not in responses else f"{status} {pattern}"
         responses[response_key] = integration_response_of({**response, **selection, "statusCode": status})
     return {**integration_tree, "integrationResponses": responses} if responses else integration_tree

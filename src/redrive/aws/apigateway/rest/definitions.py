@@ -139,12 +139,9 @@ def _import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, 
     for name, scheme in schemes.items():
         if f"{_X}authorizer" in _object(scheme):
             tree = _with_authorizer(tree, str(name), _object(scheme), rng)
-    definition = Definition(
-        document,
-        {value["name"]: key for key, value in validators.items()},
-        schemes,
-        {value["name"]: key for key, value in (tree.get(AUTHORIZERS) or {}).items()},
-    )
+    validator_ids = {value["name"]: key for key, value in validators.items()}
+    authorizer_ids = {value["name"]: key for key, value in (tree.get(AUTHORIZERS) or {}).items()}
+    definition = Definition(document, validator_ids, schemes, authorizer_ids)
     for path, item in document["paths"].items():
         tree = _with_path(tree, str(path), _object(item), definition, rng)
     return tree

@@ -80,6 +80,7 @@ class ServiceIntegration:
 def _request(
     exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri, mapped: MappedRequest
 ) -> Request:
+    """The request to a service: for an action, which the query names, or for a path with variables in braces."""
     host = f"{uri.service}.{uri.region}.amazonaws.com"
     headers = {name.lower(): value for name, value in mapped.headers.items()}
     headers = {"accept": JSON, **headers, "host": f"{uri.subdomain}.{host}" if uri.subdomain else host}
@@ -87,7 +88,8 @@ def _request(
     method, query, body = integration["httpMethod"], dict(mapped.query), mapped.body
     if uri.kind == "action":
         query = {"Action": uri.rest, **query}
-        if not headers.get("content-type", "").startswith(_FORM):  # parameters stand in the query alone
+        # A body that is no form is dropped: parameters are in the query.
+        if not headers.get("content-type", "").startswith(_FORM):
             body = b""
             headers["content-type"] = _FORM
         path = "/"
@@ -195,14 +197,13 @@ class Integrations:
         # Another method is accepted at the creation, but fails at each call (recorded).
         if integration["httpMethod"] != "POST":
             raise Refusal("API_CONFIGURATION_ERROR", reason="A function is invoked by POST alone")
-        coded = is_binary(binary, exchange.content_type)
-        event = functions.event_of(exchange, coded=coded)
+        event = functions.event_of(exchange, is_base64=is_binary(binary, exchange.content_type))
         _note_request(exchange, {}, event)
         caller = await self._caller(exchange, integration)
         invocation = functions.invoke(self._calls, functions.function_arn(uri), event, caller, exchange)
         payload = await self._measure(exchange, invocation)
         _note_answer(exchange, {}, payload)
-        return functions.answer_of(payload, coded=bool(binary))
+        return functions.answer_of(payload, allows_base64=bool(binary))
 
     async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
         credentials = integration.get("credentials")

@@ -46,7 +46,7 @@ class InvokeTests:
             raise not_offered("client certificates")
         api = await self._apis.api(call, params["restApiId"])
         resource, method = RESOURCE.part_in(api.tree, params), METHOD.part_in(api.tree, params)
-        METHOD_INTEGRATION.part_in(api.tree, params)
+        METHOD_INTEGRATION.part_in(api.tree, params)  # refuses a method without one
         exchange = self._exchange(call, api, params, resource["path"])
         exchange.route, exchange.resource, exchange.method = (
             resource["path"],

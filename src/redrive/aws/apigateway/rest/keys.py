@@ -44,11 +44,9 @@ class ApiKeyOperations:
         if params.get("stageKeys"):
             raise not_offered("stageKeys; a usage plan says what a key is for")
         value = params.get("value") or new_id(self._rng, KEY_CHARS)
-        if not (
-            _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
-        ):
-            if len(value) > _VALUE_CHARS_MAX:
-                raise bad_request(f"API Key value exceeds maximum size of {_VALUE_CHARS_MAX} characters")
+        if len(value) > _VALUE_CHARS_MAX:
+            raise bad_request(f"API Key value exceeds maximum size of {_VALUE_CHARS_MAX} characters")
+        if len(value) < _VALUE_CHARS_MIN or not (value.isascii() and value.isprintable()):
             raise bad_request(f"API Key value should be at least {_VALUE_CHARS_MIN} characters")
         _check_texts(params)
         tags = TAGS.read(params.get("tags"))

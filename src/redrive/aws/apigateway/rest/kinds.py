@@ -36,22 +36,18 @@ class PatchRules:
         Raises:
             AwsError: `BadRequestException` or `NotFoundException`.
         """
-        steps = steps_of(path)
+        member, *inner_steps = steps_of(path) or [""]
         if self.lists_paths and (path not in self.replace_only or op != "replace"):
             raise _not_replaceable(path, op, self.replace_only)
-        if not steps or steps[0] not in self.names:
+        if member not in self.names:
             raise invalid_path(path, self.kind)
         if path in self.replace_only and op != "replace":
             raise bad_request("Invalid patch operation specified. Must be one of: [replace]")
         if op not in _OPERATIONS:
             raise bad_request("Invalid patch operation specified. Must be 'add'|'remove'|'replace'")
-        if (
-            op != "add"
-            and steps[0] in self.absent
-            and steps[1:]
-            and steps[1] not in (value.get(steps[0]) or {})
-        ):
-            raise not_found(self.absent[steps[0]])
+        refusal = self.absent.get(member)
+        if refusal and op != "add" and inner_steps and inner_steps[0] not in (value.get(member) or {}):
+            raise not_found(refusal)
 
 
 def apply_patches(
@@ -79,6 +75,7 @@ def steps_of(path: str) -> list[str]:
 def _change_at(
     value: Any, shape: Shape, steps: Sequence[str], op: str, new_value: str | None, path: str
 ) -> Any:
+    """A value of a shape after an operation at the end of the steps; `path` is the whole path, for refusals."""
     step, *rest = steps
     if shape.type == "list":
         return _change_list(value, shape, steps, op, new_value, path)
@@ -113,20 +110,22 @@ def _change_list(
     if len(steps) > 1 or shape.element.shape.type != "string":
         raise invalid_path(path)
     step = steps[0] if steps else ""
+    is_index = step.isdecimal() and int(step[:9]) < len(items)
     if op == "remove":
-        if step.isdecimal() and int(step[:9]) < len(items):
+        if is_index:
             del items[int(step)]
             return items
         return [item for item in items if item != (step or new_value)]
-    if step.isdecimal() and op == "replace" and int(step[:9]) < len(items) and new_value is not None:
+    if is_index and op == "replace" and new_value is not None:
         items[int(step)] = new_value
         return items
     if op == "replace" and step in items and new_value:
         items[items.index(step)] = new_value
         return items
     if not steps and op == "replace":
-        return (new_value or "").split(",") if new_value else []
-    item = new_value if new_value and (not step or step == "-") else step or new_value
+        return new_value.split(",") if new_value else []
+    is_append = step in ("", "-")  # as JSON Pointer names the place behind the last item
+    item = new_value if new_value and is_append else step or new_value
     return items if item in items or not item else [*items, item]
 
 

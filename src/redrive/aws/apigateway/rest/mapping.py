@@ -25,10 +25,9 @@ from redrive.aws.wire.errors import AwsError
 _TARGET: Final = "integration.request."
 _HEADER: Final = "method.response.header."
 _TRANSFER_HEADERS: Final = frozenset({"content-length", "transfer-encoding"})
-#: Headers that a request to an integration may not be given (recorded); True: the integration is an AWS service.
-_FORBIDDEN_HEADERS: Final = {
-    False: _TRANSFER_HEADERS,
-    True: _TRANSFER_HEADERS | {"authorization", "connection", "expect", "proxy-authenticate", "te"},
+#: Headers that a request to an AWS service may not be given (recorded); to others `_TRANSFER_HEADERS` may not.
+_FORBIDDEN_FOR_SERVICES: Final = _TRANSFER_HEADERS | {
+    *("authorization", "connection", "expect", "proxy-authenticate", "te")
 }
 _STATUSES: Final = range(200, 600)
 
@@ -66,8 +65,9 @@ async def map_request(exchange: Exchange, integration: Mapping[str, Any], body: 
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
+    forbidden = _FORBIDDEN_FOR_SERVICES if integration.get("type") == "AWS" else _TRANSFER_HEADERS
     for name in mapped.headers:
-        if name.strip().lower() in _FORBIDDEN_HEADERS[integration.get("type") == "AWS"]:
+        if name.strip().lower() in forbidden:
             raise Refusal("API_CONFIGURATION_ERROR", reason=f"The header {name} cannot be mapped")
     mapped.headers.setdefault("Content-Type", exchange.header("content-type") or JSON)
     return mapped
@@ -164,16 +164,17 @@ def _status(override: Any, status: int) -> int:
 def select_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:
     """The response whose pattern matches an answer, or the one without a pattern; None: there is neither.
 
-    A pattern has to match the whole status, or the whole error message of a function.
+    A pattern has to match the whole status, or the whole error message of a function; it matches no other answer of one.
     """
     default = None
-    subject = answer.failure if answer.failure is not None else str(answer.status)
-    is_function = answer.failure is not None or answer.header("x-amz-executed-version") is not None
+    subject: str | None = str(answer.status)
+    if answer.failure is not None or answer.header("x-amz-executed-version") is not None:
+        subject = answer.failure
     for response in responses.values():
         pattern = response.get("selectionPattern")
         if not pattern:
             default = default or response
-        elif (answer.failure is not None or not is_function) and _matches(pattern, subject):
+        elif subject is not None and _matches(pattern, subject):
             return dict(response)
     return default
 

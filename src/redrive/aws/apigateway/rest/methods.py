@@ -199,7 +199,7 @@ class MethodOperations:
     async def put_method_response(self, call: Call, params: Structure) -> Structure:
 
         def change(tree: Tree) -> Tree:
-            METHOD.part_in(tree, params)
+            METHOD.part_in(tree, params)  # refuses an absent method
             if value_at(tree, METHOD_RESPONSE.path(params)) is not None:
                 raise conflict("Response already exists for this resource")
             members = {

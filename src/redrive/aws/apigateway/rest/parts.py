@@ -66,6 +66,8 @@ def part_operations(apis: Apis[RestApi]) -> dict[str, Verb]:
 
 
 def _operations(kind: PartKind, apis: Apis[RestApi]) -> dict[str, Verb]:
+    """The operations of a kind: Get, Update, Delete, and the list of all if the kind has a plural."""
+
     async def get(call: Call, params: Structure) -> Structure:
         with absent_as(kind.absent(params)):
             api = await apis.api(call, params["restApiId"])
@@ -228,15 +230,16 @@ def _checked_kind(kind: str) -> str:
 
 
 def _response_structure(tree: Tree, kind: str) -> Structure:
-    custom = value_at(tree, [GATEWAY_RESPONSES, kind])
+    """The response of a kind as callers see it: the API's own, or that of its class (4xx, 5xx), or the default."""
+    own = value_at(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
-    class_response = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))
+    class_response = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100)) or {}
     response: Structure = {
         "responseType": kind,
         "responseParameters": {},
         "responseTemplates": {"application/json": '{"message":$context.error.messageString}'},
-        "defaultResponse": custom is None,
-        **((class_response or {}) if custom is None else custom),
+        "defaultResponse": own is None,
+        **(class_response if own is None else own),
     }
     if "statusCode" not in response and status:
         response["statusCode"] = str(status)
@@ -272,4 +275,5 @@ def check_part(kind: PartKind, value: Mapping[str, Any], tree: Tree) -> None:
     if kind is INTEGRATION_RESPONSE:
         check_content_handling(value)
     if kind is METHOD_INTEGRATION:
+        # A member that a patch operation has removed is refused like a wrong one.
         check_integration({"passthroughBehavior": "", "timeoutInMillis": 0, **value})

@@ -129,15 +129,13 @@ class UsagePlanOperations:
         plan = await self._documents.get(USAGE_PLAN, document_key)
         if plan is None:  # which this list does not refuse (recorded)
             return {"items": []}
-        keys: list[ApiKey | None] = []
-        for key_id in plan.keys:
-            plan_key = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
-            keys.append(plan_key)
         prefix = params.get("nameQuery") or ""
-        items = [
-            key for key in keys if key is not None and str(key.settings.get("name", "")).startswith(prefix)
-        ]
-        return PAGES.of("GetUsagePlanKeys", params, items, _key_structure)
+        keys: list[ApiKey] = []
+        for key_id in plan.keys:
+            key = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
+            if key is not None and str(key.settings.get("name", "")).startswith(prefix):
+                keys.append(key)
+        return PAGES.of("GetUsagePlanKeys", params, keys, _key_structure)
 
     async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         document_key = api_key(call.account, call.region, params["usagePlanId"])
@@ -240,6 +238,10 @@ def _apply_patches(plan: UsagePlan, operations: Sequence[Mapping[str, Any]]) -> 
 def _patch_stages(
     stages: Sequence[Mapping[str, Any]], steps: Sequence[str], operation: Mapping[str, Any], plan_id: str
 ) -> list[Any]:
+    """The stages of a plan after an operation, whose path goes on behind `/apiStages` with these steps.
+
+    None: its value is the stage (`api:stage`) to add or remove; several: they lead to a limit in the first one's stage.
+    """
     stage_name = steps[0] if steps else operation.get("value") or ""
     if stage_name.count(":") != 1:
         raise bad_request("Invalid API Stage specified")

@@ -158,6 +158,7 @@ def as_structure(deployment: ApiDeployment) -> Structure:
 
 
 def _summary(deployment: ApiDeployment) -> Structure:
+    """The methods of a deployment: by path, then by verb."""
     return {
         resource["path"]: {
             name: {
@@ -370,6 +371,7 @@ def _setting_key(steps: Sequence[str]) -> str:
 
 
 def _with_setting(stage: Structure, steps: Sequence[str], operation: Mapping[str, Any]) -> Structure:
+    """A stage with another setting of a method; `steps`: the resource's path, the method, and two for the setting."""
     name = _SETTINGS["/".join(steps[2:])]
     if operation.get("op") == "remove":
         return without_value(stage, ["methodSettings", _setting_key(steps), name])

@@ -164,8 +164,9 @@ def bucket_and_key(url: str) -> tuple[str, str]:
         raise invalid(f"S3 error: Domain name specified in {host} is not a valid S3 domain")
     if parts.scheme not in ("http", "https"):
         raise invalid("TemplateURL must be a supported URL.")
-    match = _IN_HOST.fullmatch(host)
-    bucket, key = (match[1], path) if match else (path.partition("/")[0], path.partition("/")[2])
+    bucket, _, key = path.partition("/")
+    if match := _IN_HOST.fullmatch(host):
+        bucket, key = match[1], path
     if not bucket or not key:
         raise invalid("TemplateURL must be a supported URL.")
     return bucket, key
@@ -200,7 +201,7 @@ async def with_included_parts(
     Raises:
         TemplateInvalid: A part cannot be read or is too large, or another transform is named.
     """
-    scope = EvaluationScope(values, section(source, "Mappings"), lambda _: False)
+    scope = EvaluationScope(values, section(source, "Mappings"), condition=lambda _: False)
     locations = await offload(call.account, lambda: set(locations_in(source, scope)))
     parts: dict[str, Any] = {}
     if len(locations) > _PARTS_MAX:

@@ -199,7 +199,9 @@ class StepParts:
         await self._journal.write_resource(after, *events, also=write_imports if imports else None)
         self.resources[after.logical_id] = after
 
-    async def _fail(self, after: StackResource, status: str, reason: str, *events: StackEvent) -> NoReturn:
+    async def _raise_failed(
+        self, after: StackResource, status: str, reason: str, *events: StackEvent
+    ) -> NoReturn:
         """Write a failure of a resource; raises StepFailed, which ends the step."""
         failed = replace(after, status=status, reason=reason, updated_at=self._journal.now)
         await self._write(failed, *events, event_of(self._stack, failed, failed.updated_at, reason=reason))
@@ -266,7 +268,7 @@ class ResourceRemoval(StepParts):
                 await self._finish(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
                 return
             if reason and may_exist:  # otherwise nothing is left, whatever the service says (recorded)
-                await self._fail(current, "DELETE_FAILED", reason)
+                await self._raise_failed(current, "DELETE_FAILED", reason)
         await self._finish(replace(current, status="DELETE_COMPLETE"), forget=forget)
 
     def _is_retained(self, current: StackResource) -> bool:

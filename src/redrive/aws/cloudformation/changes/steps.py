@@ -34,17 +34,19 @@ class Steps(StepParts):
         """Create or update a resource as its template says; raises StepFailed if that failed."""
         definition, current = values.program.resources[name], self.resources.get(name)
         change = self._stack.change
-        is_done = current is not None and current.change == change and current.status.endswith("_COMPLETE")
-        if is_done and current is not None and current.status != "DELETE_COMPLETE":
-            return
-        is_new = current is None or current.born == change or current.status == "DELETE_COMPLETE"
+        if current is not None and current.status == "DELETE_COMPLETE":
+            is_new = True
+        elif current is not None and current.change == change and current.status.endswith("_COMPLETE"):
+            return  # done before an interruption
+        else:
+            is_new = current is None or current.born == change
         earlier_imports = set(values.imported)
         try:
             properties = await offload(
                 self._stack.name.account, lambda: _typed_properties(definition, values), patient=True
             )
         except (TemplateInvalid, NotYetKnown) as refusal:
-            await self._fail_unusable(definition, values, current, str(refusal), is_new=is_new)
+            await self._raise_unusable(definition, values, current, str(refusal), is_new=is_new)
         imports = values.imported - earlier_imports
         after = self._as_defined(definition, values, properties)
         if is_new or current is None:
@@ -73,7 +75,7 @@ class Steps(StepParts):
             metadata=definition.metadata,
         )
 
-    async def _fail_unusable(
+    async def _raise_unusable(
         self,
         definition: ResourceDefinition,
         values: StackValues,
@@ -85,9 +87,13 @@ class Steps(StepParts):
         """Fail as the properties cannot be used; an existing resource stays as it is."""
         if current is None or is_new:
             failed = self._as_defined(definition, values, {})
-            await self._fail(replace(failed, name=current.name if current else ""), "CREATE_FAILED", reason)
+            await self._raise_failed(
+                replace(failed, name=current.name if current else ""), "CREATE_FAILED", reason
+            )
         before = current.before if current.change == self._stack.change else current.snapshot
-        await self._fail(replace(current, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
+        await self._raise_failed(
+            replace(current, before=before, change=self._stack.change), "UPDATE_FAILED", reason
+        )
 
     async def _create(
         self,
@@ -112,7 +118,7 @@ class Steps(StepParts):
             if refusal.physical_id:
                 after = replace(after, physical_id=refusal.physical_id)
                 events = [event_of(self._stack, after, self._journal.now, reason=INITIATED)]
-            await self._fail(after, "CREATE_FAILED", refusal.reason, *events)
+            await self._raise_failed(after, "CREATE_FAILED", refusal.reason, *events)
         created_at = self._journal.now
         after = replace(
             after,
@@ -122,9 +128,9 @@ class Steps(StepParts):
         )
         start = event_of(self._stack, after, created_at, reason=INITIATED)
         if reason := await self._await_signals(after, policy):
-            await self._fail(after, "CREATE_FAILED", reason, start)
+            await self._raise_failed(after, "CREATE_FAILED", reason, start)
         if self.is_over:
-            await self._fail(after, "CREATE_FAILED", CANCELLED, start)
+            await self._raise_failed(after, "CREATE_FAILED", CANCELLED, start)
         after = replace(after, status="CREATE_COMPLETE")
         await self._write(after, start, event_of(self._stack, after, created_at))
 
@@ -146,13 +152,14 @@ class Steps(StepParts):
         )
         changed_names = changed_properties(before.properties, after.properties)
         if not changed_names and after.type == current.type:
+            # Its metadata or policies may differ, which is written without an event.
             after = replace(after, status=before.status, updated_at=current.updated_at, change=change)
             if after != replace(current, before=before, change=change):
                 await self._write(after, imports=imports)
             return
         kind = type_of(after.type)
         if after.type != current.type:
-            await self._fail(
+            await self._raise_failed(
                 after,
                 "UPDATE_FAILED",
                 f"Update of resource type is not permitted. The new type {after.type} is not {current.type}.",
@@ -160,11 +167,11 @@ class Steps(StepParts):
         try:
             replacement_names = kind.replacement_names(changed_names, before.properties)
         except TemplateInvalid as refusal:
-            await self._fail(after, "UPDATE_FAILED", str(refusal))
+            await self._raise_failed(after, "UPDATE_FAILED", str(refusal))
         action = "Update:Replace" if replacement_names else "Update:Modify"
         policy = self._stack.policy_during or self._stack.policy
         if not allows(policy, action, after.logical_id, after.type):
-            await self._fail(after, "UPDATE_FAILED", denial(action, after.logical_id))
+            await self._raise_failed(after, "UPDATE_FAILED", denial(action, after.logical_id))
         if replacement_names:
             await self._replace(kind, after, before, current if is_resumed else None, imports)
         else:
@@ -188,7 +195,7 @@ class Steps(StepParts):
         try:
             resource_state = await self._attempt(kind, update, self._spec(after, may_exist=is_resumed))
         except AttemptRefused as refusal:
-            await self._fail(after, "UPDATE_FAILED", refusal.reason)
+            await self._raise_failed(after, "UPDATE_FAILED", refusal.reason)
         leftovers = after.leftovers
         if resource_state.physical_id != before.physical_id:  # a custom resource may do that
             leftovers = (*leftovers, leftover_of(after.type, before))
@@ -204,10 +211,13 @@ class Steps(StepParts):
     ) -> None:
         """Create the resource that replaces one; `attempt`: see `_create`."""
         at = after.updated_at
-        name = attempt.name if attempt and attempt.name != before.name else self._name(kind, after)
+        has_new_name = attempt is not None and attempt.name != before.name
+        name = attempt.name if attempt is not None and has_new_name else self._name(kind, after)
         if kind.name_property in after.properties and name == before.name:
             text = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
-            await self._fail(after, "UPDATE_FAILED", f"{text} Rename {name} and update the stack again.")
+            await self._raise_failed(
+                after, "UPDATE_FAILED", f"{text} Rename {name} and update the stack again."
+            )
         events = [event_of(self._stack, after, at), event_of(self._stack, after, at, reason=REPLACING)]
         after = replace(after, name=name, physical_id="")
         await self._write(after, *([] if attempt else events), imports=imports)
@@ -218,7 +228,9 @@ class Steps(StepParts):
         except AttemptRefused as refusal:
             if refusal.is_foreign:
                 after = replace(after, name=before.name)
-            await self._fail(replace(after, physical_id=before.physical_id), "UPDATE_FAILED", refusal.reason)
+            await self._raise_failed(
+                replace(after, physical_id=before.physical_id), "UPDATE_FAILED", refusal.reason
+            )
         leftovers = (*after.leftovers, leftover_of(after.type, before))
         after = replace(after, physical_id=resource_state.physical_id, leftovers=leftovers)
         start = event_of(self._stack, after, self._journal.now, reason=INITIATED)
@@ -289,4 +301,4 @@ class Steps(StepParts):
             await self._attempt(kind, update, self._spec(after, may_exist=True))
         except AttemptRefused as refusal:
             unchanged = replace(current, physical_id=after.physical_id)
-            await self._fail(unchanged, "UPDATE_FAILED", refusal.reason)
+            await self._raise_failed(unchanged, "UPDATE_FAILED", refusal.reason)

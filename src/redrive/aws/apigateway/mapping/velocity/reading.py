@@ -52,7 +52,7 @@ _WORD_OPERATORS: Final = {
 }
 #: From the loosest to the tightest.
 _OPERATORS: Final = (("||",), ("&&",), ("==", "!="), ("<=", ">=", "<", ">"), ("+", "-"), ("*", "/", "%"))
-_ENDS: Final = frozenset({"end", "else", "elseif"})
+_DIRECTIVES: Final = frozenset({"set", "if", "foreach", "elseif", "end", "else", "break", "stop", "return"})
 _UNSUPPORTED: Final = frozenset({"macro", "include", "parse", "evaluate", "define"})
 
 
@@ -91,9 +91,11 @@ class TemplateReader:
     def _special(self) -> TemplateNode | str | None:
         """The node at a `$`, `#` or backslash; the name of a directive that ends a block; None for a comment."""
         if (escapes := self._match(_ESCAPED)) is not None:
-            mark = self._text[self._at] if len(escapes) % 2 else ""
+            # Two backslashes are one; a last single one makes the mark after it a plain character.
+            pairs, single = divmod(len(escapes), 2)
+            mark = self._text[self._at] if single else ""
             self._at += len(mark)
-            return VerbatimText("\\" * (len(escapes) // 2) + mark)
+            return VerbatimText("\\" * pairs + mark)
         if self._text[self._at] == "$" and _REFERENCE.match(self._text, self._at):
             return self._reference()
         if self._text.startswith("##", self._at):
@@ -118,23 +120,32 @@ class TemplateReader:
         self._at = end + len(end_mark)
         return inner
 
-    def _directive(self, match: re.Match[str]) -> TemplateNode | str | None:
+    def _directive(self, match: re.Match[str]) -> TemplateNode | str:
+        """The node of a directive; its name if it ends a block."""
         name = match[1] or match[2]
         if name in _UNSUPPORTED:
             raise self._failure(f"#{name} is not offered")
+        if name not in _DIRECTIVES:
+            self._at += 1
+            return VerbatimText("#")
+        self._at = match.end()
         node: TemplateNode | str
         match name:
-            case "set" | "if" | "foreach" | "elseif":
-                self._at = match.end()
-                node = {"set": self._set, "if": self._if, "foreach": self._foreach}.get(name, lambda: name)()
-            case "end" | "else" | "break" | "stop" | "return":
-                self._at = match.end()
-                node = Break() if name == "break" else name if name in _ENDS else Stop()
+            case "if":
+                return self._if()
+            case "foreach":
+                return self._foreach()
+            case "elseif":
+                return name
+            case "set":
+                node = self._set()
+            case "break":
+                node = Break()
+            case "stop" | "return":
+                node = Stop()
             case _:
-                self._at += 1
-                return VerbatimText("#")
-        if name not in {"elseif", "if", "foreach"}:
-            self._match(_LINE_END)
+                node = name
+        self._match(_LINE_END)
         return node
 
     def _set(self) -> TemplateNode:
@@ -261,7 +272,7 @@ class TemplateReader:
     def _primary(self, mark: str) -> Expression:
         if mark == "$":
             return self._reference()
-        if mark in {"'", '"'} and mark:
+        if mark in {"'", '"'}:
             return self._quoted(mark)
         if mark == "[":
             self._at += 1

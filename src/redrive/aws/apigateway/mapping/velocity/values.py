@@ -171,8 +171,9 @@ def equal(budget: Budget, left: Value, right: Value, depth: int = 0) -> bool:
     if depth > _DEPTH_MAX:
         raise TemplateFailed("A value is nested too deeply")
     if isinstance(left, list) and isinstance(right, list):
-        pairs = zip(left, right, strict=True) if len(left) == len(right) else None
-        return pairs is not None and all(equal(budget, *pair, depth + 1) for pair in pairs)
+        return len(left) == len(right) and all(
+            equal(budget, *pair, depth + 1) for pair in zip(left, right, strict=True)
+        )
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
             equal(budget, item, right[key], depth + 1) for key, item in left.items()
