@@ -122,7 +122,7 @@ KEPT_MS_MAX: Final = 10_000
 KEPT_PER_MS: Final = 100
 
 # A queue's number, and when it was emptied last: what was counted before does not stand.
-_CountKey = tuple[int, int]
+_CountKey = tuple[int, int]  # a queue's id, and when it was last purged (ms)
 
 
 class _KeptCount(NamedTuple):
@@ -184,8 +184,9 @@ class QueueCounts:
             task.exception()  # read, so that asyncio does not log it: whoever waits has it
 
     async def _count_and_keep(self, count_key: _CountKey) -> Counts:
+        queue_id, _ = count_key
         began = self._clock.now()
-        counts = await self._store.count(count_key[0], began)
+        counts = await self._store.count(queue_id, began)
         now = self._clock.now()
         if self._counting.get(count_key) is not asyncio.current_task():
             return counts  # it was forgotten meanwhile

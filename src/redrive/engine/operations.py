@@ -98,7 +98,7 @@ class Operations:
         if context is None or context.queue is not None or context.awaits_confirmation:
             return None
         endpoint = self._endpoints.get(subscription.protocol)
-        attempt = self._faults.of(subscription.endpoint)
+        attempt = self._faults.of(subscription.endpoint)  # an injected fault stands in for the push
         if attempt is None and endpoint is not None:
             request = await context.profile.render(context, [delivery])
             attempt = await endpoint.push(replace(request, headers={**request.headers, **headers}))

@@ -146,20 +146,14 @@ class ResourceCounts:
     ) -> None:
         self._directory = directory
         self._subscriptions = subscriptions
+        self._topic_tally = CountByKey(directory, topics, lambda topic: topic.name.key, _categories_of_topic)
+        self._subscription_tally = CountByKey(
+            directory, subscriptions, lambda subscription: subscription.key, _categories
+        )
         self._tallies: Mapping[str, CountByKey[Topic] | CountByKey[Subscription]] = {
-            topics.name: (
-                topic_tally := CountByKey(
-                    directory, topics, lambda topic: topic.name.key, _categories_of_topic
-                )
-            ),
-            subscriptions.name: (
-                subscription_tally := CountByKey(
-                    directory, subscriptions, lambda subscription: subscription.key, _categories
-                )
-            ),
+            topics.name: self._topic_tally,
+            subscriptions.name: self._subscription_tally,
         }
-        self._topic_tally = topic_tally
-        self._subscription_tally = subscription_tally
 
     def note_change(self, kind: str, key: str) -> None:
         """Note a change of a document on any node; an empty key: any of the kind, or of all where both are empty."""

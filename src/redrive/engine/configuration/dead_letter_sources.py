@@ -73,8 +73,10 @@ class DeadLetterSources:
             directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
         )
         self._of_deleted = CountByKey(directory, TOMBSTONE, tombstone_key, _target_of_deleted)
-        self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
-        self._scopes: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
+        self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}  # by account and region
+        self._scopes: dict[
+            tuple[str, str], list[ResourceName]
+        ] = {}  # by account, and the key they begin behind
         directory.on_change_elsewhere(self._note_change)
         directory.on_write(lambda kind, key, _: self._note_change(kind, key))
 
@@ -155,23 +157,27 @@ class DeadLetterSources:
         """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
         lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
+            # A number is a backlog's or a queue's: if one of the two is in memory, the other is not looked for.
             kinds: tuple[DocumentKind[Any], ...] = (OF_QUEUE, QUEUE_RECORD)
             kinds_in_memory = [kind for kind in kinds if self._directory.known(kind, key) is not None]
             lookups += [(kind, key) for kind in kinds_in_memory or kinds]
         values = await self._directory.get_each(lookups)
-        keys = {number: values.get((OF_QUEUE.name, number_key(number))) for number in numbers}
-        subscriptions = await self._directory.get_each([(SUBSCRIPTION, key) for key in keys.values() if key])
+        subscription_keys = {number: values.get((OF_QUEUE.name, number_key(number))) for number in numbers}
+        subscriptions = await self._directory.get_each(
+            [(SUBSCRIPTION, key) for key in subscription_keys.values() if key]
+        )
         origins = {}
-        for number, backlog in keys.items():
+        for number, subscription_key in subscription_keys.items():
             record = values.get((QUEUE_RECORD.name, number_key(number)))
-            subscription = subscriptions.get((SUBSCRIPTION.name, backlog)) if backlog else None
-            origins[number] = DeadLetterOrigin(
-                None if record is None or subscription else record.name, subscription
+            subscription = (
+                subscriptions.get((SUBSCRIPTION.name, subscription_key)) if subscription_key else None
             )
+            queue_name = None if record is None or subscription else record.name
+            origins[number] = DeadLetterOrigin(queue_name, subscription)
         return origins
 
     async def scopes(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
-        """The accounts and regions that have queues or topics, in order, as far as 50: their names are empty.
+        """The first 50 accounts and regions that have queues or topics, in order of keys: names whose `name` is empty.
 
         They are looked for again only once a queue or a topic has changed: each costs two reads.
 
@@ -183,12 +189,11 @@ class DeadLetterSources:
         if (account, begin) in self._scopes:
             return self._scopes[account, begin]
         prefix = f"{account}/" if account else ""
-        before = self._directory.changes
-        of_each = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
+        changes_before = self._directory.changes
+        with_queues, with_topics = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
         # In the order of keys, which the next ones are looked for by: `rg-a/` comes before `rg/`.
-        different = {name for names in of_each for name in names}
-        scopes = sorted(different, key=lambda name: name.key)[:SCOPES_MAX]
-        if self._directory.changes == before:
+        scopes = sorted({*with_queues, *with_topics}, key=lambda name: name.key)[:SCOPES_MAX]
+        if self._directory.changes == changes_before:  # else they may be out of date already
             if len(self._scopes) >= ACCOUNTS_MAX:
                 self._scopes.clear()
             self._scopes[account, begin] = scopes
@@ -207,9 +212,9 @@ class DeadLetterSources:
         remembered_subscriptions = self._elsewhere.get((account, region))
         if remembered_subscriptions is not None:
             return remembered_subscriptions
-        before = self._directory.changes
+        changes_before = self._directory.changes
         subscriptions = await self._subscriptions.elsewhere(account, region)
-        if self._directory.changes == before:
+        if self._directory.changes == changes_before:  # else they may be out of date already
             if len(self._elsewhere) >= ACCOUNTS_MAX:
                 self._elsewhere.clear()
             self._elsewhere[account, region] = subscriptions

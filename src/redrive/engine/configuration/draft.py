@@ -38,13 +38,13 @@ class Draft:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._versions: dict[Key, int] = {}
+        self._versions: dict[Key, int] = {}  # as first read; 0: there was none
         self._values_read: dict[Key, Any] = {}
-        self._required: set[Key] = set()
-        self._remembered: set[Key] = set()
+        self._required: set[Key] = set()  # those that must still be at the version that was read
+        self._remembered: set[Key] = set()  # those that were read from the node's memory
         self._changes: dict[Key, Put | Remove] = {}
-        self._absent: list[RequireNone] = []
-        self.values: dict[Key, Any] = {}
+        self._absent: list[RequireNone] = []  # the beginnings that no key may have afterwards
+        self.values: dict[Key, Any] = {}  # those that are put
         self.new_deliveries: list[NewDelivery] = []
         self.log_events: list[LogEvent] = []
         self._afterwards: list[Callable[[], None]] = []
@@ -79,12 +79,10 @@ class Draft:
         values = {key: value for key, _, value in stored}
         for name, key in self._changes:
             if name == kind.name and key.startswith(prefix):
-                values.pop(key, None)
-        values |= {
-            key: value
-            for (name, key), value in self.values.items()
-            if name == kind.name and key.startswith(prefix)
-        }
+                if (name, key) in self.values:
+                    values[key] = self.values[name, key]
+                else:  # the draft removes it
+                    values.pop(key, None)
         return sorted(values.items(), key=lambda item: item[0].encode())
 
     def put(self, kind: DocumentKind[T], key: str, value: T) -> None:

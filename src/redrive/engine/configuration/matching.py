@@ -117,8 +117,8 @@ class SubscriptionMatcher:
                 subscriptions.append(subscription)
             if evaluated:
                 counts.append((subscription, evaluated))
-        others = len(self.event_filtered) - len(subscriptions) - costly
-        refused = {FilterVerdict.EVENT: others, FilterVerdict.TOO_COSTLY: costly}
+        unmatched = len(self.event_filtered) - len(subscriptions) - costly
+        refused = {FilterVerdict.EVENT: unmatched, FilterVerdict.TOO_COSTLY: costly}
         return Matches(subscriptions, {verdict: count for verdict, count in refused.items() if count}, counts)
 
 

@@ -269,7 +269,8 @@ class Subscriptions:
         draft.remove(SUBSCRIPTION, current.key)
         draft.remove(OF_QUEUE, number_key(current.queue_id))
         if current.owner != current.topic.account:
-            await draft.get(ELSEWHERE, _elsewhere_key(current))  # the next of that id is found under it too
+            # Read, so that only this version of it goes: a later subscription of that id has the same key.
+            await draft.get(ELSEWHERE, _elsewhere_key(current))
             draft.remove(ELSEWHERE, _elsewhere_key(current))
         if current.subscriber is not None:
             draft.remove(SUBSCRIBER, _subscriber_key(current))

@@ -42,10 +42,10 @@ class NewDelivery:
             seq,
             self.available_at,
             self.attempts,
-            None,
+            None,  # token
             self.enqueued_at,
-            self.enqueued_at,
-            None,
+            self.enqueued_at,  # sent_at
+            None,  # first_claimed_at
             self.message_id,
             self.group_id,
             self.deduplication_id,
@@ -254,7 +254,8 @@ def merge_occupied(
         memories: The same of each table of memories, with the moment at which the first of them ends.
         limit: A table that gave so many may have more: what follows its last number is left to the next look.
     """
-    last = min((occupied[-1][0] for occupied in (oldest, *memories) if len(occupied) >= limit), default=None)
+    cut_tables = [table for table in (oldest, *memories) if len(table) >= limit]
+    complete_to = min((table[-1][0] for table in cut_tables), default=None)
     oldest_at = dict(oldest)
     memories_end_at: dict[int, int] = {}
     for queue_id, moment in itertools.chain(*memories):
@@ -263,7 +264,7 @@ def merge_occupied(
     return [
         Occupied(queue_id, oldest_at.get(queue_id), memories_end_at.get(queue_id))
         for queue_id in numbers
-        if last is None or queue_id <= last
+        if complete_to is None or queue_id <= complete_to
     ]
 
 

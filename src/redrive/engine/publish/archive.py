@@ -108,16 +108,17 @@ async def size(store: QueueStore, clock: Clock, topic: Topic) -> tuple[int, int]
     archive, come to on average: to read a year of them each hour would be the store's main work.
     """
     number = sum(await store.count(topic.id, clock.now()))
-    sampled: list[int] = []
+    sampled_bytes: list[int] = []
     oldest, last_seq = await store.oldest(topic.id), await store.last_seq()
     first_seq = last_seq if oldest is None else oldest.seq
     after = first_seq - 1
     for page in range(SAMPLED // SAMPLED_AT_ONCE):
-        if number > SAMPLED:
+        if number > SAMPLED:  # else each page follows the one before it
             after = first_seq + round((last_seq - first_seq) * (page + 0.5) * SAMPLED_AT_ONCE / SAMPLED)
         rows = await store.peek(topic.id, SAMPLED_AT_ONCE, after)
         if not rows:
             break
-        sampled += [json.loads(row.headers or b"{}")["bytes"] for row in rows]
+        sampled_bytes += [json.loads(row.headers or b"{}")["bytes"] for row in rows]
         after = rows[-1].seq
-    return number, round(number * sum(sampled) / len(sampled)) if sampled else 0
+    bytes_each = sum(sampled_bytes) / len(sampled_bytes) if sampled_bytes else 0
+    return number, round(number * bytes_each)

@@ -112,10 +112,21 @@ class DeliveryAttempt:
         taker = queue if attempt.delivered else None
         items = [
             SettleItem(
-                Attempted(context.topic, context.subscription, *fields, now, position, context.identify),
+                Attempted(
+                    context.topic,
+                    context.subscription,
+                    delivery,
+                    delivery_result,
+                    transition,
+                    now,
+                    position,
+                    context.identify,
+                ),
                 taker,
             )
-            for position, fields in enumerate(zip(self._deliveries, results, transitions, strict=True))
+            for position, (delivery, delivery_result, transition) in enumerate(
+                zip(self._deliveries, results, transitions, strict=True)
+            )
         ]
         if all_delivered and taker is None:
             await self._settlements.settle(context, self._deliveries, items, self._holds_until)
@@ -199,15 +210,17 @@ class DeliveryAttempt:
     async def _wait_with_soft_timeout(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
         """The result of a push; one that is not answered in time has failed, but may go on and succeed late."""
         began = self._now() if self._began is None else self._began
-        late_ms, goes_on = self._context.plan.late_ms, False
+        late_ms = self._context.plan.late_ms
+        goes_on = False
         try:
             with self._parts.soft_timeout.begin() as hangs:
                 if await self._parts.soft_timeout.wait(pushing, hangs, began + patience_ms):
                     return pushing.result()
                 late = await self._late_result(pushing, hangs, patience_ms)
-            if late_ms is not None and self._early_transitions is not None and not pushing.done():
-                keep = self._parts.late_pushes.keep
-                goes_on = keep(pushing, self._deliveries, began + late_ms, self._take_late)
+            is_retried = self._early_transitions is not None
+            if late_ms is not None and is_retried and not pushing.done():
+                late_until = began + late_ms
+                goes_on = self._parts.late_pushes.keep(pushing, self._deliveries, late_until, self._take_late)
             return late
         finally:
             if not goes_on:
@@ -299,19 +312,21 @@ class DeliveryAttempt:
         up, and an endpoint that comes back from an outage asks for a slower pace. The usual one omits the `uncounted`.
         """
         plan = self._context.plan
-        reasons = plan.uncounted or _THROTTLED
-        concerned = [
-            (delivery, attempt.reason in reasons)
+        throttling = plan.uncounted or _THROTTLED  # reasons
+        failures = [
+            (delivery, attempt.reason in throttling)
             for delivery, attempt in zip(self._deliveries, results, strict=True)
-            if not attempt.delivered and (attempt.reason in reasons or plan.uncounted)
+            # without `uncounted`, the usual schedule counts every attempt
+            if not attempt.delivered and (attempt.reason in throttling or plan.uncounted)
         ]
-        before = await asyncio.gather(*(self._ended_before(delivery, reasons) for delivery, _ in concerned))
-        return {
-            delivery.seq: _Counted(plan.throttled_schedule, number + 1)
-            if is_throttled and plan.throttled_schedule is not None
-            else _Counted(plan.schedule, delivery.attempts - number)
-            for (delivery, is_throttled), number in zip(concerned, before, strict=True)
-        }
+        lookups = [self._ended_before(delivery, throttling) for delivery, _ in failures]
+        counted: dict[int, _Counted] = {}
+        for (delivery, is_throttled), number in zip(failures, await asyncio.gather(*lookups), strict=True):
+            if is_throttled and plan.throttled_schedule is not None:
+                counted[delivery.seq] = _Counted(plan.throttled_schedule, number + 1)
+            else:
+                counted[delivery.seq] = _Counted(plan.schedule, delivery.attempts - number)
+        return counted
 
     async def _ended_before(self, delivery: Delivery, reasons: frozenset[Reason]) -> int:
         """The number of a delivery's attempts before this one that ended for these reasons."""
@@ -323,14 +338,17 @@ class DeliveryAttempt:
     def _decide(
         self, results: Sequence[Attempt], now: int, counted: Mapping[int, _Counted] | None = None
     ) -> list[Transition]:
-        """One decision for all deliveries at the same point, so that a batch that failed is tried again as a batch."""
-        transition_by_point: dict[tuple[Attempt, int, int], Transition] = {}
+        """One decision for all deliveries at the same point, so that a batch that failed is tried again as a batch.
+
+        A point is a result, the number of attempts that count, and the moment (ms) until which more are made.
+        """
+        transition_by_point: dict[tuple[Attempt, int, int | None], Transition] = {}
         transitions = []
         for delivery, attempt in zip(self._deliveries, results, strict=True):
             usual = _Counted(self._context.plan.schedule, delivery.attempts)
             schedule, number = (counted or {}).get(delivery.seq, usual)
             until = self._attempts_until(delivery)
-            point = (attempt, number, until or 0)
+            point = (attempt, number, until)
             if point not in transition_by_point:
                 recounted = delivery if number == delivery.attempts else replace(delivery, attempts=number)
                 transition_by_point[point] = self._decide_one(recounted, attempt, schedule, now, until)

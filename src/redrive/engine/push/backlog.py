@@ -156,7 +156,7 @@ class BacklogConsumer:
     async def _consume(self) -> None:
         """Claim and push as long as something is due and there is room for more attempts."""
         while not self._stopped:
-            self._woken, self._held_up = False, True
+            self._woken, self._held_up = False, True  # held up, unless all that is due is claimed below
             context = await self._context()
             if context is None:
                 return

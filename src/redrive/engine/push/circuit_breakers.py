@@ -140,11 +140,12 @@ class CircuitBreakers:
             return
         if attempt.delivered:
             self._failing.pop(key, None)
-        if attempt.delivered or policy is None:
-            if key in self._states:
-                await self.close(subscription)
-            if not attempt.delivered:
-                self._count(key, 0, attempt, now)
+        if (attempt.delivered or policy is None) and key in self._states:
+            await self.close(subscription)
+        if attempt.delivered:
+            return
+        if policy is None:  # failures are counted, for those who ask, but open nothing
+            self._count(key, 0, attempt, now)
             return
         before = await self.of(subscription)
         counted = 0 if before is None else before.failures  # by another node, or before this node was started

@@ -71,17 +71,17 @@ class EndpointConditions:
 
     async def of_each(self, subscriptions: Sequence[Subscription]) -> list[EndpointCondition]:
         """The conditions of several; failures that this node has not seen are read from the notes, for all at once."""
-        known = [await self._known(subscription) for subscription in subscriptions]
+        known_conditions = [await self._known(subscription) for subscription in subscriptions]
         unclear = [
             subscription
-            for subscription, condition in zip(subscriptions, known, strict=True)
+            for subscription, condition in zip(subscriptions, known_conditions, strict=True)
             if condition.condition in (EndpointState.SERVED, EndpointState.CIRCUIT_OPEN)
             and condition.failing is None
         ]
         failures = await self._tried_in_vain(unclear)
         return [
             condition.tried_in_vain(failures.get(subscription.queue_id))
-            for subscription, condition in zip(subscriptions, known, strict=True)
+            for subscription, condition in zip(subscriptions, known_conditions, strict=True)
         ]
 
     async def schedule_of(self, subscription: Subscription) -> Schedule | None:

@@ -157,8 +157,14 @@ class SoftTimeout:
             timer.cancel()
 
     async def wait(self, pushing: "asyncio.Future[Any]", hangs: "asyncio.Future[None]", until: int) -> bool:
-        """Wait for a push that was begun with `hangs`; True if it was answered by `until` (ms)."""
-        task, over = asyncio.current_task(), asyncio.get_running_loop().create_future()
+        """Wait for a push that was begun with `hangs`; True if it was answered by `until` (ms).
+
+        A simulated clock is held meanwhile, unless the push hangs: see `until_quiet`.
+        """
+        task = asyncio.current_task()
+        over: asyncio.Future[None] = (
+            asyncio.get_running_loop().create_future()
+        )  # done at `until`, or by the answer
 
         def end(_: object = None) -> None:
             if not over.done():

@@ -175,7 +175,7 @@ class QueueNotifier:
         try:
             await receiver
         except asyncio.CancelledError:
-            if receiver.done() and not receiver.cancelled():
+            if receiver.done() and not receiver.cancelled():  # woken too: the delivery is for the next one
                 self.announce(queue_id)
             raise
         finally:

@@ -97,22 +97,20 @@ class DeadLetters:
         self, scopes: Sequence[ResourceName], count_max: int | None = None
     ) -> list[DeadLetterQueue]:
         """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
-        sources = {
-            target: its_sources
-            for location in scopes
-            for target, its_sources in (
-                await self._sources.by_target(location.account, location.region)
-            ).items()
-        }
+        sources: dict[ResourceName, Sources] = {}
+        for scope in scopes:
+            sources |= await self._sources.by_target(scope.account, scope.region)
         queues_or_none = [await self._queues.get(name) for name in sources]
         queues = [queue for queue in queues_or_none if queue is not None]
         number_max = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
         numbers = await self._numbers(queues, number_max)
-        return [
-            DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name][:3], number_max)
-            for queue in queues
-            if await self._is_target(queue, numbers[queue.id], sources[queue.name])
-        ]
+        dead_letter_queues: list[DeadLetterQueue] = []
+        for queue in queues:
+            number, its_sources = numbers[queue.id], sources[queue.name]
+            if await self._is_target(queue, number, its_sources):
+                senders = its_sources.queues, its_sources.subscriptions, its_sources.carriers
+                dead_letter_queues.append(DeadLetterQueue(queue, number, *senders, number_max))
+        return dead_letter_queues
 
     async def _is_target(self, queue: Queue, number: int, sources: Sources) -> bool:
         """True if something sends its dead letters to a queue, or did before it was deleted and they are still there.
@@ -203,6 +201,7 @@ class DeadLetters:
         """
         if not deliveries:
             return []
+        # Attempts are noted under the queue or backlog in which they were made.
         keys = [(delivery.origin or delivery.queue_id, delivery.message_id) for delivery in deliveries]
         notes = await self._store.notes_of_each(keys)
         numbers = {delivery.origin for delivery in deliveries if delivery.origin is not None}

@@ -128,7 +128,7 @@ class LeasedTasks(Generic[Leased]):
 
     def _on_end(self, task: Leased, working: asyncio.Future[None]) -> None:
         self._working.pop(task.id, None)
-        following = self._next.pop(task.id, None)
+        next_work = self._next.pop(task.id, None)
         if working.cancelled():
             return
         if (error := working.exception()) is not None:
@@ -140,8 +140,8 @@ class LeasedTasks(Generic[Leased]):
                 task.key,
                 exc_info=logged_error,
             )
-        elif following is not None:
-            self.begin(*following)
+        elif next_work is not None:
+            self.begin(*next_work)
 
     @property
     def is_quiet(self) -> bool:

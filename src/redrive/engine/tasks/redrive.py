@@ -378,8 +378,8 @@ class Redriver:
             current = current.with_moved(moved.total, now)
             if current.careful is None:
                 return current
-            first_taken = fares.looked_at and fares.taken == fares.looked_at and not current.taken_at
-            taken_at = now if first_taken else current.taken_at
+            all_taken_first = fares.looked_at and fares.taken == fares.looked_at and not current.taken_at
+            taken_at = now if all_taken_first else current.taken_at
             return replace(current, sample=tuple(sample), fares=fares, taken_at=taken_at)
 
         return await self._documents.update(TASK, task.key, count_moved)

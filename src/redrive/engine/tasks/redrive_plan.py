@@ -183,8 +183,8 @@ class RedrivePlanner:
         in_range = [each for each in page if each.seq <= request.seq_max]
         seqs = [each.seq for each in in_range if holds(each)]
         if len(seqs) > request.limit:
-            page_seqs = seqs[: request.limit]
-            return NextFinds(page_seqs, page_seqs[-1], ended=False)
+            first_seqs = seqs[: request.limit]
+            return NextFinds(first_seqs, looked_to=first_seqs[-1], ended=False)
         ended = len(page) < SLICE or len(in_range) < len(page)
         return NextFinds(seqs, in_range[-1].seq if in_range else position, ended)
 

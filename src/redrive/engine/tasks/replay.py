@@ -216,7 +216,10 @@ class Replayer:
         return low
 
     async def _batch(self, replay: Replay, context: ReplayContext) -> Replay | None:
-        """Replay the next publications of the archive; None if there is nothing to go on with now."""
+        """Replay the next publications of the archive; None if there is nothing to go on with now.
+
+        A replay without an end goes on up to the first publication that waits for it; one with an end, until that.
+        """
         topic, subscription = context
         now = self._runtime.clock.now()
         rows = await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)
@@ -232,11 +235,9 @@ class Replayer:
         await self._publish_again(replay, context, [each for each in ready if replay.covers(each.at)])
         last_seq = ready[-1].seq if ready else replay.last_seq
         has_more = len(ready) == BATCH_MAX
-        is_done = (
-            not has_more
-            if replay.ends_at is None
-            else _is_past(replay.ends_at, ready, now, has_more=has_more)
-        )
+        is_done = not has_more
+        if replay.ends_at is not None:
+            is_done = _is_past(replay.ends_at, ready, now, has_more=has_more)
         state = ReplayState.COMPLETED if is_done else ReplayState.RUNNING
         recorded = await self._record(replay, state=state, last_seq=last_seq)
         if recorded is None or is_done or has_more:
