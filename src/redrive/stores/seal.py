@@ -116,7 +116,9 @@ class Seal:
         content = b64decode(envelope[_CONTENT])
         try:
             document = cipher.decrypt(
-                content[:_NONCE_BYTES], content[_NONCE_BYTES:], _associated_data(*resource[:2])
+                content[:_NONCE_BYTES],
+                content[_NONCE_BYTES:],
+                _associated_data(resource.kind, resource.key),
             )
         except InvalidTag:
             raise StoreUnavailable(f"{name} was changed without its key") from None

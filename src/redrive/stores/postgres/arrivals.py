@@ -309,9 +309,8 @@ async def remember(
         if by_values:
             inserted = await inserting.insert(connection, _KEYS_INTO, _KEY_ROW, rows, _OR_KNOWN)
         else:
-            inserted = await connection.fetch(
-                _REMEMBER, *(list(column) for column in zip(*rows, strict=True))
-            )
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            inserted = await connection.fetch(_REMEMBER, *columns)
         originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in inserted}
     return [_answer(memory, originals) for memory in memories]
 

@@ -61,7 +61,10 @@ class Claimer:
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
     async def claim(self, request: ClaimRequest) -> ClaimResult:
-        """Fill an order; see `Store.claim`."""
+        """Fill an order; see `Store.claim`.
+
+        One statement fills it in an ordinary queue; other queues are remembered, until they are found ordinary again.
+        """
         if request.ordered or request.attempt_id or request.rate_max is not None or request.claims_nothing:
             return (await self._others.submit(request)).claimed
         if request.queue_id not in self._not_ordinary:

@@ -136,7 +136,7 @@ def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
     Raises:
         StoreUnavailable: There is such a table.
     """
-    together = {layouts[name]["colocation"] for name in DISTRIBUTED if name in layouts}
+    colocations = {layouts[name]["colocation"] for name in DISTRIBUTED if name in layouts}
     for name, layout in layouts.items():
         fits = layout["copied"] if name in COPIED else layout["column"] == COLUMN
         if not fits:
@@ -145,7 +145,7 @@ def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
                 f"the table {name} is {how} already, which Redrive cannot work on: nothing was changed;"
                 f" undistribute_table('{name}') makes it the coordinator's again"
             )
-    if len(together) > 1:
+    if len(colocations) > 1:
         raise StoreUnavailable(
             "the tables are distributed, but a queue's rows in them are on different nodes: nothing was changed;"
             f" update_distributed_table_colocation(…, colocate_with => '{DISTRIBUTED[0]}') brings them together"

@@ -128,15 +128,13 @@ def changed(changes: Sequence[Change], versions: Sequence[int]) -> list[tuple[st
 async def _lock(connection: Connection, changes: Sequence[Put | Remove | Require]) -> Versions:
     """Versions of the documents, which stay as they are until the transaction ends."""
     exclusive = {_key(change): not isinstance(change, Require) for change in changes}
-    ours = sorted(key for key in exclusive if _NUL not in key[1])
-    records = (
-        await connection.fetch(
-            _LOCK, [kind for kind, _ in ours], [key for _, key in ours], [exclusive[key] for key in ours]
-        )
-        if ours
-        else ()
-    )
-    return dict.fromkeys(exclusive, 0) | {key: version for key, (version,) in zip(ours, records, strict=True)}
+    storable = sorted((kind, key) for kind, key in exclusive if _NUL not in key)
+    versions = dict.fromkeys(exclusive, 0)
+    if storable:
+        columns = [*_columns(storable), [exclusive[document_key] for document_key in storable]]
+        records = await connection.fetch(_LOCK, *columns)
+        versions |= {key: version for key, (version,) in zip(storable, records, strict=True)}
+    return versions
 
 
 async def _make(connection: Connection, puts: Sequence[Put]) -> None:

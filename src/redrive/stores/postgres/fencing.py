@@ -51,7 +51,7 @@ class Fence:
         self._refusals: dict[tuple[int, int], Settled] = {}
 
     async def meet(self, statement: str, claims: Iterable[HeldClaim], *, until: bool = False) -> list[Any]:
-        """Run a statement on the deliveries whose claims are good, and return its rows.
+        """Run a statement on the deliveries whose claims are good, and return its rows; `until`: it takes their new ends.
 
         A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
         """
@@ -59,15 +59,14 @@ class Fence:
         remaining = {(claim.seq, claim.token): claim for claim in sorted(claims)}
         answers: list[Any] = []
         while remaining:
-            columns = list(zip(*remaining.values(), strict=True))
-            records = await self._connection.fetch(
-                statement, self._queue_id, *(columns if until else columns[:3])
-            )
+            seqs, tokens, holds, untils = zip(*remaining.values(), strict=True)
+            columns = (seqs, tokens, holds, untils) if until else (seqs, tokens, holds)
+            records = await self._connection.fetch(statement, self._queue_id, *columns)
             answers += records
-            done = {(record["own_seq"], record["own_token"]) for record in records}
-            self._met |= done
+            met = {(record["own_seq"], record["own_token"]) for record in records}
+            self._met |= met
             remaining = await self._still_good(
-                {key: held for key, held in remaining.items() if key not in done}
+                {key: held for key, held in remaining.items() if key not in met}
             )
         return answers
 

@@ -85,16 +85,12 @@ class _MovePass:
 
     async def _lock(self, line: Sequence[Any]) -> list[int]:
         """Lock the groups here and where they go; the places of those deliveries that may be moved now."""
-        needed = {
-            record["seq"]: {
-                (queue_id, record["group_id"])
-                for queue_id in (self._request.queue_id, self._request.target(record["origin"]).queue_id)
-            }
-            if record["group_id"] is not None
-            else set()
-            for record in line
-        }
-        return await self._locks.lock(needed)
+        groups_by_seq: dict[int, rows.Groups] = {}
+        for record in line:
+            group_id, target = record["group_id"], self._request.target(record["origin"])
+            queue_ids = () if group_id is None else (self._request.queue_id, target.queue_id)
+            groups_by_seq[record["seq"]] = {(queue_id, group_id) for queue_id in queue_ids}
+        return await self._locks.lock(groups_by_seq)
 
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """The deliveries of a line; behind each that heads its group, those of the group that may go with it."""

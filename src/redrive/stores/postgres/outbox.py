@@ -75,8 +75,8 @@ class Outbox:
         self._look_at = clock.now()
         self._is_failing = False
         self._wake = asyncio.Event()
-        self._moved = asyncio.Event()
-        self._all_moved = asyncio.Event()
+        self._moved = asyncio.Event()  # a step has ended: there may be room
+        self._all_moved = asyncio.Event()  # and nothing is left that could be moved now
         self._all_moved.set()
         self._task: asyncio.Task[None] | None = None
 

@@ -182,12 +182,12 @@ async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str
 
     `alone`: a delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
     """
-    delayed_groups: dict[int, set[str]] = {}
+    groups_by_queue: dict[int, set[str]] = {}
     for queue_id, group_id, alone in newcomers:
         if group_id is not None and not alone:
-            delayed_groups.setdefault(queue_id, set()).add(group_id)
+            groups_by_queue.setdefault(queue_id, set()).add(group_id)
     groups_with_turn: Groups = set()
-    for queue_id, names in delayed_groups.items():
+    for queue_id, names in groups_by_queue.items():
         records = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
         groups_with_turn.update((queue_id, name) for (name,) in records)
     return [

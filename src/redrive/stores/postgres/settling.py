@@ -170,20 +170,15 @@ def _first_ends(calls: Sequence[EndCall]) -> list[_End]:
 
 
 def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[EndCall]) -> list[list[Settled]]:
-    waits = {
+    retried = {
         (end.settlement.seq, end.settlement.token) for end in ends if end.settlement.outcome is Outcome.RETRY
     }
 
-    def again(claim: tuple[int, int]) -> Settled:
-        return SUPERSEDED if claim in waits else GONE
+    def answer(settlement: Settlement) -> Settled:
+        seq, token = settlement.seq, settlement.token
+        return fence.answer(seq, token, again=SUPERSEDED if (seq, token) in retried else GONE)
 
-    return [
-        [
-            fence.answer(*claim, again(claim))
-            for claim in ((settlement.seq, settlement.token) for settlement in call.settlements)
-        ]
-        for call in calls
-    ]
+    return [[answer(settlement) for settlement in call.settlements] for call in calls]
 
 
 async def _groups_in(
