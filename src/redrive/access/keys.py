@@ -139,9 +139,8 @@ class KeyUses:
 
     async def write(self, behind_ms: int = USE_WRITTEN_MS) -> None:
         """Write the uses that the store is behind by so much, or has none of."""
-        due = [
-            (key_id, use) for key_id, use in self._latest.items() if self._is_due(key_id, use[0], behind_ms)
-        ]
+        latest = [(key_id, KeyUse(*fields)) for key_id, fields in self._latest.items()]
+        due = [(key_id, use) for key_id, use in latest if self._is_due(key_id, use.at, behind_ms)]
         for start in range(0, len(due), _WRITTEN_AT_ONCE):
             await self._write_each(dict(due[start : start + _WRITTEN_AT_ONCE]), behind_ms)
 
@@ -149,7 +148,7 @@ class KeyUses:
         written = self._written.get(key_id)
         return written is None or at - written >= max(1, behind_ms)
 
-    async def _write_each(self, uses: Mapping[str, tuple[int, str, str]], behind_ms: int) -> None:
+    async def _write_each(self, uses: Mapping[str, KeyUse], behind_ms: int) -> None:
         kinds = KIND, USER_KIND, KEY_USE.name
         resources = await self._store.get_each([(kind, key_id) for key_id in uses for kind in kinds])
         stored = {(each.kind, each.key): each for each in resources}
@@ -159,8 +158,8 @@ class KeyUses:
             self._written[key_id] = 0 if stored_use is None else stored_use.document["at"]
             if key is None:
                 self.forget(key_id)
-            elif self._is_due(key_id, use[0], behind_ms):  # no other node was quicker
-                await self._put(key, KeyUse(*use), 0 if stored_use is None else stored_use.version)
+            elif self._is_due(key_id, use.at, behind_ms):  # no other node was quicker
+                await self._put(key, use, 0 if stored_use is None else stored_use.version)
 
     async def _put(self, key: Resource, use: KeyUse, version: int) -> None:
         """Write a use, unless its key is changed at this moment: then it is written the next time."""

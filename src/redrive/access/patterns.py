@@ -10,6 +10,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from redrive.model.errors import RedriveError
@@ -156,10 +157,12 @@ def compile_patterns(
     for value in values:
         tokens = _tokens(value.lower() if folded else value, wildcards=wildcards, variables=variables)
         constants = [token for token in tokens if not isinstance(token, _Variable)]
-        first = next((index for index, token in enumerate(tokens) if not isinstance(token, str)), None)
-        if first is not None:
-            heads.append("".join(map(str, tokens[:first])))
-            covering += heads[-1:] if tokens[first:] == (_Wild.ANY,) else []
+        leading_texts = list(takewhile(lambda token: isinstance(token, str), tokens))
+        if len(leading_texts) < len(tokens):
+            head = "".join(map(str, leading_texts))
+            heads.append(head)
+            if tokens[len(leading_texts) :] == (_Wild.ANY,):
+                covering.append(head)
         if len(constants) < len(tokens):
             templates.append(_Template(tokens, shape, folded))
         elif _Wild.ANY in constants or _Wild.ONE in constants:
@@ -212,7 +215,10 @@ def _variable(text: str) -> str | _Variable:
 
 
 def _expression(tokens: Iterable[str | _Wild], shape: WildcardReach) -> str:
-    """The regular expression of a pattern; `(?s:…)` so that it may be joined to others as it is."""
+    """The regular expression of a pattern; `(?s:…)` so that it may be joined to others as it is.
+
+    A star takes the first text that fits behind it for good (`(?>…)`), or many stars would be tried in all combinations.
+    """
     parts = list(tokens)
     if shape is WildcardReach.ARN:
         parts += _rest_of_arn(parts)

@@ -150,16 +150,17 @@ def denial(request: AccessRequest) -> Decision | None:
     """
     principal, action, lookup = request.principal, request.action.lower(), request.lookup
     beginning = request.resource.removesuffix("*") or f"arn:aws:{action.partition(':')[0]}:"
-    permissions = principal.permissions
-    for source, statements in () if permissions is None else permissions.by_source.items():
+    if principal.permissions is None:
+        return None
+    for source, statements in principal.permissions.by_source.items():
         for statement in statements:
             if statement.allows:
                 break  # those that deny come first
-            if (
-                statement.reaches(action, beginning, lookup)
-                if request.resource.endswith("*")
-                else statement.applies(principal.identities, action, request.resource, lookup)
-            ):
+            if request.resource.endswith("*"):
+                holds = statement.reaches(action, beginning, lookup)
+            else:
+                holds = statement.applies(principal.identities, action, request.resource, lookup)
+            if holds:
                 return Decision(allowed=False, statement=statement, source=source)
     return None
 

@@ -111,7 +111,8 @@ def after_failure(
         )
     since, rests = (now, 0) if circuit is None else (circuit.since, circuit.rests)
     if failures >= policy.failures_max:
-        open_ms = max(open_ms, min(policy.first_ms << min(rests, _DOUBLINGS_MAX), policy.longest_ms))
+        doubled_ms = policy.first_ms << min(rests, _DOUBLINGS_MAX)
+        open_ms = max(open_ms, min(doubled_ms, policy.longest_ms))
         rests += 1
     if not open_ms:
         return circuit

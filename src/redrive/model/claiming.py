@@ -207,7 +207,8 @@ def plan_ordered(
         for each in (head, *followers.get(head.group_id or "", ())):
             if not share.room or each.available_at > now:
                 break
-            if not plan.take(each, share, now) and each is head and turn == _HEAD:
+            is_claimed = plan.take(each, share, now)
+            if not is_claimed and each is head and turn == _HEAD:
                 plan.turns_lost.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)

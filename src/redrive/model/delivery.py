@@ -250,11 +250,15 @@ def as_copy(
     `"ended":{"how":"exhausted","attempts":3,"at":1700000000000}`. `at` is when its consumer had it last, as far as
     that is known: at the first claim where there was one alone, else by the end of the last.
     """
-    first, attempts = delivery.first_claimed_at, delivery.attempts
-    at = delivery.sent_at if first is None else first if attempts == 1 else min(delivery.available_at, now)
-    rest = (delivery.headers or b"{}")[1:]
-    comma = b"" if rest == b"}" else b","
-    ended = b'{"ended":{"how":"%b","attempts":%d,"at":%d}' % (end.encode(), attempts, at)
+    if delivery.first_claimed_at is None:
+        at = delivery.sent_at
+    elif delivery.attempts == 1:
+        at = delivery.first_claimed_at
+    else:
+        at = min(delivery.available_at, now)
+    other_members = (delivery.headers or b"{}")[1:]
+    comma = b"" if other_members == b"}" else b","
+    ended = b'{"ended":{"how":"%b","attempts":%d,"at":%d}' % (end.encode(), delivery.attempts, at)
     return as_handed_over(
         delivery,
         queue_id,
@@ -263,7 +267,7 @@ def as_copy(
         available_at=now + delay_ms,
         group_id=None,
         deduplication_id=None,
-        headers=ended + comma + rest,
+        headers=ended + comma + other_members,
     )
 
 

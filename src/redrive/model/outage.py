@@ -65,7 +65,10 @@ def outage(
         if due_at >= end_ms:
             break
         period_ms = attempt_ms + jitter.wait_ms(step)
-        failures = min(retries, -(-(end_ms - due_at) // period_ms)) if period_ms else retries
+        failures = retries
+        if period_ms:
+            periods_left = -(-(end_ms - due_at) // period_ms)  # rounded up
+            failures = min(retries, periods_left)
         due_at, attempt = due_at + failures * period_ms, attempt + failures
     if schedule.expired(0, due_at):
         return OutageAnswer(OutageEnd.EXPIRED, attempt - 1, due_at)
@@ -122,6 +125,7 @@ def outage_with_breaker(
 def _alone(
     schedule: RetrySchedule, policy: CircuitPolicy, failure: Attempt, attempt_ms: int, outage_ms: int
 ) -> OutageAnswer:
+    """Follow a message that waits alone: an attempt that falls due while the breaker is open waits for its end."""
     at, attempt, circuit = 0, 1, None
     while at < outage_ms:
         ended_at = at + attempt_ms

@@ -99,7 +99,7 @@ def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
         yield from _searchable("body", name, value)
     attributes = _headers(delivery).get("attributes")
     for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
-        for value in _scalars(attribute)[-1:]:
+        for value in _scalars(attribute)[-1:]:  # its value, which stands behind its type
             yield from _searchable("attr", name, value)
     yield "attempts", str(delivery.attempts)
     if status := (delivery.failure or "").partition(" ")[2]:
@@ -126,7 +126,8 @@ def _read_signed(term: str, read_term: Callable[[str], Callable[[T], bool]]) -> 
 
 def _read_term(term: str, now: int) -> Predicate:
     name, colon, value = term.partition(":")
-    if not colon or term.startswith('"') or not _NAME.fullmatch(name) or value.startswith("//"):
+    is_url = value.startswith("//")
+    if not colon or term.startswith('"') or not _NAME.fullmatch(name) or is_url:
         text = term.strip('"')
         return lambda delivery: text in delivery.body
     part, _, path = name.partition(".")

@@ -69,15 +69,17 @@ def _cut_between_words(text: str, encoded: Sequence[bytes], alone: int, each: in
 
 
 def _part_ranges(text: str, encoded: Sequence[bytes], room: int) -> Iterator[tuple[int, int]]:
-    begin, space, size = 0, 0, 0
+    """The ranges of characters that go into a part of `room` bytes each; a part ends behind a blank if it can."""
+    begin, size = 0, 0
+    word = 0  # where the word begins that is being passed
     for index, octets in enumerate(encoded):
         size += len(octets)
         if size > room:
-            end = space if space > begin and _has_room(text, encoded, space, room) else index
+            end = word if word > begin and _has_room(text, encoded, word, room) else index
             yield begin, end
             begin, size = end, sum(map(len, encoded[end : index + 1]))
         if text[index].isspace():
-            space = index + 1
+            word = index + 1
     yield begin, len(encoded)
 
 

@@ -156,9 +156,11 @@ class ChartLayout:
         self._columns, self._plot = columns, plot
         tick_ms, ticks = ticks_of(columns)
         self._top_ms = ticks * tick_ms
-        cuts = list(accumulate(column.cut for column in columns))
-        self.step = (plot.right - plot.left - cuts[-1] * plot.gap) / len(columns)
-        self.lefts = [plot.left + index * self.step + cut * plot.gap for index, cut in enumerate(cuts)]
+        gaps_before = list(accumulate(column.cut for column in columns))
+        self.step = (plot.right - plot.left - gaps_before[-1] * plot.gap) / len(columns)
+        self.lefts = [
+            plot.left + index * self.step + number * plot.gap for index, number in enumerate(gaps_before)
+        ]
         self.points = [
             (left + self.step / 2, self._height(column.wait_ms))
             for left, column in zip(self.lefts, columns, strict=True)

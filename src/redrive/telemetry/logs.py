@@ -26,6 +26,10 @@ class _PendingLine(NamedTuple):
     message: str
     rounds: int
 
+    @property
+    def group_and_stream(self) -> tuple[ResourceName, str]:
+        return self.group, self.stream
+
 
 class LogBuffer:
     """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed.
@@ -55,13 +59,13 @@ class LogBuffer:
         """
         lines, self._lines = self._lines, []
         try:
-            streams = {
-                group_and_stream: await self._stream(*group_and_stream, now)
-                for group_and_stream in dict.fromkeys(_places(lines))
-            }
+            places = dict.fromkeys(line.group_and_stream for line in lines)
+            streams = {(group, name): await self._stream(group, name, now) for group, name in places}
             names = {stream.id: stream.name for stream in streams.values()}
             while lines:
-                events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
+                events = [
+                    _event(streams[line.group_and_stream], line, now) for line in lines[:LINES_PER_CALL]
+                ]
                 await self.write_down(events, names)
                 del lines[:LINES_PER_CALL]
         finally:
@@ -101,10 +105,6 @@ class LogBuffer:
         except Conflict:
             return await self._store.get(creation.kind, creation.key) or creation
         return creation
-
-
-def _places(lines: Sequence[_PendingLine]) -> list[tuple[ResourceName, str]]:
-    return [(line.group, line.stream) for line in lines]
 
 
 def _event(stream: LogStream, line: _PendingLine, now: int) -> LogEvent:

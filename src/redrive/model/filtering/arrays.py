@@ -63,7 +63,7 @@ class Elements:
         else:
             budget.spend(len(value_places))
         tree = self._trees[id(test), accepted] = _Tree.of(value_places, self._places)
-        self._tests.append(test)
+        self._tests.append(test)  # kept, so that no other test gets its id
         return tree
 
 
@@ -163,10 +163,10 @@ class _Search:
         arrays = self._places.arrays
         shared: list[set[int]] = []
         later: set[int] = set()
-        for accepted, tree_of in zip(
+        for accepted_tree, presence_tree in zip(
             reversed(self._accepted_trees), reversed(self._presence_trees), strict=True
         ):
-            tree = tree_of or accepted
+            tree = presence_tree or accepted_tree  # where there is one, it has all that the other has
             later = later | {arrays[element] for element in tree.reached if element}
             self._budget.spend(len(later))
             shared.append(later)

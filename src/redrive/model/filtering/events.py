@@ -38,7 +38,7 @@ class _Advanced:
 
     def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
         value = event.value_at(self.path)
-        if isinstance(self.comparison, bool):
+        if isinstance(self.comparison, bool):  # whether there must be a value
             return (value is not None) is self.comparison
         if value is None:
             return self.comparison.passes_without

@@ -199,7 +199,7 @@ class _PolicyReader:
             entries.append(self._entry(kind))
         if not entries:
             self._tokens.refuse("Empty arrays are not allowed")
-        conditions = tuple(entry for entry in entries if entry is not None)
+        conditions = tuple(entry for entry in entries if entry is not None)  # None: the key must be absent
         key = ".".join(path)
         if key.count(".") >= _NAMES_MAX:
             raise _too_complex()

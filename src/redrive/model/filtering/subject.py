@@ -60,8 +60,9 @@ class FilterKeys:
         for name in names:
             steps.append(steps[-1].below[name])
         steps[-1].key = None
-        for name in reversed(names):
-            if (step := steps.pop()).below or step.key is not None:
+        for name in reversed(names):  # the steps that no other key needs go, the last one first
+            step = steps.pop()
+            if step.below or step.key is not None:
                 return
             del steps[-1].below[name]
 
@@ -220,8 +221,8 @@ def _flatten(document: Mapping[str, Any], paths: FilterKeys) -> SubjectFields:
     values: dict[str, list[Scalar]] = {}
     value_places: dict[str, list[int]] = {}
     places = ArrayPlaces()
-    arrays = 0
-    is_scattered = False
+    array_count = 0
+    is_scattered = False  # some value stands in an element of its own
     # A stack of its own: a body may be nested deeper than Python calls itself.
     pending: list[tuple[_PathStep, Any, int]] = [(paths.root, document, 0)]
     while pending:
@@ -232,10 +233,11 @@ def _flatten(document: Mapping[str, Any], paths: FilterKeys) -> SubjectFields:
                     pending.append((below, child, array_place))
         elif isinstance(node, list):
             # Scalars side by side belong together; objects and arrays stand each in its own element.
-            arrays += 1
+            array_count += 1
             for element in node:
                 is_nested = isinstance(element, dict | list)
-                pending.append((step, element, places.add(array_place, arrays) if is_nested else array_place))
+                element_place = places.add(array_place, array_count) if is_nested else array_place
+                pending.append((step, element, element_place))
         elif step.key is not None:
             values.setdefault(step.key, []).append(node)
             value_places.setdefault(step.key, []).append(array_place)

@@ -69,7 +69,7 @@ class Keywords:
         at = 0
         while (match := self._pattern.search(text, at)) is not None:
             start, end = match.span(1)
-            if (start, end) == _NONE:
+            if (start, end) == _NONE:  # see `keyword_expression` for the two groups
                 start, end = match.span(2)
             if _is_word(text, start, end):
                 spans.append((start, end))

@@ -78,8 +78,9 @@ class Text:
         yield self.source[at:]
 
     def _as_json(self, cuts: Sequence[Cut]) -> Iterator[str]:
-        at = 0
-        first = 0
+        """The pieces of the source, with the scalars that cuts overlap cut so that it remains JSON."""
+        at = 0  # the pieces yielded reach so far
+        first = 0  # the first cut that ends behind the scalar's start
         for match in _SCALAR.finditer(self.source):
             start, end = match.span()
             while first < len(cuts) and cuts[first].end <= start:
@@ -116,16 +117,19 @@ class Text:
 
 
 def _merge(cuts: Iterable[Cut]) -> list[Cut]:
-    merged: list[tuple[int, Cut]] = []
-    for rank, cut in sorted(enumerate(cuts), key=lambda pair: (pair[1].start, pair[0])):
-        if merged and cut.start < merged[-1][1].end:
-            before, other = merged[-1]
-            first = other if before < rank else cut
-            end = max(cut.end, other.end)
-            merged[-1] = (min(before, rank), Cut(other.start, end, first.character))
+    """Cuts in order of their starts, those that overlap as one, with the character of the first in `cuts`."""
+    ranks: list[int] = []  # the place in `cuts` that each of `merged` has its character from
+    merged: list[Cut] = []
+    for rank, cut in sorted(enumerate(cuts), key=lambda ranked: (ranked[1].start, ranked[0])):
+        if merged and cut.start < merged[-1].end:
+            last = merged[-1]
+            character = last.character if ranks[-1] < rank else cut.character
+            merged[-1] = Cut(last.start, max(cut.end, last.end), character)
+            ranks[-1] = min(ranks[-1], rank)
         else:
-            merged.append((rank, cut))
-    return [cut for _, cut in merged]
+            merged.append(cut)
+            ranks.append(rank)
+    return merged
 
 
 def _in_string(character: str) -> str:
