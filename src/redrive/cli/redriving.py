@@ -156,9 +156,9 @@ def _dry_run(client: Client, parsed: argparse.Namespace) -> int:
             continue
         letter_id, is_empty = letter["id"], False
         if not ids or letter_id in ids:
-            stays = "  stays: it is in flight" if letter["in_flight"] else ""
-            unknown = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
-            print(f"{letter_id:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")
+            in_flight = "  stays: it is in flight" if letter["in_flight"] else ""
+            no_origin = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
+            print(f"{letter_id:>10}  to {parsed.to or origin(letter['from'])}{in_flight or no_origin}")
         missing_ids.discard(letter_id)
     for letter_id in sorted(missing_ids):
         note(f"there is no dead letter {letter_id} in {parsed.queue}")

@@ -76,10 +76,8 @@ def extension(
     roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
     variables = SealedVariables(core.calls, None if encryption is None else encryption.inside)
     executor = Executor(documents, code, pool, clock, metrics, rounds, roles, variables)
-    downloads, warmth = (
-        Downloads(code, core.secret, SystemClock()),
-        Warmth(core.engine, lookup, executor, pool),
-    )
+    downloads = Downloads(code, core.secret, SystemClock())
+    warmth = Warmth(core.engine, lookup, executor, pool)
     invocations = AsyncInvocations(core.engine, metrics, rounds)
     show, simulated = _message_renderer(core, presenters), isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if simulated else WAIT_MS

@@ -182,7 +182,8 @@ def _outbox_interface(core: Core, outbox: SmsOutbox) -> Interface:
         return json_answer(200, {"sms_messages": _by_number(texts), "region": region})
 
     async def forget(request: Request, owner: ResourceName) -> Response:
-        for text in region_and_texts(request, owner)[1]:
+        _, texts = region_and_texts(request, owner)
+        for text in texts:
             outbox.texts.remove(text)
         return Response(204, b"")
 

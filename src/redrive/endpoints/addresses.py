@@ -71,9 +71,9 @@ def read_url(text: str) -> Destination:
     if "_" in parts.hostname:
         raise ValueError("The host of an endpoint cannot have an underscore")
     userinfo, _, host_and_port = parts.netloc.rpartition("@")
-    bare = parts._replace(netloc=host_and_port).geturl()
+    without_user = parts._replace(netloc=host_and_port).geturl()
     user, _, password = userinfo.partition(":")
-    url = URL(bare, encoded=_SENDABLE.fullmatch(bare) is not None)
+    url = URL(without_user, encoded=_SENDABLE.fullmatch(without_user) is not None)
     return Destination(url, unquote(user) if userinfo else None, unquote(password))
 
 

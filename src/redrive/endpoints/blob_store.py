@@ -119,11 +119,12 @@ class BlobStore:
             folders = [name for name in page_names if name.endswith("/")]
             return blobs, folders, page_names[-1] if len(names) > limit else ""
         blobs, folders = await _list_bucket(store, container, prefix, by_folder=by_folder)
-        names = sorted(name for name in [*(blob[0] for blob in blobs), *folders] if name > after)
+        blobs_by_name = {name: blob for blob in blobs if (name := blob[0]) > after}
+        names = sorted([*blobs_by_name, *(folder for folder in folders if folder > after)])
         page_names = names[:limit]
         return (
-            [blob for blob in blobs if blob[0] in page_names],
-            [folder for folder in folders if folder in page_names],
+            [blobs_by_name[name] for name in page_names if name in blobs_by_name],
+            [name for name in page_names if name not in blobs_by_name],
             page_names[-1] if len(names) > limit else "",
         )
 

@@ -292,6 +292,7 @@ def _unpack_entry(archive_file: zipfile.ZipFile, entry: zipfile.ZipInfo, folder:
             if written > bytes_max:
                 raise ValueError(f"the code unpacks to more than {UNPACKED_BYTES_MAX} bytes")
             target.write(piece)
-    runs = entry.external_attr >> 16 & 0o111 or entry.filename == _PROGRAM
-    path.chmod(0o755 if runs else 0o644)
+    unix_mode = entry.external_attr >> 16
+    is_executable = unix_mode & 0o111 or entry.filename == _PROGRAM
+    path.chmod(0o755 if is_executable else 0o644)
     return written

@@ -200,14 +200,14 @@ class Environment:
         """Wait until the process asks for work, tells of a failure or ends, for ten seconds; None, or the failure."""
         if not await self._until(self._api.ready, INIT_MS):
             return self._not_in_time()
-        posted = self._api.ready.result() if self._api.ready.done() else None
-        if posted is not None:
-            self.kill()
-            return InvocationResult(posted.body, failed=True)
-        if not self._api.ready.done():
+        if not self._api.ready.done():  # the process ended before
             self.kill()
             return self._failed(FunctionError.EXIT, self._exit_text())
-        return None
+        posted = self._api.ready.result()
+        if posted is None:
+            return None
+        self.kill()
+        return InvocationResult(posted.body, failed=True)
 
     def _not_in_time(self) -> InvocationResult:
         self.kill()

@@ -99,19 +99,27 @@ def environment_of(
 
 def _python(version: str, function: FunctionVersion, folders: Folders) -> Program:
     """Lambda's own client, which needs the interpreter that it was installed for: the server's."""
-    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if importlib.util.find_spec("awslambdaric") is None:
+    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    client = importlib.util.find_spec("awslambdaric")
+    if client is None or client.origin is None:
         raise Unsupported("awslambdaric is not installed: pip install awslambdaric")
-    site = str(Path(importlib.util.find_spec("awslambdaric").submodule_search_locations[0]).parent)  # type: ignore[union-attr, index] # found above
+    site = str(Path(client.origin).parents[1])  # its package's __init__.py
     interpreter = str(Path(sys.executable).resolve())
-    remark = "" if version == mine else f"python{version} is served by Python {mine}, the server's own"
-    path = ":".join([f"{folders.layers}/python", f"{folders.layers}/python/lib/python{mine}/site-packages"])
+    remark = ""
+    if version != own_version:
+        remark = f"python{version} is served by Python {own_version}, the server's own"
+    layers = f"{folders.layers}/python:{folders.layers}/python/lib/python{own_version}/site-packages"
     return Program(
         [interpreter, "-m", "awslambdaric", function.handler],
-        [str(Path(interpreter).parents[1]), site],
+        [_installation(interpreter), site],
         remark,
-        {"PYTHONPATH": f"{path}:{site}", "LC_CTYPE": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
+        {"PYTHONPATH": f"{layers}:{site}", "LC_CTYPE": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
     )
+
+
+def _installation(program: str) -> str:
+    """The folder whose `bin` has a program, and whose `lib` has what that needs."""
+    return str(Path(program).resolve().parents[1])
 
 
 def _node(version: str, folders: Folders) -> Program:
@@ -120,12 +128,12 @@ def _node(version: str, folders: Folders) -> Program:
         raise Unsupported(f"nodejs{version}.x needs node on the server's PATH")
     major = _major(program)
     remark = "" if major == version else f"nodejs{version}.x is served by node {major}"
-    inside = f"{folders.layers}/nodejs/node{major}/node_modules:{folders.layers}/nodejs/node_modules"
+    layers = f"{folders.layers}/nodejs/node{major}/node_modules:{folders.layers}/nodejs/node_modules"
     return Program(
         [program, f"{folders.runtime}/node/index.js"],
-        [str(Path(program).resolve().parents[1])],
+        [_installation(program)],
         remark,
-        {"NODE_PATH": f"{inside}:{folders.task}/node_modules"},
+        {"NODE_PATH": f"{layers}:{folders.task}/node_modules"},
     )
 
 
@@ -154,7 +162,7 @@ def _java(version: str, function: FunctionVersion, folders: Folders, client: str
             _JAVA_CLIENT,
             function.handler,
         ],
-        [str(Path(program).resolve().parents[1]), client],
+        [_installation(program), client],
         remark,
     )
 

@@ -21,7 +21,8 @@ INVOCATION_EVENTS_MAX: Final = (
 _READ_BYTES: Final = 64 * 1024
 _PIPE_BYTES_MAX: Final = 1024 * 1024  # Linux: as large as whoever writes may make a pipe
 _FRAME: Final = struct.Struct(">IIQ")
-_FRAME_KINDS: Final = (0xA55A0000, 0xFFFF0000)  # the value and the mask of a frame's type
+_FRAME_KIND: Final = 0xA55A0000  # of a frame's type, by the mask below
+_FRAME_MASK: Final = 0xFFFF0000
 
 Write = Callable[[int, str], None]
 
@@ -114,10 +115,10 @@ class Output:
 
     def _framed(self, waiting: bytes) -> bytes:
         """Take whole frames and return the rest; what is not a frame is taken as lines."""
-        (value, mask), at = _FRAME_KINDS, 0
+        at = 0
         while len(waiting) - at >= _FRAME.size:
             kind, length, microseconds = _FRAME.unpack_from(waiting, at)
-            if kind & mask != value:
+            if kind & _FRAME_MASK != _FRAME_KIND:
                 return self._lines(waiting[at:])
             begin, end = at + _FRAME.size, at + _FRAME.size + length
             if length <= EVENT_BYTES_MAX and len(waiting) < end:

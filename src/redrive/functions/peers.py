@@ -57,14 +57,17 @@ def _descriptors(process: int) -> Iterator[str]:
 
 def _by_netlink(peer: Address, own: Address) -> Peer | None:
     """The other end of a connection, asked of the kernel over a socket; None: it knows of none."""
-    addresses = struct.pack("!HH16s16s", peer[1], own[1], socket.inet_aton(peer[0]), socket.inet_aton(own[0]))
+    (peer_host, peer_port), (own_host, own_port) = peer, own
+    hosts = socket.inet_aton(peer_host), socket.inet_aton(own_host)
+    addresses = struct.pack("!HH16s16s", peer_port, own_port, *hosts)
     body = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY_STATE)
     body += addresses + bytes(4) + _NO_COOKIE
     head = _HEAD.pack(_HEAD.size + len(body), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
         kernel.sendto(head + body, (0, 0))
         answer = kernel.recv(_ANSWER_BYTES)
-    if _HEAD.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
+    _, kind, *_ = _HEAD.unpack_from(answer)
+    if kind != _SOCK_DIAG_BY_FAMILY:
         return None
     return Peer(*_PEER.unpack_from(answer, _HEAD.size))
 

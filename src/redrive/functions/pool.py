@@ -136,7 +136,7 @@ class FunctionPool:
         self._timers: dict[Environment, Timer] = {}
         self._busy: set[Environment] = set()
         self._starting: set[Environment] = set()
-        self._spare: dict[Key, list[str]] = {}
+        self._spare: dict[Key, list[str]] = {}  # the folders of /tmp that ended environments left
         self._running: Counter[ResourceName] = Counter()
         self._unreserved: Counter[str] = Counter()
         self._outdated: set[Key] = set()

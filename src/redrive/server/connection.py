@@ -265,7 +265,8 @@ class Connection(asyncio.Protocol):
         if self._counted_bytes:
             self._count()
         is_last = shared.is_draining or (reader.is_finished and not reader.ready and not reader.refusal)
-        connection = _CLOSE if is_last else _KEEP_ALIVE if "connection" in request.headers else b""
+        keeps_alive = _KEEP_ALIVE if "connection" in request.headers else b""
+        connection = _CLOSE if is_last else keeps_alive
         try:
             if reply.parts is not None and request.method != "HEAD":
                 self._stream(request, reply, connection)

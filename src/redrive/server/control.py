@@ -154,6 +154,7 @@ class Control:
 
 
 def _fault(body: bytes) -> tuple[str, int | None] | None:
+    """The endpoint, and the status that it is to answer with (None: as it really does); None: a malformed body."""
     try:
         members = orjson.loads(body)
         endpoint, status = members["endpoint"], members.get("status")

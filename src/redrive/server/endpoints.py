@@ -52,8 +52,11 @@ class EndpointRoutes:
         for begin in range(0, len(subscriptions), AT_ONCE):
             at_once = subscriptions[begin : begin + AT_ONCE]
             conditions = await self._engine.operations.conditions.of_each(at_once)
-            pairs = zip(at_once, conditions, strict=True)
-            endpoints += [pair for pair in pairs if everybody or pair[1].troubled]
+            endpoints += [
+                (subscription, condition)
+                for subscription, condition in zip(at_once, conditions, strict=True)
+                if everybody or condition.troubled
+            ]
             if len(endpoints) > limit:
                 break
         now = self._engine.clock.now()

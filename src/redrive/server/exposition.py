@@ -110,7 +110,7 @@ class Exposition:
             if not await self._is_there(topic):
                 continue
             for series, value in counters.items():
-                others = [pair for pair in series.dimensions if pair[0] != "topic"]
+                others = [(name, text) for name, text in series.dimensions if name != "topic"]
                 by_metric[series.name].append((_labels_of("topic", topic, *others), value))
         return (
             family(f"redrive_topic_{metric}_total", "counter", _help_of(metric, "topic"), samples)
@@ -258,10 +258,8 @@ def histogram(name: str, help_text: str, readings: Iterable[tuple[Pairs, Reading
             f'{name}_bucket{{{beginning}le="{_bound(bound)}"}} {count}' for bound, count in reading.buckets
         ]
         label_text = labels(pairs)
-        lines += [
-            f"{name}_sum{label_text} {reading.sum}",
-            f"{name}_count{label_text} {reading.buckets[-1][1]}",
-        ]
+        _, total = reading.buckets[-1]
+        lines += [f"{name}_sum{label_text} {reading.sum}", f"{name}_count{label_text} {total}"]
     return lines
 
 

@@ -35,11 +35,10 @@ async def bound(host: str, port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for family, kind, protocol, _, address in dict.fromkeys(addresses):
-            bound_to = port or (sockets[0].getsockname()[1] if sockets else 0)
-            if (
-                bound_socket := _bound(family, kind, protocol, (address[0], bound_to, *address[2:]))
-            ) is not None:
-                sockets.append(bound_socket)
+            common_port = port or (sockets[0].getsockname()[1] if sockets else 0)
+            new_socket = _bound(family, kind, protocol, (address[0], common_port, *address[2:]))
+            if new_socket is not None:
+                sockets.append(new_socket)
     except OSError:
         for each in sockets:
             each.close()

@@ -195,10 +195,10 @@ class MetricsSum:
         current = _Family()
         for line in text.splitlines():
             if line.startswith("# "):
-                _, what, name, number = line.split(" ", 3)
+                _, keyword, name, text_or_kind = line.split(" ", 3)
                 current = self._families.setdefault(name, _Family())
-                if what == "TYPE":
-                    current.kind = number
+                if keyword == "TYPE":
+                    current.kind = text_or_kind
                 if line not in current.head:
                     current.head.append(line)
             elif line:

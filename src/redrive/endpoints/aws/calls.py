@@ -220,12 +220,12 @@ def read_place(arn: str, value: str) -> ResourceAddress:
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS:
         raise ValueError(f"{arn} is not an ARN")
-    service, region = parts[2], parts[3]
+    _, partition, service, region, _, resource = parts
     if not _REGION.fullmatch(region):
         raise ValueError(f"{arn} names no region")
-    name = parts[-1].replace("/", ":", 1).partition(":")[2]
+    name = resource.replace("/", ":", 1).partition(":")[2]  # behind `function:` or `deliverystream/`
     if value == AWS_ITSELF:
-        suffix = _SUFFIXES.get(parts[1], _SUFFIX)
+        suffix = _SUFFIXES.get(partition, _SUFFIX)
         return ResourceAddress(
             service, region, name, f"https://{service}.{region}.{suffix}", is_aws=True, keys=None
         )

@@ -100,7 +100,7 @@ def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     together: list[bytes] = []
     weight = _FRAME_BYTES
     for record in records:
-        size = (len(record) + 2) // 3 * 4 + _RECORD_FRAME_BYTES
+        size = (len(record) + 2) // 3 * 4 + _RECORD_FRAME_BYTES  # in base64
         alone = len(record) > _RECORD_BYTES_MAX
         if together and (alone or len(together) >= RECORDS_MAX or weight + size > _CALL_BYTES_MAX):
             yield together

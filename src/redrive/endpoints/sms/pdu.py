@@ -112,6 +112,7 @@ class Submission:
         esm_class, text, parameters = 0, self.octets, b""
         if self.position is not None and self.header:
             reference, total, number = self.position
+            # A header of 5 bytes: element 0 (a part of a text), whose 3 bytes follow (3GPP TS 23.040, 9.2.3.24.1).
             esm_class, text = UDH, bytes([5, 0, 3, reference & 0xFF, total, number]) + text
         elif self.position is not None:
             reference, total, number = self.position
