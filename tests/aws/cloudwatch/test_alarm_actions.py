@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from redrive.aws.cloudwatch.alarms.records import ALARMS
-from redrive.aws.cloudwatch.alarms.transitions import Transitions
+from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -233,7 +233,7 @@ async def test_of_two_nodes_that_decide_at_once_the_second_finds_the_firsts_stat
     name = ResourceName(ACCOUNT, REGION, "a")
     assert await other.resources.documents.get(ALARMS, name.key) is not None  # remembered as it is now
     for engine in (core.engine, other):
-        await Transitions(engine).bring(name, lambda _: ("ALARM", "why", None), stage.now)
+        await Transitions(engine).bring(name, lambda _: TargetState("ALARM", "why", None), stage.now)
     await stage.advance(0)
     assert len(await stage.received(told)) == 1
     assert len(await stage.history(type_="StateUpdate")) == 1

@@ -27,7 +27,7 @@ def point(value: float, *moment: int) -> Datapoint:
 
 
 def said(rule: Rule, state: str, *points: Datapoint, missing: int = 0, counted: bool = False) -> str:
-    return reason_of(rule, AlarmVerdict(state, points, missing, points), has_datapoints=counted)
+    return reason_of(rule, AlarmVerdict(state, points, missing, points), is_m_of_n=counted)
 
 
 def test_a_point_crossed_the_threshold() -> None:

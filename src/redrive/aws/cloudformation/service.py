@@ -39,11 +39,13 @@ async def _scopes(engine: Engine, call: Call, _operation: str, params: Structure
 
 
 async def _stacks(engine: Engine, call: Call, params: Structure) -> AsyncIterator[str]:
+    """The ARNs of the stacks that a request names; of an absent one the ARN that it could have."""
     if name := params.get("StackName"):
         stack = await find_stack(engine, call, name)
-        unknown = name if name.startswith("arn:") else stack_arn(stack_name(call, name), "*")
-        yield unknown if stack is None else stack.arn
-    keys = [f"{call.account}/{call.region}/{number}" for number in values_of(params, "StackDriftDetectionId")]
+        absent_arn = name if name.startswith("arn:") else stack_arn(stack_name(call, name), "*")
+        yield absent_arn if stack is None else stack.arn
+    # The id of a drift detection is that of its stack.
+    keys = [f"{call.account}/{call.region}/{id_}" for id_ in values_of(params, "StackDriftDetectionId")]
     if params.get("ChangeSetName", "").startswith("arn:"):
         with suppress(AwsError):  # there is no such change set, which the operation says better
             keys.append((await find_change_set(engine, call, params["ChangeSetName"], None)).stack)

@@ -107,7 +107,7 @@ def _check_body(text: str) -> None:
     if not isinstance(body, dict):
         raise error("DashboardInvalidInputError", "The field DashboardBody must be a valid JSON object")
     if complaints := list(_complaints(body)):
-        messages = orjson.dumps([{"dataPath": path, "message": text} for path, text in complaints]).decode()
+        messages = orjson.dumps([{"dataPath": path, "message": why} for path, why in complaints]).decode()
         raise error(
             "DashboardInvalidInputError",
             f"The dashboard body is invalid, there are {len(complaints)} validation errors:{messages}",

@@ -42,7 +42,10 @@ class DriftOperations:
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         selected_resources = [resource for resource in resources if not names or resource.logical_id in names]
-        statuses = [(resource, (await self._drift_of(stack, resource))[0]) for resource in selected_resources]
+        statuses = []
+        for resource in selected_resources:
+            status, _ = await self._drift_of(stack, resource)
+            statuses.append((resource, status))
         has_drift = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
         stack_status = "DRIFTED" if has_drift else "IN_SYNC"
 
@@ -64,16 +67,17 @@ class DriftOperations:
         stack = await self._engine.resources.documents.get(STACK, key)
         if stack is None or not stack.drift:
             raise invalid(f"Drift detection {params['StackDriftDetectionId']} does not exist")
+        status, detected_at = stack.drift
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         return {
             "StackId": stack.arn,
             "StackDriftDetectionId": stack.id,
-            "StackDriftStatus": stack.drift[0],
+            "StackDriftStatus": status,
             "DetectionStatus": "DETECTION_COMPLETE",
             "DriftedStackResourceCount": sum(
                 resource.drift in ("MODIFIED", "DELETED") for resource in resources
             ),
-            "Timestamp": stack.drift[1],
+            "Timestamp": detected_at,
         }
 
     async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
@@ -135,6 +139,7 @@ def _text(value: Any) -> str:
 def _as_structure(
     stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
 ) -> Structure:
+    """The drift of a resource; what its service does not describe counts as the template sets it."""
     undescribed = type_of(resource.type).undescribed
     expected = {name: value for name, value in resource.properties.items() if name not in undescribed}
     described = {name: value for name, value in actual.items() if name in expected}

@@ -71,9 +71,7 @@ def without_values(change: Mapping[str, Any]) -> Mapping[str, Any]:
     resource["Details"] = [
         {
             **detail,
-            "Target": {
-                name: detail["Target"][name] for name in detail["Target"] if name not in _TARGET_VALUES
-            },
+            "Target": {name: value for name, value in detail["Target"].items() if name not in _TARGET_VALUES},
         }
         for detail in resource["Details"]
     ]
@@ -176,7 +174,7 @@ def _of_resource(
     details = _details_of_metadata(definition, current, values, changed_parameters)
     if not changed_names and not details:
         return []
-    scope = ["Metadata"] * bool(details) + ["Properties"] * bool(changed_names)
+    scope = [*(["Metadata"] if details else []), *(["Properties"] if changed_names else [])]
     kind = type_of(definition.type)
     replacement_names = kind.replacement_names(changed_names, current.properties)
     unknown_names = {name for name in changed_names if after.get(name) == UNKNOWN}

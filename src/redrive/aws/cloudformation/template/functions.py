@@ -137,7 +137,7 @@ def _sub(argument: Any, scope: EvaluationScope) -> str:
     values = {name: scalar(value, scope, "Fn::Sub") for name, value in variables.items()}
 
     def value_of(name: str) -> str:
-        if name.startswith("!"):
+        if name.startswith("!"):  # `${!Name}` stands for the text `${Name}`
             return f"${{{name[1:]}}}"
         if name in values:
             return values[name]

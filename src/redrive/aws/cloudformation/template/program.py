@@ -63,7 +63,7 @@ class Conditions:
 
 def check_rules(template: Template, values: Mapping[str, Any]) -> None:
     """Check the parameters by the rules of their template; raises TemplateInvalid if one is violated."""
-    scope = EvaluationScope(values, template.mappings, lambda _: False)
+    scope = EvaluationScope(values, template.mappings, condition=lambda _: False)
     for name, rule in template.rules.items():
         condition = rule.get("RuleCondition")
         if condition is not None and not _is_true(condition, template, scope):

@@ -65,7 +65,8 @@ class _YamlReader:
                 self._append(*self.anchors[event.anchor], event.start_mark)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 is_mapping = isinstance(event, yaml.MappingStartEvent)
-                if len(self.containers) >= self.depth_max or (self.containers and self._awaits_key):
+                is_key = bool(self.containers) and self._awaits_key
+                if is_key or len(self.containers) >= self.depth_max:
                     raise format_error("unsupported structure.")
                 value: Any = {} if is_mapping else []
                 self.containers.append(_Container(value, event.tag, event.anchor, is_mapping))
@@ -82,12 +83,12 @@ class _YamlReader:
         return self.containers[-1].is_mapping and self.containers[-1].key is None
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
+        is_plain = event.implicit[0]  # without quotes, and without a tag
         if self.containers and self._awaits_key:
-            if event.value == _MERGE and event.implicit[0]:
+            if event.value == _MERGE and is_plain:
                 raise _malformed(event.start_mark)
             self.containers[-1].key = event.value
             return
-        is_plain = event.implicit[0]
         tag = None if event.tag == "!" else event.tag  # `!` alone stands for a text
         value = (
             _plain_value(event.value)
@@ -152,6 +153,7 @@ def _plain_value(text: str) -> Any:
 
 
 def _with_tag(tag: str | None, value: Any, mark: yaml.Mark) -> Any:
+    """A value as the argument of the function that its tag names: `!Sub a` is `{"Fn::Sub": "a"}`."""
     if tag is None:
         return value
     if tag.startswith(_STANDARD):

@@ -44,8 +44,9 @@ def references(value: Any, holds: Holds) -> Iterator[str]:
                 yield from references(variable, holds)
         case "Fn::If" if isinstance(argument, list) and argument:
             condition, *branches = argument
-            live = branches if holds is None else branches[:1] if holds(condition) else branches[1:]
-            yield from references(live, holds)
+            if holds is not None:
+                branches = branches[:1] if holds(condition) else branches[1:]
+            yield from references(branches, holds)
         case _:
             for child in _children(value):
                 yield from references(child, holds)

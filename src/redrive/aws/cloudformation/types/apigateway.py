@@ -61,7 +61,7 @@ def patches(
             continue
         if isinstance(old, Mapping) or isinstance(new, Mapping):
             operations += _map_patches(old or {}, new or {}, path)
-        elif path == _BINARY:
+        elif path == _BINARY:  # each media type has a path, too
             operations += _map_patches(dict.fromkeys(old or (), ""), dict.fromkeys(new or (), ""), path)
         elif new is None:
             operations.append({"op": "replace" if path in _CLEARED_BY_REPLACE else "remove", "path": path})

@@ -76,12 +76,12 @@ class CustomResourceType(ResourceType):
             **members,
         }
         seconds = int(text_of(spec.properties.get("ServiceTimeout") or _TIMEOUT_SECONDS))
-        if not spec.may_exist:
+        is_answered = False
+        if spec.may_exist:  # the answer to a request before an interruption may be there already
+            is_answered = bool(await signals.wait(spec.stack_id, spec.logical_id, request_id, 1, deadline=0))
+        else:
             await signals.forget(spec.stack_id, spec.logical_id, request_id)
-        # The answer to a request before an interruption may be there already.
-        if not (
-            spec.may_exist and await signals.wait(spec.stack_id, spec.logical_id, request_id, 1, deadline=0)
-        ):
+        if not is_answered:
             await _send(ask, token, event)
         deadline = signals.now + seconds * 1000
         answers = await signals.wait(spec.stack_id, spec.logical_id, request_id, 1, deadline)
@@ -158,10 +158,11 @@ class NestedStackType(ResourceType):
         except AwsError as error:
             if error.message != _NOTHING_TO_DO:
                 raise
+            # It is as asked already, or on the way to it, or it rolled itself back to what a rollback asks for.
             stack = await spec.signals.wait_for_end(
                 spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS
             )
-            if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it rolled itself back
+            if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":
                 return ResourceState(spec.physical_id, spec.signals.outputs(stack))
         return await self._wait_for_end(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 

@@ -88,7 +88,7 @@ class _Converter:
         scalar = _scalar(value, kinds)
         if scalar is None:
             self.faults.append(f"Value of property {{{path}}} does not match type {{{kinds[0].title()}}}")
-        elif scalar not in schema.get("enum", (scalar,)):
+        elif "enum" in schema and scalar not in schema["enum"]:
             self.faults.append(f"Value of property {{{path}}} is not one of {list(schema['enum'])}")
         return scalar
 

@@ -72,15 +72,18 @@ class Next(NamedTuple):
 
 
 def follow(current: Suppression | None, before: str, state: str, suppressor: Suppressor, now: int) -> Next:
-    """The next suppression, of an alarm that was in one state and is in another from now on."""
+    """The next suppression of an alarm that was in the state `before` and is in `state` from now on.
+
+    A wait for the suppressor ends early when the alarm is back in the state that was announced last.
+    """
     if current is None:
         return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
     if suppressor.on:
         return Next(Suppression(BY_ALARM, current.announced), acts=False)
     if current.by == BY_ALARM and suppressor.extension_ms:
         return Next(Suppression(BY_EXTENSION, current.announced, now + suppressor.extension_ms), acts=False)
-    waits_in_vain = current.by == BY_WAIT and state == current.announced
-    if not waits_in_vain and current.until is not None and now < current.until:
+    needs_no_wait = current.by == BY_WAIT and state == current.announced
+    if not needs_no_wait and current.until is not None and now < current.until:
         return Next(current, acts=False)
     return Next(None, acts=state != current.announced)
 
@@ -132,8 +135,8 @@ class Composites:
         """Returns whether an alarm came to another state."""
         target, suppressor = self._target_state(alarm), self._suppressor(alarm)
         current = suppression_of(alarm)
-        next_state = follow(current, alarm.state.value, target[0], suppressor, now)
-        if target[0] == alarm.state.value and next_state.suppression == current and not next_state.acts:
+        next_state = follow(current, alarm.state.value, target.value, suppressor, now)
+        if target.value == alarm.state.value and next_state.suppression == current and not next_state.acts:
             return False
 
         async def decide(draft: Draft) -> bool:
@@ -141,7 +144,7 @@ class Composites:
             if stored != alarm:
                 return False  # another node, or a caller, was faster: looked at again at the next occasion
             await self._follow_in(draft, alarm, target, next_state, now)
-            return target[0] != alarm.state.value
+            return target.value != alarm.state.value
 
         return await self._engine.resources.write(decide)
 
@@ -149,7 +152,7 @@ class Composites:
         self, draft: Draft, alarm: Alarm, target: TargetState, next_state: Next, now: int
     ) -> None:
         changed_alarm = replace(alarm, suppression=_document(alarm, next_state.suppression))
-        if target[0] != alarm.state.value:
+        if target.value != alarm.state.value:
             await self._transitions.change_in(draft, changed_alarm, target, now, acts=next_state.acts)
             return
         quiet_alarm = changed_alarm.with_change()
@@ -171,10 +174,11 @@ class Composites:
         value = ALARM if holds(rule, states) else OK
         latest = max(children, key=_transitioned_at, default=None)
         if alarm.state.reason == INITIAL:
-            return value, _definition_text(alarm, "created", value), _data(children)
+            return TargetState(value, _definition_text(alarm, "created", value), _data(children))
         if latest is None or _transitioned_at(latest) < alarm.defined_at:
-            return value, _definition_text(alarm, "updated", value), _data(_children_in_rule(rule, children))
-        return value, _transition_text(latest), _data([latest])
+            data = _data(_children_in_rule(rule, children))
+            return TargetState(value, _definition_text(alarm, "updated", value), data)
+        return TargetState(value, _transition_text(latest), _data([latest]))
 
     def _sibling(self, alarm: Alarm, name: str) -> Alarm | None:
         """The alarm of that name in the same account and region."""
@@ -253,11 +257,13 @@ def _rule(params: Structure) -> RuleNode:
 
 async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> None:
     """Refuse a rule with alarms that are not there, or that leads back to its own alarm."""
-    unknown: list[str] = []
+    unknown_references: list[str] = []
     to_visit = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
     visited: set[str] = set()
     while to_visit:
-        child, chain = to_visit.pop(0)
+        child, reference = to_visit.pop(
+            0
+        )  # only those of this rule have a reference: below it alarms may be absent
         if child == name.name:
             raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
         if child in visited:
@@ -265,12 +271,13 @@ async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> N
         visited.add(child)
         child_alarm = await draft.get(ALARMS, name._replace(name=child).key)
         if child_alarm is None:
-            unknown += [chain] if chain else []
+            unknown_references += [reference] if reference else []
         else:
             to_visit += [(below, "") for below in children_of(child_alarm)]
-    if unknown:
+    if unknown_references:
+        texts = ", ".join(unknown_references)
         raise unreadable(
-            f"Could not save the composite alarm because alarms [{', '.join(unknown)}] in the alarm rule do not exist"
+            f"Could not save the composite alarm because alarms [{texts}] in the alarm rule do not exist"
         )
 
 

@@ -126,6 +126,7 @@ def _check_period(seconds: int) -> None:
 
 
 def _check_metric(params: Structure) -> int:
+    """Check an alarm on one metric; returns its period (seconds). An extended statistic is one of single values."""
     for name in ("MetricName", "Namespace", "Period"):
         if params.get(name) is None:
             raise missing(f"The parameter {name} is required.")
@@ -152,6 +153,7 @@ def _check_metric(params: Structure) -> int:
 
 
 def _check_queries(call: Call, params: Structure) -> int:
+    """Check the queries of an alarm; returns the period that they share (seconds)."""
     if members := [name for name in _OF_ONE_METRIC if params.get(name) is not None]:
         raise combination(
             f"The parameters Metrics and {members[0]} are mutually exclusive and you have specified both."

@@ -119,7 +119,7 @@ class ActionEndpoint:
         self._open_functions = open_functions
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Carry an action out, and write down how it went: what is tried again, each time anew."""
+        """Carry an action out, and write its result into the alarm's history, over that of an earlier attempt."""
         action = Action.unpack(push_request.body)
         name = ResourceName(*account_and_region_of(push_request), action.alarm)
         error, attempt = await make_call(

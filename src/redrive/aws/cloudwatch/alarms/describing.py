@@ -26,7 +26,7 @@ from redrive.engine.ports import Removal
 from redrive.engine.resources import Documents
 
 ALARM_PAGES: Final = replace(PAGES, size=50, size_max=100)
-_FAMILY: Final = ("ChildrenOfAlarmName", "ParentsOfAlarmName")
+_OF_RELATIVES: Final = ("ChildrenOfAlarmName", "ParentsOfAlarmName")
 #: Items that one call looks at: 0.2 s of processor time.
 LOOKED_AT_MAX: Final = 10_000
 _SWEPT_AT_ONCE: Final = 500
@@ -42,8 +42,8 @@ class Describing:
         _check(params)
         alarms = [alarm for alarm in await self._select(call, params) if _matches(alarm, params)]
         page, ending = ALARM_PAGES.cut("DescribeAlarms", params, alarms, _name)
-        family = any(params.get(name) for name in _FAMILY)
-        items = [_relative(alarm) if family else describe(alarm) for alarm in page]
+        asks_for_relatives = any(params.get(name) for name in _OF_RELATIVES)
+        items = [_relative(alarm) if asks_for_relatives else describe(alarm) for alarm in page]
         return {
             "CompositeAlarms": _of_kind(page, items, COMPOSITE),
             "MetricAlarms": _of_kind(page, items, METRIC),
@@ -88,17 +88,18 @@ def _is_form(call: Call) -> bool:
 
 
 def _check(params: Structure) -> None:
-    names, family = params.get("AlarmNames"), [name for name in _FAMILY if params.get(name)]
+    names = params.get("AlarmNames")
+    relatives = [name for name in _OF_RELATIVES if params.get(name)]
     if names is not None and params.get("AlarmNamePrefix") is not None:
         raise combination("AlarmNamePrefix and AlarmNames are mutually exclusive.")
     others = ("AlarmNames", "AlarmNamePrefix", "StateValue", "ActionPrefix", "AlarmTypes")
-    if family and (len(family) > 1 or any(params.get(name) for name in others)):
-        raise combination(f"{family[0]} can be combined with MaxRecords and NextToken alone.")
+    if relatives and (len(relatives) > 1 or any(params.get(name) for name in others)):
+        raise combination(f"{relatives[0]} can be combined with MaxRecords and NextToken alone.")
 
 
 def _matches(alarm: Alarm, params: Structure) -> bool:
-    family = any(params.get(name) for name in _FAMILY)
-    if not family and alarm.kind not in (params.get("AlarmTypes") or (METRIC,)):
+    asks_for_relatives = any(params.get(name) for name in _OF_RELATIVES)
+    if not asks_for_relatives and alarm.kind not in (params.get("AlarmTypes") or (METRIC,)):
         return False
     if params.get("StateValue") not in (None, alarm.state.value):
         return False
@@ -182,13 +183,11 @@ class History:
             f"{call.account}/{call.region}/" if name is None else history_prefix(resource_name(call, name))
         )
         stored = await self._documents.find_versioned(HISTORY, prefix, limit=LOOKED_AT_MAX)
-        entries = [(_document_key(key), item) for key, _, item in stored if _item_matches(item, params)]
-        ascending = params.get("ScanBy") == "TimestampAscending"
-        entries.sort(key=lambda pair: pair[0], reverse=not ascending)
-        page, ending = ALARM_PAGES.cut(
-            "DescribeAlarmHistory", params, entries, lambda pair: pair[0], descending=not ascending
-        )
-        return {"AlarmHistoryItems": [_as_structure(item) for _, item in page], **ending}
+        items = {_document_key(key): item for key, _, item in stored if _item_matches(item, params)}
+        descending = params.get("ScanBy") != "TimestampAscending"
+        keys = sorted(items, reverse=descending)
+        page, ending = ALARM_PAGES.cut("DescribeAlarmHistory", params, keys, str, descending=descending)
+        return {"AlarmHistoryItems": [_as_structure(items[key]) for key in page], **ending}
 
     async def sweep(self, now: int) -> None:
         """Remove items that are too old."""

@@ -108,6 +108,7 @@ class Evaluator:
     # ---- when --------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        """Evaluate at each multiple of the registry's grain, a little late; while there are no alarms, not at all."""
         while True:
             self._alarms_changed.clear()
             await _survive(self._registry.follow())
@@ -176,7 +177,7 @@ def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
 
 
 def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
-    has_datapoints = bool(watch.alarm.given.get("DatapointsToAlarm"))
+    is_m_of_n = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,
         verdict,
@@ -185,7 +186,7 @@ def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetS
         unit=watch.unit,
         period_seconds=watch.period_seconds,
     )
-    return verdict.state, reason_of(watch.rule, verdict, has_datapoints=has_datapoints), data
+    return TargetState(verdict.state, reason_of(watch.rule, verdict, is_m_of_n=is_m_of_n), data)
 
 
 async def _survive(work: Awaitable[None]) -> None:

@@ -73,8 +73,8 @@ def _subject(alarm: Alarm) -> str:
 
 def _message(change: StateChange) -> dict[str, Any]:
     alarm, settings = change.alarm, change.alarm.given
-    lists = {name: list(settings.get(name) or ()) for name in ("OKActions", "AlarmActions")}
-    lists["InsufficientDataActions"] = list(settings.get("InsufficientDataActions") or ())
+    names = ("OKActions", "AlarmActions", "InsufficientDataActions")
+    lists = {name: list(settings.get(name) or ()) for name in names}
     old = {"OldStateValue": change.before.value}
     head = {
         "AlarmName": alarm.name.name,

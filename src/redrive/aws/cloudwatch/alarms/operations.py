@@ -19,7 +19,7 @@ from redrive.aws.cloudwatch.alarms.records import (
     history_at,
     history_key,
 )
-from redrive.aws.cloudwatch.alarms.transitions import Transitions
+from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
 from redrive.aws.cloudwatch.alarms.verdict import INITIAL
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import error, invalid, unreadable
@@ -101,9 +101,9 @@ class AlarmOperations:
 
     async def set_alarm_state(self, call: Call, params: Structure) -> Structure:
         name = resource_name(call, params["AlarmName"])
-        target = params["StateValue"], params["StateReason"], params.get("StateReasonData")
-        if target[2] is not None:
-            _check_json(target[2])
+        target = TargetState(params["StateValue"], params["StateReason"], params.get("StateReasonData"))
+        if target.data is not None:
+            _check_json(target.data)
 
         async def decide(draft: Draft) -> None:
             alarm = await draft.get(ALARMS, name.key)
@@ -144,8 +144,8 @@ async def put_alarm_in(
     if alarm is None or alarm.kind != kind:
         state = State(INSUFFICIENT_DATA, INITIAL, None, now, now)
         # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.
-        latest = await draft.find(HISTORY, history_at(name, now), limit=1)
-        change = change_of(latest[0][0]) + 1 if latest else 1
+        latest_items = await draft.find(HISTORY, history_at(name, now), limit=1)
+        change = max((change_of(key) for key, _ in latest_items), default=0) + 1
         alarm_after = Alarm(name, kind, definition, state, now, change, tags)
     else:
         alarm_after = alarm.with_change(given=definition, defined_at=now)

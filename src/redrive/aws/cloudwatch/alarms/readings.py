@@ -82,7 +82,7 @@ class AlarmReadings:
     async def _points(
         self, source: WatchedMetric, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
     ) -> dict[int, Datapoint]:
-        """The points of a metric by their periods' beginnings."""
+        """The points of a metric by their periods' beginnings, in the unit that is meant, where it has several."""
         of_source = [bucket for series in source.series for bucket in buckets.get(series.id, ())]
         unit = _unit(source, of_source)
         by_period: dict[int, Statistics] = {}
@@ -93,7 +93,7 @@ class AlarmReadings:
                     bucket.statistics if sum_so_far is None else sum_so_far + bucket.statistics
                 )
         if source.unit is not None and source.unit != (source.own_unit or unit):
-            return {}
+            return {}  # it has no points in the unit of the definition
         values = (
             await self._values(source, query, unit) if source.statistic.needs_values and by_period else {}
         )

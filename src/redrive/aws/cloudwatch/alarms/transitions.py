@@ -1,7 +1,7 @@
 """Transitions: an alarm comes to another state, and all that follows is written in one transaction."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,8 +19,13 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
 
-#: The state that an alarm should have: value, reason, and the reason for programs; None: it keeps its own.
-TargetState = tuple[str, str, str | None]
+
+class TargetState(NamedTuple):
+    """The state that an alarm should have."""
+
+    value: str  # `OK`, `ALARM` or `INSUFFICIENT_DATA`
+    reason: str  # For people
+    data: str | None  # For programs; None: there is none
 
 
 class Transitions:
@@ -32,7 +37,7 @@ class Transitions:
     async def bring(
         self, name: ResourceName, decide: Callable[[Alarm], TargetState | None], now: int
     ) -> StateChange | None:
-        """Bring an alarm to the state that it should have; the change, or None if it keeps its state, or is gone.
+        """Bring an alarm to the state that it should have (None: its own); the change, or None if there is none.
 
         The alarm, the history of it and the actions that it owes are one transaction; of two nodes that decide at once,
         the second finds the first one's state. `decide` is called again if the alarm was changed meanwhile.
@@ -41,19 +46,18 @@ class Transitions:
         async def bring_in(draft: Draft) -> StateChange | None:
             alarm = await draft.get(ALARMS, name.key)
             target = None if alarm is None else decide(alarm)
-            if alarm is None or target is None or target[0] == alarm.state.value:
+            if alarm is None or target is None or target.value == alarm.state.value:
                 return None
             return await self.change_in(draft, alarm, target, now)
 
         return await self._engine.resources.write(bring_in)
 
     async def change_in(
-        self, draft: Draft, alarm: Alarm, spec: TargetState, now: int, *, acts: bool = True
+        self, draft: Draft, alarm: Alarm, target: TargetState, now: int, *, acts: bool = True
     ) -> StateChange:
         """Let an alarm of a draft come to a state; another state has its history, and its actions if `acts`."""
-        value, reason, data = spec
-        is_transition = value != alarm.state.value
-        state = State(value, reason, data, now, now if is_transition else alarm.state.transitioned_at)
+        is_transition = target.value != alarm.state.value
+        state = State(*target, now, now if is_transition else alarm.state.transitioned_at)
         alarm_after = alarm.with_change(state=state)
         draft.put(ALARMS, alarm.name.key, alarm_after)
         change = StateChange(alarm_after, alarm.state)

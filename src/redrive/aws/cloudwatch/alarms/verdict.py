@@ -83,6 +83,7 @@ def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:
         return None
     if not breaches:
         return AlarmVerdict(INSUFFICIENT_DATA, (), missing, points)
+    # Only breaching points, but fewer than M: ALARM once the oldest of them is as old as M periods.
     age = window.index(breaches[-1]) + 1
     return AlarmVerdict(ALARM, breaches, missing, points) if age >= rule.datapoints else None
 
@@ -127,24 +128,24 @@ def data_moment(at: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
 
 
-def reason_of(rule: Rule, verdict: AlarmVerdict, *, has_datapoints: bool) -> str:
-    """The sentence; of an alarm with `DatapointsToAlarm` (`has_datapoints`) it says how many it takes, too."""
+def reason_of(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
+    """The sentence; of an alarm with `DatapointsToAlarm` (`is_m_of_n`) it says how many it takes, too."""
     if verdict.state == INSUFFICIENT_DATA:
         return f"Insufficient Data: {_number(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
     if not verdict.decisive:
         return f"Threshold Crossed: {_of_missing(rule, verdict)}"
-    return f"Threshold Crossed: {_of_points(rule, verdict, has_datapoints=has_datapoints)}"
+    return f"Threshold Crossed: {_of_points(rule, verdict, is_m_of_n=is_m_of_n)}"
 
 
-def _of_points(rule: Rule, verdict: AlarmVerdict, *, has_datapoints: bool) -> str:
-    points, alarm = verdict.decisive, verdict.state == ALARM
+def _of_points(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
+    points, is_alarm = verdict.decisive, verdict.state == ALARM
     values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
-    comparison = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
+    comparison = f"{_was(len(points))}{'' if is_alarm else ' not'} {_PHRASES[rule.comparison]}"
     threshold = f"the threshold ({number_text(rule.threshold)})"
-    if not has_datapoints:
+    if not is_m_of_n:
         return f"{_number(len(points), 'datapoint')} [{values}] {comparison} {threshold}."
-    minimum = rule.datapoints if alarm else rule.periods - rule.datapoints + 1
-    transition = "OK -> ALARM" if alarm else "ALARM -> OK"
+    minimum = rule.datapoints if is_alarm else rule.periods - rule.datapoints + 1
+    transition = "OK -> ALARM" if is_alarm else "ALARM -> OK"
     return (
         f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{values}] {comparison} {threshold}"
         f" (minimum {_number(minimum, 'datapoint')} for {transition} transition)."

@@ -84,12 +84,12 @@ class AlarmWatch:
             alarm,
             rule,
             settings["Period"],
-            [source],
-            {},
-            "",
-            _samples_min(settings, source.statistic),
-            source.statistic.name,
-            settings.get("Unit"),
+            sources=[source],
+            expressions={},
+            returned="",
+            samples_min=_samples_min(settings, source.statistic),
+            statistic=source.statistic.name,
+            unit=settings.get("Unit"),
         )
 
     @classmethod
@@ -101,12 +101,16 @@ class AlarmWatch:
             alarm,
             rule,
             period_of(queries),
-            [_source(alarm, name, {**stat["Metric"], **stat}, stat["Stat"]) for name, stat in metrics],
-            {query["Id"]: read_expression(query["Expression"]) for query in queries if "Expression" in query},
-            returned_id,
-            0,
-            None,
-            None,
+            sources=[_source(alarm, id_, {**stat["Metric"], **stat}, stat["Stat"]) for id_, stat in metrics],
+            expressions={
+                query["Id"]: read_expression(query["Expression"])
+                for query in queries
+                if "Expression" in query
+            },
+            returned=returned_id,
+            samples_min=0,
+            statistic=None,
+            unit=None,
         )
 
 
