@@ -76,7 +76,7 @@ class Confirmations:
             kind: `SubscriptionConfirmation` or `UnsubscribeConfirmation`.
             now: ms.
         """
-        await self._clear_in(draft, now)
+        await self._forget_old_in(draft, now)
         question = ConfirmationRequest(self._token(now), topic.name, subscription.id, now)
         draft.put(QUESTION, question.token, question)
         confirmation = Confirmation(
@@ -96,7 +96,7 @@ class Confirmations:
             f"{_BEGINNING}{now:0{_TIME_CHARS}x}{self._engine.runtime.rng.randbytes(random_chars // 2).hex()}"
         )
 
-    async def _clear_in(self, draft: Draft, now: int) -> None:
+    async def _forget_old_in(self, draft: Draft, now: int) -> None:
         """Forget the oldest questions that are over, each with its subscription if that was not confirmed."""
         subscriptions = self._engine.resources.subscriptions
         for token, question in await draft.find(QUESTION, "", _CLEARED_MAX):

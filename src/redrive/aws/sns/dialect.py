@@ -189,7 +189,7 @@ def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
 
     def to_headers(envelope: bytes) -> bytes:
         platform_text = None
-        if _MARK in envelope:
+        if _PLATFORMS_MARK in envelope:
             envelope, platform_text = _without_platforms(subscription, envelope)
         headers = begin + envelope[1:]  # one JSON object of the members of both
         if platform_text is None:
@@ -213,13 +213,15 @@ def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, br
 
 # ---- texts for mobile platforms ----------------------------------------------------------------------------------
 
-_MARK: Final = b',"platforms":'
+_PLATFORMS_MARK: Final = b',"platforms":'
 
 
 def with_platforms(envelope: bytes, texts: dict[str, str]) -> bytes:
     """An envelope with the texts that `MessageStructure=json` has for mobile platforms, where it has any."""
     platform_texts = {name: text for name, text in texts.items() if name in platform.PLATFORMS}
-    return b"%b%b%b}" % (envelope[:-1], _MARK, orjson.dumps(platform_texts)) if platform_texts else envelope
+    if not platform_texts:
+        return envelope
+    return b"%b%b%b}" % (envelope[:-1], _PLATFORMS_MARK, orjson.dumps(platform_texts))
 
 
 def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[bytes, str | None]:

@@ -223,10 +223,10 @@ def _text_points(fact: Attempted, account: str, region: str) -> list[MetricPoint
 
     points = []
     if fact.transition.outcome is not Outcome.RETRY:
-        value = float(fact.attempt.delivered)
-        points.append(point("SMSSuccessRate", value, ("SMSType", identifiers.get("type", PROMOTIONAL))))
-        if fact.topic.name.private:
-            points.append(point("SMSSuccessRate", value, ("PhoneNumber", fact.subscription.endpoint)))
+        success = float(fact.attempt.delivered)  # 0 or 1: the metric's average is the rate
+        points.append(point("SMSSuccessRate", success, ("SMSType", identifiers.get("type", PROMOTIONAL))))
+        if fact.topic.name.private:  # sent to a number, not to a topic
+            points.append(point("SMSSuccessRate", success, ("PhoneNumber", fact.subscription.endpoint)))
     if "spent" in identifiers:
         points.append(point("SMSMonthToDateSpentUSD", float(Decimal(identifiers["spent"]))))
     return points

@@ -31,7 +31,9 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
         subscription = names.subscription_in(arn)
         related = (names.arn_of(subscription.topic),)
         scopes.append(ResourceScope(names.subscription_arn_in(*subscription), related))
-    return scopes or ([] if _TOPIC_PARAMETERS & params.keys() else [ResourceScope(f"{prefix}:*")])
+    if scopes or _TOPIC_PARAMETERS & params.keys():
+        return scopes
+    return [ResourceScope(f"{prefix}:*")]
 
 
 def _in_partition_aws(arn: str) -> str:

@@ -93,7 +93,7 @@ class SubscriptionOperations:
         subscription = await subscriptions.of_subscriber_in(
             draft, new_subscription.topic, new_subscription.subscriber or ""
         )
-        if subscription is None:
+        if subscription is None:  # one of the time when ids were derived is not found by its subscriber
             subscription = await subscriptions.get_in(
                 draft, new_subscription.topic, _derived_id(topic, new_subscription)
             )
@@ -166,13 +166,13 @@ class SubscriptionOperations:
         operation, limit = "ListSubscriptions", PAGES.size + 1
         directory, after = self._engine.resources.subscriptions, PAGES.after(operation, params)
         subscriptions: list[Subscription] = []
-        if not after.startswith(_ELSEWHERE):
+        after_elsewhere = after.removeprefix(_ELSEWHERE)
+        if not after.startswith(_ELSEWHERE):  # the page begins among those to the account's own topics
             subscriptions = await directory.of_account(call.account, call.region, after, limit)
-            after = _ELSEWHERE
+            after_elsewhere = ""
         if len(subscriptions) < limit:
-            after_key = after.removeprefix(_ELSEWHERE)
             subscriptions += await directory.elsewhere(
-                call.account, call.region, after_key, limit - len(subscriptions)
+                call.account, call.region, after_elsewhere, limit - len(subscriptions)
             )
         page, token = PAGES.cut(
             operation, params, subscriptions, lambda subscription: _page_key(call, subscription)
@@ -291,6 +291,7 @@ def _page_key(call: Call, subscription: Subscription) -> str:
 
 
 def _as_structures(call: Call, page: Sequence[Subscription], owner: str | None = None) -> Sequence[Structure]:
+    """A page as lists show it; with an owner, only that account's subscriptions."""
     return [
         {
             "SubscriptionArn": _listed_arn(subscription, call.now),

@@ -115,10 +115,11 @@ class TopicOperations:
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
+        before = topic
 
         def set_attribute(current: Topic) -> Topic:
-            nonlocal topic
-            topic = current  # another node may have given it an archive
+            nonlocal before
+            before = current  # another node may have given it an archive
             return topic_attributes.with_attribute(current, name, value, call.now)
 
         try:
@@ -127,8 +128,8 @@ class TopicOperations:
             after = await self._engine.resources.topics.update(topic.name, set_attribute)
         except AttributeRefused as refusal:
             raise attribute_error(refusal) from None
-        if topic.archive_ms and not after.archive_ms:
-            await self._engine.operations.drop_archive(topic)
+        if before.archive_ms and not after.archive_ms:
+            await self._engine.operations.drop_archive(before)
         return {}
 
     async def _check_size(self, topic: Topic, value: str, now: int) -> None:

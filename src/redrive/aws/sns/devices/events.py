@@ -38,7 +38,7 @@ FAILURES_TO: Final = "failures_to"
 
 # Marks the envelope of an event. An event that cannot be delivered causes no other: where devices receive events, they
 # would go on for ever.
-_MARK: Final = b',"application_event":true}'
+_EVENT_MARK: Final = b',"application_event":true}'
 
 # Namespace of events' ids: an event's id is made from that of the failed delivery, so it is the same however often.
 _EVENT: Final = UUID("0f0b7a0e-8f0c-5a51-9d1a-5d6f2f8f4c11")
@@ -106,26 +106,28 @@ def failure_follow_ups(fact: Attempted) -> tuple[FollowUp, ...]:
     """The event of a delivery to a device that failed for good, where a topic subscribes to such events."""
     headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
-    name = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))
-    if device is None or name is None or fact.transition.outcome not in _ENDED or headers.endswith(_MARK):
+    topic = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))
+    if device is None or topic is None or fact.transition.outcome not in _ENDED:
         return ()
-    kind, text = failure_of(fact.attempt)
+    if headers.endswith(_EVENT_MARK):  # an event that cannot be delivered causes no other
+        return ()
+    failure_type, template = failure_of(fact.attempt)
     message = _event_text(
         device.application,
         device.arn,
         FAILED,
         fact.at,
         DeliveryAttempts=fact.delivery.attempts,
-        FailureMessage=text.format(device.application.platform.lower()),
-        FailureType=kind,
+        FailureMessage=template.format(device.application.platform.lower()),
+        FailureType=failure_type,
         MessageId=PublishedMessage.unpack(headers).id,
     )
     event_id = uuid5(_EVENT, fact.delivery.message_id.hex()).bytes  # a subscriber's delivery has its own id
-    return (FollowUp(name, _publication(event_id, name, device.application, FAILED, message, fact.at)),)
+    return (FollowUp(topic, _publication(event_id, topic, device.application, FAILED, message, fact.at)),)
 
 
 def failure_of(attempt: Attempt) -> tuple[str, str]:
-    """SNS's name and text for a failure."""
+    """SNS's name and text for a failure; `{}` in the text stands for the platform."""
     if attempt.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return _UNEXPECTED
     return _FAILURES.get(attempt.reason, _UNEXPECTED)
@@ -148,5 +150,5 @@ def _publication(
 ) -> Publication:
     subject = f"{kind} event for app {name.name} ({name.platform})"[:100]
     published = PublishedMessage(id_text(message_id), arn_of(topic), now, subject=subject)
-    envelope = published.envelope()[:-1] + _MARK
+    envelope = published.envelope()[:-1] + _EVENT_MARK
     return Publication(message_id, message, {}, {}, envelope, len(message.encode()))

@@ -100,19 +100,20 @@ def for_apple(device_message: DeviceMessage, bundle: str) -> Notification:
         Unsendable: It is malformed, or its time is over.
     """
     document = _document(device_message) if device_message.is_own else {"aps": {"alert": device_message.text}}
-    kind = device_message.attributes.get(f"{_APNS}PUSH_TYPE") or _push_type(device_message.platform, document)
-    bundle = f"{bundle}.voip" if bundle and "VOIP" in device_message.platform else bundle
+    push_type = device_message.attributes.get(f"{_APNS}PUSH_TYPE")
+    push_type = push_type or _push_type(device_message.platform, document)
+    if bundle and "VOIP" in device_message.platform:
+        bundle = f"{bundle}.voip"
+    sent_second, this_second = device_message.sent_at // 1000, device_message.now // 1000
     ttl = _seconds_left(device_message)
-    expires_at = (
-        device_message.sent_at // 1000 + _TTL_SECONDS if ttl is None else device_message.now // 1000 + ttl
-    )
+    expires_at = sent_second + _TTL_SECONDS if ttl is None else this_second + ttl
     headers = {
         "apns-topic": device_message.attributes.get(f"{_APNS}TOPIC") or bundle,
-        "apns-push-type": kind,
+        "apns-push-type": push_type,
         "apns-expiration": "0" if ttl == 0 else str(expires_at),
         # Apple refuses the other priority for silent notifications.
         "apns-priority": device_message.attributes.get(f"{_APNS}PRIORITY")
-        or ("5" if kind == "background" else "10"),
+        or ("5" if push_type == "background" else "10"),
         "apns-collapse-id": device_message.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
     }
     if not all(value.isascii() and value.isprintable() for value in headers.values()):

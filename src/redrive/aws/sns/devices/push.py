@@ -69,8 +69,8 @@ def push_request_of(subscription: Subscription, delivery: Delivery, platform_tex
     }
     headers[payloads.SENT_AT] = str(published.sent_at)
     text = delivery.body if platform_text is None else platform_text
-    kind = CONTENT_TYPE if platform_text is None else _JSON
-    return PushRequest(subscription.endpoint, text.encode(), kind, headers, TIMEOUT_MS)
+    content_type = CONTENT_TYPE if platform_text is None else _JSON
+    return PushRequest(subscription.endpoint, text.encode(), content_type, headers, TIMEOUT_MS)
 
 
 class DeviceEndpoint:
@@ -192,10 +192,14 @@ class DeviceEndpoint:
             if current is None or current.attributes[TOKEN] != device.attributes[TOKEN]:
                 return None
             after = _with_attributes(current, attributes)
-            if after != current and await platform.put_in(draft, current, after) is not None:
-                after = _with_attributes(current, {ENABLED: "false"})
-                draft.change(DEVICE, current.key, current, lambda _: after)
-            return None if after == current else after
+            if after == current:
+                return None
+            token_holder = await platform.put_in(draft, current, after)
+            if token_holder is None:
+                return after
+            disabled = _with_attributes(current, {ENABLED: "false"})
+            draft.change(DEVICE, current.key, current, lambda _: disabled)
+            return None if disabled == current else disabled
 
         after = await self._resources.write(decide)
         if after is not None:

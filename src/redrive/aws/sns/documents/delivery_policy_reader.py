@@ -169,8 +169,8 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
         "numRetries": members.integer("numRetries", 0, RETRIES_MAX),
         **{count: members.integer(count, 0) for count in _COUNTS},
     }
-    values = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
-    policy = RetryPolicy(**values, curve=_retry_curve(members), members=frozenset(members.members))
+    fields = {RETRY_ATTRIBUTES[member]: number for member, number in numbers.items() if number is not None}
+    policy = RetryPolicy(**fields, curve=_retry_curve(members), members=frozenset(members.members))
     _check_combination(members, policy)
     return policy
 

@@ -72,7 +72,7 @@ def _invalid(message: str) -> AwsError:
 def _check_value(name: str, attribute: Mapping[str, Any]) -> None:
     data_type: str = attribute["DataType"]
     kind = messages.kind_of(data_type)
-    if kind is None or data_type == f"{kind}.":
+    if kind is None or data_type == f"{kind}.":  # a custom type needs a label after the dot
         raise _invalid(messages.type_fault(name))
     field, other = ("Binary", "String") if kind == "Binary" else ("String", "Binary")
     if value := attribute.get(f"{field}Value"):

@@ -211,7 +211,7 @@ def attribute_texts(topic: Topic, confirmed: int, pending: int, now: int) -> dic
     }
     if topic.ordered:
         members[_FIFO] = "true"
-    if since := topic.attributes.get(_ARCHIVED_SINCE):
+    if since := topic.attributes.get(_ARCHIVED_SINCE):  # older messages than `archive_ms` are gone
         members[_ARCHIVED_SINCE] = _iso(max(int(since), now - topic.archive_ms))
     return members
 

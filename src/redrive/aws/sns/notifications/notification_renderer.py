@@ -69,15 +69,15 @@ class Signer:
     async def sign_together(self, texts: Sequence[tuple[str, str]]) -> list[str | None]:
         """The signatures of texts, each with its version; None of one that fails.
 
-        A thread's turn costs the event loop some 60 us, so that each thread has one for all.
+        A thread's turn costs the event loop some 60 us: the new texts are shared out, and each thread has one turn.
         """
         digests = [_digest(text, version) for text, version in texts]
         versions = {digest: version for digest, (_, version) in zip(digests, texts, strict=True)}
         new_digests = [
             digest for digest in versions if digest not in self._signatures and digest not in self._running
         ]
-        for share in (new_digests[number::_THREADS] for number in range(_THREADS)):
-            if share:
+        for thread in range(_THREADS):
+            if share := new_digests[thread::_THREADS]:
                 self._begin({digest: versions[digest] for digest in share})
         tasks = {self._running[digest] for digest in versions if digest in self._running}
         if tasks:
@@ -200,8 +200,8 @@ class NotificationRenderer:
             trace = {_TRACE: published.trace} if published.trace else {}
             return _push_request(subscription, event, _JSON, {SOURCE: published.topic, **trace})
         if form is MessageForm.RECORD:
-            role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
-            return _push_request(subscription, self._record(published, delivery.body), _JSON, role)
+            role_header = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
+            return _push_request(subscription, self._record(published, delivery.body), _JSON, role_header)
         return _push_request(subscription, delivery.body, CONTENT_TYPE)
 
     async def notifications(
@@ -215,18 +215,14 @@ class NotificationRenderer:
             if published is not None and published.is_signed
         ]
         signatures = iter(await self._signer.sign_together(to_sign))
-        return [
-            None
-            if published is None
-            else self._over_http(
-                subscription,
-                published,
-                delivery.body,
-                content_type,
-                next(signatures) if published.is_signed else None,
-            )
-            for published, delivery in zip(messages, deliveries, strict=True)
-        ]
+        requests: list[PushRequest | None] = []
+        for published, delivery in zip(messages, deliveries, strict=True):
+            if published is None:
+                requests.append(None)
+                continue
+            signature = next(signatures) if published.is_signed else None
+            requests.append(self._over_http(subscription, published, delivery.body, content_type, signature))
+        return requests
 
     def notification_at_once(
         self, subscription: Subscription, delivery: Delivery, content_type: str

@@ -119,14 +119,15 @@ def _read_identifier(name: str, finders: dict[str, Finder]) -> str:
     if name in finders:
         return name
     match = _IDENTIFIER.fullmatch(name)
-    if match is None or match[1] not in NAMES | WITHOUT_PATTERN:
+    identifier = match[1] if match else ""
+    if identifier not in NAMES | WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(f"Statement DataIdentifier {name} does not exist")
-    if match[1] in WITHOUT_PATTERN:
+    if identifier in WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(
             f"Statement DataIdentifier {name} is not supported by this server, which finds patterns only"
         )
-    finders[match[1]] = finder_of(match[1])
-    return match[1]
+    finders[identifier] = finder_of(identifier)
+    return identifier
 
 
 # ---- statements --------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ from redrive.model.topic import Publication, Subscription, Topic
 _CHARS_AT_ONCE: Final = 64 * 1024
 # Of their own: who makes them wait makes nobody wait but publishers of topics with a policy.
 _THREADS: Final = 2
-_DEFAULT: Final = ""
+_SINGLE_TEXT: Final = ""  # the name of the text of a message without MessageStructure=json
+_DEFAULT_TEXT: Final = "default"
 
 Make = Callable[[Entry, bytes], Publication]
 """Makes a publication of an entry and the message's id."""
@@ -100,7 +101,7 @@ class Screening:
     async def _inspect_entry(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
         message: str = entry["Message"]
         structured = entry.get("MessageStructure") == "json"
-        texts = {_DEFAULT: message}
+        texts = {_SINGLE_TEXT: message}
         if structured:
             texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
         if _is_quick(message, finders):
@@ -133,7 +134,7 @@ class _Texts:
 
     def of(self, subscription: Subscription) -> list[Inspection]:
         """The inspections of the texts that a subscriber gets."""
-        default = self.each.get("default" if self.structured else _DEFAULT)
+        default = self.each.get(_DEFAULT_TEXT if self.structured else _SINGLE_TEXT)
         protocols = {subscription.protocol}
         if subscription.protocol == "application":
             protocols = set(platform.PLATFORMS)
@@ -145,14 +146,14 @@ class _Texts:
     def without(self, entry: Entry, statements: Sequence[ProtectionStatement]) -> Entry:
         """The entry after masking and cutting; a protocol whose own text becomes empty gets the default text."""
         masked_texts = {name: _masked_text(inspection, statements) for name, inspection in self.each.items()}
-        if all(masked_texts[name] is None for name in masked_texts):
+        changed_texts = {name: text for name, text in masked_texts.items() if text is not None}
+        if not changed_texts:
             return entry
         if not self.structured:
-            return {**entry, "Message": masked_texts[_DEFAULT]}
-        document = orjson.loads(entry["Message"])
-        document |= {name: text for name, text in masked_texts.items() if text is not None}
-        for name, text in masked_texts.items():
-            if text == "" and name != "default":
+            return {**entry, "Message": changed_texts[_SINGLE_TEXT]}
+        document = orjson.loads(entry["Message"]) | changed_texts
+        for name, text in changed_texts.items():
+            if not text and name != _DEFAULT_TEXT:
                 del document[name]
         return {**entry, "Message": orjson.dumps(document).decode()}
 

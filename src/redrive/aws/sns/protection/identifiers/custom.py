@@ -81,4 +81,5 @@ def custom_finder(name: str, regex: str) -> CustomFinder:
         raise CustomRefused(f"Regex of {name} is too complicated")
     if pattern.search("") is not None:
         raise CustomRefused(f"Regex of {name} must not match an empty text")
-    return CustomFinder(pattern, None if _ENDLESS.search(regex) else pattern.programsize)
+    lookahead = None if _ENDLESS.search(regex) else pattern.programsize
+    return CustomFinder(pattern, lookahead)
