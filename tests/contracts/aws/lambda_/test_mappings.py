@@ -200,6 +200,21 @@ def test_a_function_that_is_switched_off_costs_no_message_a_receive(workshop: Wo
     assert (function.bodies, dead.bodies()) == (["patience"], [])
 
 
+def test_a_function_that_is_switched_off_while_a_message_is_waited_for_gets_it_later(
+    workshop: Workshop,
+) -> None:
+    queue, function = workshop.sqs.queue(**_LEASE), Keeping(workshop)
+    function.fed_by(queue)
+    workshop.server.advance(1)
+    workshop.client.put_function_concurrency(FunctionName=function.name, ReservedConcurrentExecutions=0)
+    _send(queue, "patience")
+    workshop.server.advance(30)
+    assert function.bodies == []
+    workshop.client.delete_function_concurrency(FunctionName=function.name)
+    workshop.server.advance(30)
+    assert function.bodies == ["patience"]
+
+
 @pytest.mark.parametrize("ordered", [False, True], ids=["standard", "fifo"])
 def test_each_message_of_a_drained_queue_is_processed_or_a_dead_letter(
     workshop: Workshop, *, ordered: bool

@@ -139,20 +139,23 @@ class MappingConsumer:
             self._pauses = False
 
     async def _next(self) -> bool:
-        """Begin the next batch, as soon as there is one; False: the consumer was stopped while it waited."""
+        """Begin the next batch, as soon as there is one; False: the wait for it was cut short, by a stop."""
         queue = await self._consumable()
         if queue is None:
             await self._pause(_MISSING_MS)
             return True
         began = self._engine.clock.now()
         deliveries = await self._claim(queue)
-        if deliveries and await self._consumable() is None:  # a right was taken away while it waited
-            await self._give_back(queue, deliveries)
-        elif deliveries:
-            self._count("PolledEventCount", len(deliveries))
-            self._start(queue, deliveries)
-            return True
-        return self._engine.clock.now() >= began + self._wait_ms
+        if not deliveries:
+            return self._engine.clock.now() >= began + self._wait_ms
+        # The keys of the others are gone.
+        readable = [delivery for delivery in deliveries if not is_sealed(delivery)]
+        if await self._consumable() is None:  # a right was taken away while it waited
+            await self._give_back(queue, readable)
+        elif readable:
+            self._count("PolledEventCount", len(readable))
+            self._start(queue, readable)
+        return True
 
     async def _consumable(self) -> Queue | None:
         """The queue, if the function may run and its role may consume the queue: else every claim would count in vain."""
@@ -189,8 +192,7 @@ class MappingConsumer:
 
     async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
         receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
-        claimed = await receive(queue, most, wait_ms=wait_ms, cancellation=self._cancellation)
-        return [delivery for delivery in claimed if not is_sealed(delivery)]  # whose keys are gone
+        return await receive(queue, most, wait_ms=wait_ms, cancellation=self._cancellation)
 
     async def _pause(self, milliseconds: int) -> None:
         self._pauses = True
