@@ -115,7 +115,7 @@ def _check_features(settings: Mapping[str, Any]) -> None:
     if settings["S3BackupMode"] == "Enabled" or settings.get("S3BackupConfiguration"):
         raise unoffered("backups of source records")
     conversion = settings.get("DataFormatConversionConfiguration") or {}
-    if conversion.get("Enabled", bool(conversion)):
+    if conversion.get("Enabled", bool(conversion)):  # a conversion is enabled unless it says otherwise
         raise unoffered("DataFormatConversionConfiguration")
     if (settings.get("DynamicPartitioningConfiguration") or {}).get("Enabled"):
         raise unoffered("DynamicPartitioningConfiguration")

@@ -177,9 +177,10 @@ class Deliveries:
                 return
             delivered_bytes = await self._flusher.flush(stream, queue)
             buffer.failures = 0
+            # 0 bytes: nothing could be claimed, so what was counted has gone by another way.
             buffer.size = max(0, buffer.size - delivered_bytes) if delivered_bytes else 0
             buffer.due_at = None
-            await self._schedule_oldest(stream)
+            await self._schedule_oldest(stream)  # sets `due_at` if records wait
             due_at: int | None = buffer.due_at
             if due_at is None or not delivered_bytes:
                 return

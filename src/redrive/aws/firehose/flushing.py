@@ -96,7 +96,7 @@ class Flusher:
             await self._release(queue, batch.claims)
             raise FlushFailed(code) from refusal
         await self._settle(queue, batch.claims)
-        return max(batch.size, 1)
+        return max(batch.size, 1)  # 0 would mean that nothing could be claimed
 
     # ---- claims ------------------------------------------------------------------------------------------
 
@@ -147,11 +147,11 @@ class Flusher:
             written_bytes += await self._put(stream, key, b"".join(result.failed))
         self._metrics.count_delivery(
             stream,
-            len(result.contents),
-            written_bytes,
-            oldest,
-            bool(result.contents) + bool(result.failed),
-            self._engine.clock.now(),
+            records=len(result.contents),
+            size=written_bytes,
+            oldest=oldest,
+            objects=bool(result.contents) + bool(result.failed),
+            at=self._engine.clock.now(),
         )
 
     def _object_id(self) -> str:

@@ -127,7 +127,9 @@ def format_moment(pattern: str, moment: datetime) -> str:
 def _format_token(text: str, letter: str | None, moment: datetime) -> str:
     """The text for a token of a pattern: one letter, repeated; a text in quotes (`''` is a quote); or other signs."""
     if letter is None:
-        return text[1:-1].replace("''", "'") or "'" if text[0] == "'" else text
+        if text[0] != "'":
+            return text
+        return text[1:-1].replace("''", "'") or "'"
     if letter in "yu":
         return (
             f"{moment.year % 100:02d}" if len(text) == _SHORT_YEAR_CHARS else f"{moment.year:0{len(text)}d}"

@@ -67,15 +67,14 @@ class PutRecordOperations:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_PutRecordBatch.html.
 
         All records of a call enter the store in one transaction, so all are taken; where a fault is injected for the
-        stream, every second one is not, or the only one.
+        stream, every second one is not, beginning with the first.
         """
         stream = await self._streams.existing_stream(call, params)
         records = [record["Data"] for record in params["Records"]]
         size = sum(map(len, records))
         if size > BATCH_BYTES_MAX:
             raise invalid(f"Records size exceeds 4 MB limit: {size}")
-        has_fault = self._has_injected_fault(stream)
-        refusals = {number for number in range(len(records)) if has_fault and number % 2 == len(records) % 2}
+        refusals = set(range(0, len(records), 2)) if self._has_injected_fault(stream) else set()
         accepted = [record for number, record in enumerate(records) if number not in refusals]
         ids = iter(await self._put(call, stream, accepted) if accepted else ())
         self._metrics.count_call(stream, "PutRecordBatch", len(accepted), sum(map(len, accepted)), call.now)

@@ -4,6 +4,7 @@ https://docs.aws.amazon.com/firehose/latest/dev/data-transformation.html. A reco
 the function has it, `Dropped` goes nowhere, and whatever could not be processed is kept for the folder of errors.
 """
 
+import itertools
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,32 +94,30 @@ class Transformation:
     ) -> None:
         """Let the function process a batch, again after failures as often as the stream says; adds to `result`."""
         arn, now = processor.parameters["LambdaArn"], self._runtime.clock.now
-        attempts = 0
-        while True:
-            attempts += 1
+        attempts_max = 1 + int(processor.parameters["NumberOfRetries"])
+        for attempts in itertools.count(1):
             try:
                 answers = _read_answers(await self._invoke(stream, arn, batch), batch)
+                break
             except TransformationFailed as error:
                 self._count(stream, "ExecuteProcessing.Success", 0)
-                if attempts <= int(processor.parameters["NumberOfRetries"]):
-                    continue
-                self._log.write(stream, error.code, str(error), now(), arn)
-                failure = Failure(error.code, str(error), attempts, now())
-                result.failed += [_failed_line(record, failure, arn) for record in batch]
-                return
-            break
+                if attempts == attempts_max:
+                    self._log.write(stream, error.code, str(error), now(), arn)
+                    failure = Failure(error.code, str(error), attempts, now())
+                    result.failed += [_failed_line(record, failure, arn) for record in batch]
+                    return
         self._count(stream, "ExecuteProcessing.Success", 1)
         failure = Failure(
             f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, now()
         )
-        first_index = len(result.contents)
+        contents: list[bytes] = []
         for record in batch:
             outcome, content = answers[record.id]
             if outcome == "Ok":
-                result.contents.append(content)
+                contents.append(content)
             elif outcome != "Dropped":
                 result.failed.append(_failed_line(record, failure, arn))
-        contents = result.contents[first_index:]
+        result.contents += contents
         self._count(stream, "SucceedProcessing.Records", len(contents))
         self._count(stream, "SucceedProcessing.Bytes", sum(map(len, contents)))
 

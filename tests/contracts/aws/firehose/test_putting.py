@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import orjson
+
 from tests.contracts.aws.cloudwatch.client import Watch
 from tests.contracts.aws.firehose.landing import ACCOUNT, NAME, Landing, of
 from tests.contracts.aws.kms.keys import new_key
@@ -36,6 +38,17 @@ def test_limits_of_a_call(landing: Landing) -> None:
     assert put(**_NAMED, Records=[{"Data": bytes(1_024_000)}] * 4)["FailedPutCount"] == 0
     with refused("ResourceNotFoundException", f"Firehose lost under account {ACCOUNT} not found."):
         landing.firehose.put_record(DeliveryStreamName="lost", Record={"Data": b""})
+
+
+def test_a_fault_refuses_every_second_record_from_the_first(landing: Landing) -> None:
+    fault = {"endpoint": landing.stream("faulty"), "status": 503}
+    assert landing.server.ask("POST", "/_redrive/faults", orjson.dumps(fault))[0] == 200
+    for count, refused_count in ((1, 1), (2, 1), (3, 2)):
+        records = [{"Data": b"x"}] * count
+        answer = landing.firehose.put_record_batch(DeliveryStreamName="faulty", Records=records)
+        assert answer["FailedPutCount"] == refused_count
+        errors = [each.get("ErrorCode") for each in answer["RequestResponses"]]
+        assert errors == ["ServiceUnavailableException", None, "ServiceUnavailableException"][:count]
 
 
 def test_records_are_counted_as_they_come_and_go(landing: Landing) -> None:
