@@ -101,8 +101,8 @@ class QueueSealer(Sealer):
         self._region = name.region.partition(":")[0]  # of a place that no caller can name, too
         self._context = {CONTEXT_NAMES[service]: self.arn}
         self._data_key: DataKey | None = None
-        self._data_key_of = ""
-        self._until = 0
+        self._data_key_of = ""  # The id of the key that wrapped it; empty: the root key
+        self._until = 0  # When another data key is due (ms)
 
     @property
     @override
@@ -173,23 +173,24 @@ class QueueSealer(Sealer):
         Raises:
             KeyUnusable: KMS refuses.
         """
-        about = (*self._sender, source) if source else self._sender
+        right = (*self._sender, source) if source else self._sender
         now = self._keys.clock.now()
-        if self._data_key is not None and self._rights.has(principal, about, now):
+        if self._data_key is not None and self._rights.has(principal, right, now):
             return
-        region, further = self._region, keys or {}
+        region, condition_keys = self._region, keys or {}
         params = {
             "KeyId": self._key_arn(),
             "KeySpec": "AES_256",
             "EncryptionContext": self._context,
         }
         ask, version = self._keys.ask, self._rights.version
-        answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
+        answer = await ask("GenerateDataKey", params, principal, region, self._service, condition_keys)
         key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
-        await self._keys.check_may_decrypt(principal, region, MessageSeal(key, self._context, data), further)
+        seal = MessageSeal(key, self._context, data)
+        await self._keys.check_may_decrypt(principal, region, seal, condition_keys)
         if key != self._data_key_of or now >= self._until:
             self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
-        self._rights.add(principal, about, now + self.reuse_ms, version)
+        self._rights.add(principal, right, now + self.reuse_ms, version)
 
     def _key_arn(self) -> str:
         """The key's id or alias, which is of the owner's account wherever the caller is from."""

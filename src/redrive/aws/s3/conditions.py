@@ -85,15 +85,16 @@ def requested_range(params: Structure, object_record: ObjectRecord) -> ByteRange
     if params.get("PartNumber") is not None:
         return _part_range(params["PartNumber"], object_record)
     match = _RANGE.fullmatch((params.get("Range") or "").strip())
-    if match is None or not (match[1] or match[2]):
+    first_text, last_text = match.groups() if match else ("", "")
+    if not first_text and not last_text:
         return None  # several ranges, or a malformed one: S3 answers with the whole object
     size = object_record.size
-    if match[1]:
-        first, last = int(match[1]), min(int(match[2] or size), size - 1)
-        if match[2] and int(match[2]) < first:
+    if first_text:
+        first, last = int(first_text), min(int(last_text or size), size - 1)
+        if last_text and int(last_text) < first:
             return None
-    else:
-        first, last = max(size - int(match[2]), 0), size - 1
+    else:  # `bytes=-5`: the last five
+        first, last = max(size - int(last_text), 0), size - 1
     if first > last:
         text = "The requested range is not satisfiable"
         raise error("InvalidRange", text, 416, RangeRequested=params["Range"], ActualObjectSize=str(size))

@@ -86,11 +86,11 @@ class Copying:
         key = params["Key"]
         bucket = await self._access.bucket(call, params, "PutObject", key)
         check_key(key)
-        source_bucket, source = await self._sources.source(call, params)
+        source_bucket_and_key, source = await self._sources.source(call, params)
         if source.size > COPY_BYTES_MAX:
             raise too_large(source.size, COPY_BYTES_MAX)
         has_new_headers = _replaces_headers(params)
-        if not has_new_headers and source_bucket == (bucket.name, key):
+        if not has_new_headers and source_bucket_and_key == (bucket.name, key):
             text = (
                 "This copy request is illegal because it is trying to copy an object to itself without changing the"
                 " object's metadata, storage class, website redirect location or encryption attributes."

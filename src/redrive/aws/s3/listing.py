@@ -85,7 +85,7 @@ class ObjectListing:
         is_truncated = False
         for upload in await self._uploads(bucket, request, marker):
             group = request.group(upload.key)
-            if group and group in (*groups[-1:], request.after):
+            if group and (group == request.after or group in groups[-1:]):  # listed already
                 continue
             if len(uploads) + len(groups) >= request.limit:
                 is_truncated = request.limit > 0
@@ -158,9 +158,9 @@ class ObjectListing:
         self, bucket: Bucket, request: _ListRequest
     ) -> AsyncIterator[tuple[str, ObjectRecord | None]]:
         """Keys with their objects, and common prefixes with None, in order."""
-        after, group = request.after, ""
+        after, last_group = request.after, ""
         if after and after.startswith(request.prefix) and request.group(after) == after:
-            group, after = after, after + _LAST  # the list begins after all keys of a common prefix
+            last_group, after = after, after + _LAST  # the list begins after all keys of a common prefix
         while True:
             after_key = object_key(bucket.name, after) if after else ""
             batch = await self._documents.find(
@@ -168,16 +168,16 @@ class ObjectListing:
             )
             for entry in batch:
                 after = entry.key
-                entry_group = request.group(entry.key)
-                if not entry_group:
+                group = request.group(entry.key)
+                if not group:
                     yield entry.key, entry
-                elif entry_group != group:
-                    yield entry_group, None
-                group = entry_group or group
+                elif group != last_group:
+                    yield group, None
+                last_group = group or last_group
             if len(batch) < _BATCH:
                 return
-            if group and after.startswith(group):
-                after = group + _LAST
+            if last_group and after.startswith(last_group):
+                after = last_group + _LAST  # its other keys need not be read
 
 
 def _request(params: Structure, after: str) -> _ListRequest:
@@ -187,11 +187,11 @@ def _request(params: Structure, after: str) -> _ListRequest:
     if params.get("EncodingType") not in (None, "url"):
         raise invalid("Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
     return _ListRequest(
-        params.get("Prefix") or "",
-        params.get("Delimiter") or "",
-        after,
-        LISTED_MAX if limit is None else min(limit, LISTED_MAX),
-        params.get("EncodingType") == "url",
+        prefix=params.get("Prefix") or "",
+        delimiter=params.get("Delimiter") or "",
+        after=after,
+        limit=LISTED_MAX if limit is None else min(limit, LISTED_MAX),
+        encodes=params.get("EncodingType") == "url",
     )
 
 

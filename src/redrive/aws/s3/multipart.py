@@ -118,15 +118,15 @@ class Multipart:
             if object_checksums.get(name) != checksum:
                 raise error("BadDigest", f"The {name} you specified did not match the calculated checksum.")
         new = ObjectRecord(
-            upload.headers,
-            upload.metadata,
-            upload.key,
-            checksums.etag_of_parts(part.etag for part in parts),
-            call.now,
-            tuple(part.segment for part in parts),
-            len(parts),
-            object_checksums,
-            upload.checksum_type,
+            headers=upload.headers,
+            metadata=upload.metadata,
+            key=upload.key,
+            etag=checksums.etag_of_parts(part.etag for part in parts),
+            modified_at=call.now,
+            segments=tuple(part.segment for part in parts),
+            parts=len(parts),
+            checksums=object_checksums,
+            checksum_type=upload.checksum_type,
         )
         await self._objects.put(call, "CompleteMultipartUpload", bucket, new, params, upload)
         await self._delete(bucket, upload, kept_blobs=new.blobs)
@@ -223,14 +223,11 @@ class Multipart:
 
 def _matching(requested_part: Structure, part: UploadPart | None, upload: Upload) -> UploadPart:
     """A stored part, checked to have the entity tag and the checksums of a request."""
-    has_etag = part is not None and unquoted(requested_part.get("ETag") or "") == part.etag
+    requested_checksums = checksums.checksums_in(requested_part)
     if (
         part is None
-        or not has_etag
-        or any(
-            part.checksums.get(name) != checksum
-            for name, checksum in checksums.checksums_in(requested_part).items()
-        )
+        or unquoted(requested_part.get("ETag") or "") != part.etag
+        or any(part.checksums.get(name) != checksum for name, checksum in requested_checksums.items())
     ):
         text = (
             "One or more of the specified parts could not be found. The part may not have been uploaded, or the"

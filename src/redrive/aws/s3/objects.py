@@ -60,7 +60,6 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _CHUNKED: Final = "aws-chunked"
 #: A larger object is streamed, no faster than the client reads it.
 _AT_ONCE_BYTES: Final = 128 * 1024
-_READ_ATTEMPTS: Final = 2  # an object may be overwritten between the reads of its document and of its content
 
 
 class Objects:
@@ -189,21 +188,20 @@ class ObjectOperations:
         return _as_structure(record, params, byte_range)
 
     async def get_object(self, call: Call, params: Structure) -> Structure:
-        for attempt in range(_READ_ATTEMPTS):
-            record, byte_range = await self._read(call, params)
-            first, length = byte_range or ByteRange(0, record.size)
-            if length > ANSWER_BYTES_MAX:
-                raise _answer_too_large(length)
-            contents = self._objects.contents
-            read = contents.stream if length > _AT_ONCE_BYTES else contents.read
-            try:
-                body = await read(record.segments, first, length)
-            except NotFound:
-                if attempt:
-                    raise
-                continue
-            return {**_as_structure(record, params, byte_range), "Body": body}
-        raise no_key(params["Key"])
+        try:
+            return await self._get_object(call, params)
+        except NotFound:  # overwritten between the reads of its document and of its content
+            return await self._get_object(call, params)
+
+    async def _get_object(self, call: Call, params: Structure) -> Structure:
+        record, byte_range = await self._read(call, params)
+        first, length = byte_range or ByteRange(0, record.size)
+        if length > ANSWER_BYTES_MAX:
+            raise _answer_too_large(length)
+        contents = self._objects.contents
+        read = contents.stream if length > _AT_ONCE_BYTES else contents.read
+        body = await read(record.segments, first, length)
+        return {**_as_structure(record, params, byte_range), "Body": body}
 
     async def delete_object(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "DeleteObject", params["Key"])

@@ -173,10 +173,10 @@ def _show_redrive(queue: Queue) -> str | None:
 def _checked_redrive_allow(value: str) -> str:
     invalid_policy = partial(invalid, _REDRIVE_ALLOW, value)
     document = _read_object(_REDRIVE_ALLOW, value)
-    sources = document.get("sourceQueueArns")
-    if document.get("redrivePermission") not in _PERMISSIONS:
+    permission, sources = document.get("redrivePermission"), document.get("sourceQueueArns")
+    if permission not in _PERMISSIONS:
         raise invalid_policy("Invalid value for redrivePermission.")
-    if (document["redrivePermission"] == "byQueue") != isinstance(sources, list):
+    if isinstance(sources, list) != (permission == "byQueue"):
         raise invalid_policy("sourceQueueArns is allowed with redrivePermission byQueue only.")
     if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
         raise invalid_policy(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")

@@ -69,13 +69,14 @@ class Readers:
         Raises:
             AwsError: One of `Kms…`: it may read none.
         """
-        latest_refusal = await self._refusal(call, queue, deliveries)  # None, nearly always
+        latest_refusal = refusal_of_any = await self._refusal(call, queue, deliveries)  # None, nearly always
         readable: list[Delivery] = []
         unreadable: list[Delivery] = []
         for delivery in deliveries:
-            refusal = None if latest_refusal is None else await self._refusal(call, queue, [delivery])
-            (unreadable if refusal is not None or is_sealed(delivery) else readable).append(delivery)
+            refusal = await self._refusal(call, queue, [delivery]) if refusal_of_any else None
             latest_refusal = refusal or latest_refusal
+            is_readable = refusal is None and not is_sealed(delivery)
+            (readable if is_readable else unreadable).append(delivery)
         if unreadable:
             claims = [(delivery.seq, delivery.token or 0, 0) for delivery in unreadable]  # visible in 0 ms
             await self._engine.messages.extend(queue, claims)
@@ -217,7 +218,7 @@ class Receiving:
                     delivery,
                     system_attributes,
                     message_attributes,
-                    write(delivery, delivery.available_at - lease_ms),
+                    write(delivery, delivery.available_at - lease_ms),  # when it was claimed (ms)
                     sources,
                 )
                 for delivery in deliveries

@@ -77,10 +77,10 @@ class Sending:
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
         messages = [new_message for _, new_message in accepted]
-        enqueued = await self._engine.messages.send(queue, messages) if messages else []
+        results = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
-            _complete_answer({"Id": entry["Id"]}, queue, entry, new_message, seq)
-            for (entry, new_message), seq in zip(accepted, enqueued, strict=True)
+            _complete_answer({"Id": entry["Id"]}, queue, entry, new_message, enqueued)
+            for (entry, new_message), enqueued in zip(accepted, results, strict=True)
         ]
         return batches.answer(successful, failures)
 

@@ -67,12 +67,12 @@ class SettlingOperations:
         queue = self._access.recall(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         failures: list[Structure] = []
 
-        def change(entry: Entry, handle: Handle) -> tuple[int, int, int]:
+        def extended_claim(entry: Entry, handle: Handle) -> tuple[int, int, int]:
             return handle.seq, handle.token, _lease_ms(entry, handle, call.now)
 
-        changes = accepted(self._read_all(queue, entries, failures), change, failures)
-        settled = await self._extend(queue, [claim for _, claim in changes])
-        return _answer(changes, settled, _check_extended, failures)
+        claims = accepted(self._read_all(queue, entries, failures), extended_claim, failures)
+        settled = await self._extend(queue, [claim for _, claim in claims])
+        return _answer(claims, settled, _check_extended, failures)
 
     def _read_all(
         self, queue: Queue, entries: Sequence[Entry], failures: list[Structure]

@@ -85,7 +85,8 @@ class ParameterOperations:
             raise invalid(f"The parameter path {path} must begin with a slash.")
         path = path if path.endswith("/") else f"{path}/"
         parameters = await self._all(call)
-        matches = [each for each in parameters if each.name.startswith(path) or (path == "/" and each.name)]
+        # A name without a slash is at the root, too.
+        matches = [each for each in parameters if path == "/" or each.name.startswith(path)]
         if not params.get("Recursive"):
             matches = [each for each in matches if "/" not in each.name.removeprefix(path)]
 
@@ -123,15 +124,18 @@ class ParameterOperations:
 
     async def _find(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
         """The parameter of a name, an ARN, or one of them with a version (`name:3`); None: there is none."""
-        path = plain_name(name)
+        path, selector = plain_name(name), ""
         parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, path))
-        selector = "" if parameter is not None else path.rpartition(":")[2]
-        if parameter is None and selector:
-            path = path.rpartition(":")[0]
+        if parameter is None:
+            path, _, selector = path.rpartition(":")
+            if not path or not selector:
+                return None
             parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, path))
         if parameter is None:
             return None
-        version = parameter.version if not selector else int(selector) if selector.isdecimal() else 0
+        version = parameter.version
+        if selector:
+            version = int(selector) if selector.isdecimal() else 0  # no parameter has a version 0
         if parameter.value_of(version) is None:
             raise error(
                 "ParameterVersionNotFound",

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from redrive.aws.s3.documents.records import Segment
 from redrive.model.errors import NotFound
@@ -38,6 +38,25 @@ class ContentLost(NotFound):
     """The file of a content is absent, though an object refers to it: something else removed it, or the disk lost it."""
 
 
+class _Span(NamedTuple):
+    """Consecutive bytes of a blob."""
+
+    path: str
+    first: int  # The index of the first one
+    length: int
+
+
+def _spans(segments: Sequence[Segment], first: int, length: int) -> list[_Span]:
+    """The spans of which some bytes of a content consist."""
+    spans: list[_Span] = []
+    for segment in segments:
+        begin, end = max(first, 0), min(first + length, segment.size)
+        if begin < end:
+            spans.append(_Span(_path(segment.blob), begin, end - begin))
+        first -= segment.size  # as the next segment counts
+    return spans
+
+
 class Contents:
     """Stores contents, each in segments: one for each request that supplied a part of it."""
 
@@ -54,15 +73,11 @@ class Contents:
     async def read(self, segments: Sequence[Segment], first: int, length: int) -> bytes:
         """Some bytes of a content; raises ContentLost if it does not exist any more."""
         pieces: list[bytes] = []
-        for segment in segments:
-            begin, end = max(first, 0), min(first + length, segment.size)
-            if begin < end:
-                path = _path(segment.blob)
-                try:
-                    pieces.append(await self._blobs.read(path, begin, end - begin))
-                except NotFound:
-                    raise ContentLost(path) from None
-            first -= segment.size
+        for span in _spans(segments, first, length):
+            try:
+                pieces.append(await self._blobs.read(*span))
+            except NotFound:
+                raise ContentLost(span.path) from None
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def stream(self, segments: Sequence[Segment], first: int, length: int) -> StreamedBody:
@@ -71,20 +86,15 @@ class Contents:
         Raises:
             ContentLost: The first segment does not exist any more.
         """
-        spans: list[tuple[str, int, int]] = []
-        for segment in segments:
-            begin, end = max(first, 0), min(first + length, segment.size)
-            if begin < end:
-                spans.append((_path(segment.blob), begin, end - begin))
-            first -= segment.size
+        first_span, *other_spans = _spans(segments, first, length)
         try:
-            first_stream = await self._blobs.stream(*spans[0])
+            first_stream = await self._blobs.stream(*first_span)
         except NotFound:
-            raise ContentLost(spans[0][0]) from None
-        return StreamedBody(length, self._pieces(first_stream, spans[1:]))
+            raise ContentLost(first_span.path) from None
+        return StreamedBody(length, self._pieces(first_stream, other_spans))
 
     async def _pieces(
-        self, first_stream: AsyncGenerator[bytes], other_spans: Sequence[tuple[str, int, int]]
+        self, first_stream: AsyncGenerator[bytes], other_spans: Sequence[_Span]
     ) -> AsyncGenerator[bytes]:
         async with aclosing(first_stream):
             async for piece in first_stream:

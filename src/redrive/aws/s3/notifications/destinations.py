@@ -175,15 +175,11 @@ class Destinations:
             _SERVICE, bucket.region, bucket.arn, bucket.account, for_owner=self._is_open
         )
         if service == "lambda":
-            kind: Structure = (
-                {"InvocationType": "DryRun"}
-                if is_test
-                else {"InvocationType": "Event", "Payload": text.encode()}
-            )
+            invocation: Structure = {"FunctionName": arn, "InvocationType": "DryRun"}
+            if not is_test:
+                invocation |= {"InvocationType": "Event", "Payload": text.encode()}
             headers = {TRACE: self._rounds.following(trace)}
-            await self._calls.call(
-                service, "Invoke", {"FunctionName": arn, **kind}, caller, bucket.region, headers
-            )
+            await self._calls.call(service, "Invoke", invocation, caller, bucket.region, headers)
         elif service == "sns":
             params = {"TopicArn": arn, "Subject": SUBJECT, "Message": text}
             await self._calls.call(service, "Publish", params, caller, bucket.region)
