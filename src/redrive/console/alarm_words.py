@@ -7,7 +7,7 @@ from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.console import json_text
 from redrive.console.charts import figure
 from redrive.console.pages.metrics import metric_words
-from redrive.console.words import span
+from redrive.console.words import many, span
 
 _AGE: Final = "ApproximateAgeOfOldestMessage"
 _SECONDS_MAX: Final = 10**12  # of an age that is told as a span: 30,000 years
@@ -38,9 +38,7 @@ def condition(alarm: Mapping[str, Any]) -> str:
     enough = alarm.get("DatapointsToAlarm", periods)
     seconds = period_seconds(alarm)
     period = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
-    count = (
-        f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
-    )
+    count = f"{periods} {many(periods, 'period')}" if enough == periods else f"{enough} of {periods} periods"
     return f"{measure_text(alarm)} {sign} {figure(alarm['Threshold'])} for {count} of {period}"
 
 

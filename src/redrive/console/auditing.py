@@ -32,7 +32,7 @@ async def note(visit: Visit, action: str, answer: Page | Redirect, address: str)
         what, undo, before, after = answer.did, None, "", ""
     else:
         what, undo, before, after = answer.sentence, answer.undo, answer.before, answer.after
-    path, fields = undo or ("", {})
+    undo_path, undo_fields = undo or ("", {})
     owner = navigation.scope_in_address(visit) or navigation.default_scope(visit)
     await visit.installation.audit.record(
         owner,
@@ -44,10 +44,10 @@ async def note(visit: Visit, action: str, answer: Page | Redirect, address: str)
             what,
             "console",
             address,
-            before,
-            after,
-            path,
-            fields,
+            before=before,
+            after=after,
+            undo=undo_path,
+            fields=undo_fields,
         ),
     )
 
@@ -77,8 +77,10 @@ def _read_term(term: str, now: int) -> Predicate:
     if not value:
         raise SearchInvalidError(f"{name}: needs a value, as in {TERMS[name][0]}.")
     if name in ("since", "until"):
-        moment, is_since = read_moment(value, now), name == "since"
-        return lambda entry: (entry.at >= moment) is is_since
+        moment = read_moment(value, now)
+        if name == "since":
+            return lambda entry: entry.at >= moment
+        return lambda entry: entry.at < moment
     member = {"by": "who", "way": "by", "from": "address"}.get(name, name)
     choices = value.split(",")
     return lambda entry: any(each in str(getattr(entry, member)).lower() for each in choices)

@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve
-from redrive.console.health import share_text, topic_hour_series, topic_traffic
+from redrive.console.health import failed_series, share_text, topic_hour_series, topic_traffic
 from redrive.console.hour import SENT, SETTLED_MS, Hour
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
@@ -128,7 +128,7 @@ def _ranking(candidates: Candidates, hour: Hour) -> Ranking:
             name,
             each.failed,
             share_text(each.failed, each.failed + each.delivered),
-            hour.sparkline(f"{each.failed:,} failed attempts", *topic_hour_series(name)[1:3], sums=True),
+            hour.sparkline(f"{each.failed:,} failed attempts", *failed_series(name), sums=True),
         )
         for name, each in topics
     ]

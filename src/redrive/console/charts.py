@@ -127,28 +127,31 @@ def time_chart(
     time_chars = 8 if span < _SHORT_MS else 5  # of hours, minutes and seconds
 
     def position(point: Point) -> str:
-        x = round((point[0] - since) / span * WIDTH, 1)
-        return f"{x:g} {_y(point[1], top, height):g}"
+        at, value = point
+        x = round((at - since) / span * WIDTH, 1)
+        return f"{x:g} {_y(value, top, height):g}"
 
     lines = [
         _line(label, turn, [[position(point) for point in run] for run in _runs(points, period_ms)])
         for turn, (label, points) in enumerate(series.items())
     ]
+    times, texts = _hairs(series, range(since, until, max(1, period_ms)), time_chars, unit)
     return TimeChart(
         WIDTH,
         HEIGHT,
         lines,
         top,
         bottom,
-        [since + span * number // (_LABELS - 1) for number in range(_LABELS)],
-        threshold,
-        0.0 if threshold is None else _y(threshold, top, height),
-        _rows(series),
-        _summary(series, threshold),
-        _ticks(top, bottom, unit),
-        *_hairs(series, range(since, until, max(1, period_ms)), time_chars, unit),
-        [f"{figure(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
-        time_chars,
+        moments=[since + span * number // (_LABELS - 1) for number in range(_LABELS)],
+        threshold=threshold,
+        threshold_y=0.0 if threshold is None else _y(threshold, top, height),
+        rows=_rows(series),
+        summary=_summary(series, threshold),
+        ticks=_ticks(top, bottom, unit),
+        times=times,
+        series=texts,
+        latest=[f"{figure(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
+        time_chars=time_chars,
     )
 
 

@@ -52,7 +52,9 @@ class Console:
         self._options = options
         self._static = StaticFiles()
         self._counts = RememberedCounts(sessions.now)
-        self._memo: dict[tuple[str, ...], tuple[int, str, Response]] = {}
+        self._memo: dict[
+            tuple[str, ...], tuple[int, str, Response]
+        ] = {}  # until when (ms), the tag, the page
         public = urlsplit(options.public_url)
         self._base = f"{public.path.rstrip('/')}{PATH}"
         self._public_host = public.netloc
@@ -117,13 +119,11 @@ class Console:
         live_alone = visit.live_alone
         deed = None if live_alone or request.method == "POST" else deeds.deed_of(request, scheme)
         key = (request.path, request.query, visit.session.key_id, str(live_alone), safety.theme_of(request))
-        if request.method != "POST":
-            remembered = self._memo.get(key) if deed is None else None
-            if remembered is not None and self._sessions.now() < remembered[0]:
-                return _unless_known(request, remembered[1], remembered[2])
-        else:
+        if request.method == "POST":
             self._counts.forget()
             self._memo.clear()  # whoever changed something sees it
+        elif deed is None and (remembered_page := self._remembered_page(request, key)) is not None:
+            return remembered_page
         if route.special is not None:
             answer = await route.special(visit, self._sessions, request.client_host)
         else:
@@ -167,6 +167,12 @@ class Console:
         if live_alone and page.instead_of:
             headers["X-Redrive-Into"] = page.instead_of
         return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
+
+    def _remembered_page(self, request: Request, key: tuple[str, ...]) -> Response | None:
+        if key not in self._memo:
+            return None
+        until, tag, response = self._memo[key]
+        return _unless_known(request, tag, response) if self._sessions.now() < until else None
 
     async def _around(
         self, visit: Visit, scope: ResourceName | None, route: "routes.Route | None" = None

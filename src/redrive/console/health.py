@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.console.charts import Curve, TimeChart, time_chart
 from redrive.console.hour import Hour
-from redrive.model.metric import MINUTE_MS, SPANS_MS, Series
+from redrive.model.metric import MINUTE_MS, SPANS_MS, Series, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.telemetry.accumulators import OTHER, WEB, Answer, Labels, topic_series
@@ -83,34 +83,29 @@ def answers_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
 
 def latency_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     """The average and the slowest answer of each minute; None: there were none."""
-    by_minute: dict[int, list[tuple[float, float, float]]] = {}
+    by_minute: dict[int, list[Statistics]] = {}
     for delivered in (True, False):
         for bucket in hour.points(answer_of(subscription, delivered).series):
-            statistics = bucket.statistics
-            by_minute.setdefault(bucket.at, []).append(
-                (statistics.total, statistics.samples, statistics.greatest)
-            )
+            by_minute.setdefault(bucket.at, []).append(bucket.statistics)
     if not by_minute:
         return None
-    means = [
-        (at, sum(total for total, _, _ in each) / sum(samples for _, samples, _ in each))
-        for at, each in sorted(by_minute.items())
-    ]
-    slowest = [(at, max(greatest for _, _, greatest in each)) for at, each in sorted(by_minute.items())]
+    means, slowest = [], []
+    for at, minute in sorted(by_minute.items()):
+        means.append((at, sum(each.total for each in minute) / sum(each.samples for each in minute)))
+        slowest.append((at, max(each.greatest for each in minute)))
     points = {"On average": means, "Slowest": slowest}
     return time_chart(points, hour.since, hour.until - MINUTE_MS, MINUTE_MS, unit=" ms")
 
 
 def topic_hour_series(topic: ResourceName) -> list[Series]:
     """The series that `topic_chart` draws."""
-    return [
-        topic_series(topic, "messages_published"),
-        *(
-            topic_series(topic, name, labels)
-            for name in ("attempts_failed", "deliveries_made")
-            for labels in _LABELS
-        ),
-    ]
+    deliveries = [topic_series(topic, "deliveries_made", labels) for labels in _LABELS]
+    return [topic_series(topic, "messages_published"), *failed_series(topic), *deliveries]
+
+
+def failed_series(topic: ResourceName) -> list[Series]:
+    """Those of them that count failed attempts."""
+    return [topic_series(topic, "attempts_failed", labels) for labels in _LABELS]
 
 
 class TopicTraffic(NamedTuple):

@@ -64,13 +64,14 @@ async def look(visit: Visit, choice: Choice) -> Look:
     deliveries = await peek(request, with_attempts=asks_attempts(text))
     hits = [each for each in deliveries if holds(each) and (choice.fits is None or choice.fits(each))]
     page = hits[:PAGE_ROWS]
-    more = len(deliveries) == looks_max or len(hits) > PAGE_ROWS
-    last = (page if len(hits) > PAGE_ROWS else deliveries)[-1].seq if deliveries else 0
-    looked = visit.number("looked") + (
-        sum(_passed(each, last, newest=newest) for each in deliveries) if text else 0
-    )
-    order = "newest" if newest else "oldest"
-    other_order = "oldest" if newest else "newest"
+    is_full = len(hits) > PAGE_ROWS
+    more = is_full or len(deliveries) == looks_max
+    passed = page if is_full else deliveries  # the next page begins behind the last of these
+    last = passed[-1].seq if passed else 0
+    looked = visit.number("looked")
+    if text:
+        looked += sum(_passed(each, last, newest=newest) for each in deliveries)
+    order, other_order = ("newest", "oldest") if newest else ("oldest", "newest")
     filters = {**choice.chosen, "q": text, "order": "" if order == choice.usual else order}
     values = {
         "q": text,
@@ -157,5 +158,6 @@ def _distinguishing_terms(deliveries: Iterable[Delivery]) -> list[tuple[str, Cou
         for name, value in searchable_values(delivery):
             if len(value) <= _VALUE_CHARS_MAX:
                 values.setdefault(name, Counter())[value] += 1
-    distinguishing = [(name, each) for name, each in values.items() if 1 < len(each) <= max(4, number // 8)]
-    return sorted(distinguishing, key=lambda each: ("." not in each[0], len(each[1]), each[0]))[:_FACETS_MAX]
+    names = [name for name, counts in values.items() if 1 < len(counts) <= max(4, number // 8)]
+    names.sort(key=lambda name: ("." not in name, len(values[name]), name))
+    return [(name, values[name]) for name in names[:_FACETS_MAX]]

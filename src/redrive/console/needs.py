@@ -151,9 +151,9 @@ def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
         title,
         f"{detail} {age}",
         link,
-        "Open queue",
-        link,
-        scope_text(level.name),
+        action="Open queue",
+        acts=link,
+        scope=scope_text(level.name),
         trend=depth_curve(hour, level.name),
     )
 
@@ -176,10 +176,10 @@ def _alarm(visit: Visit, alarm: Alarm, hour: Hour) -> Need:
         name.name,
         _alarm_detail(alarm),
         link,
-        "Open alarm",
-        link,
-        scope_text(name),
-        alarm.state.transitioned_at,
+        action="Open alarm",
+        acts=link,
+        scope=scope_text(name),
+        since=alarm.state.transitioned_at,
         trend=_alarm_trend(alarm, hour),
     )
 
@@ -238,9 +238,9 @@ async def _functions(visit: Visit, scopes: Collection[ResourceName], hour: Hour)
                 title,
                 "In the last hour",
                 link,
-                "Open function",
-                link,
-                scope_text(each.name),
+                action="Open function",
+                acts=link,
+                scope=scope_text(each.name),
                 trend=hour.sparkline("Errors of the last hour", _errors(each.name), sums=True),
             )
         )
@@ -263,10 +263,10 @@ async def _stacks(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
                 f"Stack {stack.name.name}",
                 detail,
                 link,
-                "Open stack",
-                link,
-                scope_text(stack.name),
-                stack.updated_at or stack.created_at,
+                action="Open stack",
+                acts=link,
+                scope=scope_text(stack.name),
+                since=stack.updated_at or stack.created_at,
             )
         )
     return rows[:NEEDS_MAX]
@@ -296,10 +296,10 @@ def _task(visit: Visit, task: MoveTask) -> Need:
         title,
         why,
         link,
-        "Open redrive",
-        link,
-        scope_text(task.source),
-        task.started_at,
+        action="Open redrive",
+        acts=link,
+        scope=scope_text(task.source),
+        since=task.started_at,
     )
 
 

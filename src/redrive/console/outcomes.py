@@ -71,7 +71,7 @@ async def outcome_of(visit: Visit, queue: Queue, task: MoveTask) -> RedriveOutco
     ]
     counts = await _waiting(visit, await _receivers(visit, queue, task))
     waiting = sum(number for _, number in counts) if counts else None
-    receiver = max(counts, key=lambda each: each[1])[0] if waiting else None
+    receiver, _ = max(counts, key=lambda count: count[1]) if waiting else (None, 0)
     subscription = receiver if isinstance(receiver, Subscription) else None
     return RedriveOutcome(
         waiting,
@@ -129,7 +129,7 @@ def progress_chart(task: MoveTask, now: int) -> TimeChart | None:
         return None
     since = task.progress[0].at
     until = now if task.state is TaskState.RUNNING else task.progress[-1].at
-    period = max(_PERIOD_MS_MIN, -(-(until - since) // _PERIODS))
+    period = max(_PERIOD_MS_MIN, -(-(until - since) // _PERIODS))  # rounded up
     moments = range(since, until - period + 1, period)
     if len(moments) < 2:  # noqa: PLR2004 - the same
         return None

@@ -44,10 +44,8 @@ async def place_charts(
     until = (visit.now - SETTLED_MS) // period_ms * period_ms
     since = max(0, until - span_ms)
     queues = _depths(visit, known, DEPTHS_MAX[name])
-    own_queues, dead_letter_queues = (
-        [each for each in queues if each not in dead],
-        [each for each in queues if each in dead],
-    )
+    own_queues = [each for each in queues if each not in dead]
+    dead_letter_queues = [each for each in queues if each in dead]
     series = [*rate_series([visit.scope]), *(queue_series(each, WAITING) for each in queues)]
     series += [queue_series(each, _AGE) for each in own_queues]
     points = await visit.installation.telemetry.find_points_each(PointQuery(series, since, until, period_ms))

@@ -65,7 +65,8 @@ async def checks_of(
         for each, condition in zip(endpoints, conditions, strict=True)
     ]
     checks += _queue(visit, queue, plan, running, origin_known=origin_known)
-    checks += [await _again(visit, queue, each) for each in receivers[:1] if len(receivers) == 1]
+    if len(receivers) == 1:
+        checks.append(await _again(visit, queue, receivers[0]))
     order = {"bad": 0, "warn": 1, "ok": 2}
     return sorted(checks, key=lambda check: order.get(check.colour, 3))
 

@@ -92,9 +92,9 @@ class ConsoleSessions:
         async def decide(draft: Draft) -> None:
             before = await draft.get(ENDED, session.key_id)
             ended = {**(before or {}), session.id: session.until}
-            latest = sorted(ended.items(), key=lambda each: -each[1])[:_ENDED_MAX]
+            latest = sorted(ended, key=lambda session_id: -ended[session_id])[:_ENDED_MAX]
             now = self._clock.now() // 1000
-            draft.put(ENDED, session.key_id, {each: until for each, until in latest if until > now})
+            draft.put(ENDED, session.key_id, {each: ended[each] for each in latest if ended[each] > now})
 
         await self._documents.transact(decide)
 

@@ -164,16 +164,15 @@ class _Happenings(Listener):
 
 def _attempted(fact: Attempted, what: str) -> Line:
     return Line(
-        0,
+        0,  # it gets its number when it is kept
         fact.at,
         what,
         fact.topic.name,
         fact.subscription,
         fact.message_id or id_text(fact.delivery.message_id),
-        1,
-        fact.delivery.attempts,
-        str(fact.attempt.reason),
-        fact.attempt.status,
-        fact.attempt.duration_ms,
-        fact.transition.available_at if what == RETRY else 0,
+        attempt=fact.delivery.attempts,
+        reason=str(fact.attempt.reason),
+        status=fact.attempt.status,
+        took_ms=fact.attempt.duration_ms,
+        next_at=fact.transition.available_at if what == RETRY else 0,
     )

@@ -112,7 +112,7 @@ async def lost_needs(visit: Visit, losses: Losses) -> list[Need]:
 
 async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int, reason: str) -> Need:
     """The row, whose button leads to a form for a dead-letter queue where there is none yet."""
-    thing = f"message{'s'[: total != 1]} of {name.name}"
+    thing = f"{many(total, 'message')} of {name.name}"
     if not name.name:
         thing = many(total, _OWN.get(subscription, "direct publication"), "")
     source = await _loser(visit, name, subscription)
@@ -131,9 +131,9 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int,
         f"{number(total)} {thing} {many(total, 'was', 'were')} lost",
         f"{to}{reason}; {now} · last 24 hours",
         link,
-        action,
-        acts,
-        scope_text(name),
+        action=action,
+        acts=acts,
+        scope=scope_text(name),
     )
 
 
@@ -205,9 +205,9 @@ async def _dead_letters(
         title,
         detail,
         link,
-        action,
-        acts,
-        scope_text(name),
-        burst.since if burst else 0,
+        action=action,
+        acts=acts,
+        scope=scope_text(name),
+        since=burst.since if burst else 0,
         trend=burst.curve if burst else None,
     )

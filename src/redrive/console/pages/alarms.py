@@ -147,12 +147,10 @@ async def _existing_alarm(visit: Visit) -> Mapping[str, Any]:
     Raises:
         Missing: There is none.
     """
-    name = visit.parameter("name")
-    answer = (
-        await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name], "AlarmTypes": list(KINDS)})
-        if name
-        else {}
-    )
+    answer: Mapping[str, Any] = {}
+    if name := visit.parameter("name"):
+        params = {"AlarmNames": [name], "AlarmTypes": list(KINDS)}
+        answer = await visit.call("cloudwatch", "DescribeAlarms", params)
     for kind in KINDS:
         for alarm in answer.get(f"{kind}s", ()):
             return {**alarm, "Kind": kind}
@@ -168,9 +166,10 @@ def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
         "condition": condition(alarm),
         "words": condition_words(alarm),
         "of": [
-            (str(each["Value"]), visit.link(room, str(each["Value"])) if room else "")
+            (str(each["Value"]), visit.link(_THINGS[each["Name"]], str(each["Value"])))
+            if each["Name"] in _THINGS
+            else (str(each["Value"]), "")
             for each in alarm.get("Dimensions", ())
-            for room in [_THINGS.get(each["Name"], "")]
         ],
         "tells": _actions(visit, alarm, "ALARM"),
         "link": visit.link("alarms", "alarm", name=alarm["AlarmName"]),
@@ -266,8 +265,8 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
             "ScanBy": "TimestampAscending",
         },
     )
-    (row,) = answer["MetricDataResults"][:1] or [{"Timestamps": [], "Values": []}]
-    points = list(zip(row["Timestamps"], row["Values"], strict=True))
+    results = answer["MetricDataResults"]
+    points = list(zip(results[0]["Timestamps"], results[0]["Values"], strict=True)) if results else []
     line = {alarm.get("Statistic") or measure_text(alarm): points}
     return time_chart(line, since, visit.now, period_ms, alarm.get("Threshold"))
 

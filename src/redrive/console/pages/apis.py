@@ -43,9 +43,10 @@ async def listing(visit: Visit) -> Page:
     ][:ROUTES_MAX]
     hour = await _hour(visit, routes)
     rows: list[Row] = [_row(visit, route, hour) for route in routes]
+    # By a row's link; of all rows only if they are sorted by it.
     p99 = await _p99(visit, rows, hour) if visit.parameter("sort").removeprefix("-") == "p99" else {}
     columns: dict[str, Callable[[Row], Any]] = {
-        "route": lambda row: row["route"].key.partition(" ")[::-1],
+        "route": lambda row: row["route"].key.partition(" ")[::-1],  # by path, then by method
         "api": lambda row: row["api"],
         "requests": lambda row: row["requests"],
         "client": lambda row: row["client"],

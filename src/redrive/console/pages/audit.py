@@ -27,7 +27,9 @@ async def listing(visit: Visit) -> Page:
     gap_positions = gaps(entries)
     hits = [] if holds is None else [each for each in entries if holds(each.entry)]
     rows = hits[:PAGE_ROWS]
-    last = rows[-1] if len(hits) > PAGE_ROWS else entries[-1] if len(entries) == LOOKED_AT else None
+    last = entries[-1] if len(entries) == LOOKED_AT else None  # the next page begins behind it
+    if len(hits) > PAGE_ROWS:
+        last = rows[-1]
     values = {
         "q": text,
         "refusal": refusal,

@@ -20,7 +20,7 @@ from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadL
 from redrive.engine.ports import Cause, CauseCount
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
-from redrive.model.queue import Queue
+from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
@@ -93,10 +93,12 @@ async def workbench(visit: Visit) -> Page:
     oldest = [] if not groups else [min(groups, key=lambda group: group.first_seq)]
     ends = await operations.dead_letters.ends(queue, [*frequent, *oldest])
     letters = await operations.dead_letters.of([*ends, *look_result.page])
+    end_letters, page_letters = letters[: len(ends)], letters[len(ends) :]
     causes = await operations.dead_letters.causes_of(frequent, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrives.tasks_of(queue.name)
-    grouped_count = sum(group.number for group in groups)
+    is_capped = counts.available >= COUNTED_MAX or any(group.capped for group in groups)
+    others = 0 if is_capped else max(0, counts.available - sum(group.number for group in groups))
     sources = await operations.dead_letters.sources(queue)
     values = {
         "queue": queue,
@@ -112,17 +114,15 @@ async def workbench(visit: Visit) -> Page:
             causes="all",
         ),
         "causes": [_cause_row(visit, cause, chosen=cause.count is open_group) for cause in causes],
-        "others": 0
-        if counts.available >= COUNTED_MAX or any(group.capped for group in groups)
-        else max(0, counts.available - grouped_count),
+        "others": others,
         "cause": open_group,
         "cause_id": "" if open_group is None else cause_id(open_group.cause),
         "sources": [source_text(source) for source in sources],
         "copies": await copies_of(visit, sources),
         "task": next((task for task in tasks if task.state.active), None),
-        "oldest": min((letter.delivery.sent_at for letter in letters[: len(ends)]), default=0),
-        "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
-        "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
+        "oldest": min((letter.delivery.sent_at for letter in end_letters), default=0),
+        "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - DAY_MS else None,
+        "letters": [_row(visit, letter) for letter in page_letters],
         **look_result.values,
     }
     status = _UNREADABLE if look_result.values["refused"] else 200

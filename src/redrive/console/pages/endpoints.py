@@ -38,33 +38,37 @@ async def listing(visit: Visit) -> Page:
         if not pattern or pattern in f"{each.topic.name} {each.protocol} {each.endpoint}"
     ]
     conditions = await visit.engine.operations.conditions.of_each(looked_at)
-    pairs = list(zip(looked_at, conditions, strict=True))
-    fitting = [pair for pair in pairs if state == "all" or pair[1].troubled]
-    page = fitting[:SHOWN_MAX]
-    receivers = [each for each, _ in page]
+    matches = [
+        (subscription, condition)
+        for subscription, condition in zip(looked_at, conditions, strict=True)
+        if state == "all" or condition.troubled
+    ]
+    page = matches[:SHOWN_MAX]
+    receivers = [subscription for subscription, _ in page]
     owed = await visit.engine.messages.count_backlogs(receivers, COUNTED_MAX)
     hour = await last_hour(visit.installation.telemetry, answer_series(receivers), visit.now, LISTED_MS)
-    more = len(fitting) > SHOWN_MAX or len(subscriptions) == limit
-    last = (page[-1][0] if len(fitting) > SHOWN_MAX else subscriptions[-1]) if subscriptions else None
+    last = subscriptions[-1] if len(subscriptions) == limit else None  # the next page begins behind it
+    if len(matches) > SHOWN_MAX:
+        last = receivers[-1]
     values = {
         "state": state,
         "filter": pattern,
         "rows": [
             {
-                **_row(visit, *pair),
-                "owed": sum(owed[pair[0].queue_id]),
-                "health": health(hour, pair[0]),
+                **_row(visit, subscription, condition),
+                "owed": sum(owed[subscription.queue_id]),
+                "health": health(hour, subscription),
             }
-            for pair in page
+            for subscription, condition in page
         ],
         "at_most": COUNTED_MAX,
         "resting": sum(condition.condition is EndpointState.CIRCUIT_OPEN for condition in conditions),
         "failing": sum(condition.condition is EndpointState.FAILING for condition in conditions),
         "looked_at": len(looked_at),
         "states": [(name, visit.link("endpoints", state=name, filter=pattern)) for name in _STATES],
-        "next": visit.link("endpoints", state=state, filter=pattern, after=f"{last.topic.name}/{last.id}")
-        if more and last is not None
-        else "",
+        "next": ""
+        if last is None
+        else visit.link("endpoints", state=state, filter=pattern, after=f"{last.topic.name}/{last.id}"),
         "form": visit.link("endpoints"),
     }
     return Page("endpoints.html", values, live_seconds=5)

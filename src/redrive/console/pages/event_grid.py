@@ -90,10 +90,8 @@ async def _rows(visit: Visit, subscriptions: Sequence[Subscription], hour: Hour)
     """Event subscriptions with their numbers, those that fail or have dead letters first."""
     conditions = await visit.engine.operations.conditions.of_each(subscriptions)
     pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
-    pulled, dead = (
-        await _queues(visit, subscriptions, _pulled_from),
-        await _queues(visit, subscriptions, _dead_in),
-    )
+    pulled = await _queues(visit, subscriptions, _pulled_from)
+    dead = await _queues(visit, subscriptions, _dead_in)
     queues = {queue.id: queue for queue in (*pulled.values(), *dead.values())}
     counts = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
     rows = [

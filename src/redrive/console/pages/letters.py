@@ -145,6 +145,11 @@ class DiffLine(NamedTuple):
     number: int  # Of the line, in the old text where it stands there alone
     pieces: Pieces
 
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return "".join(piece for piece, _ in self.pieces)
+
 
 def _diff(was: str, now: str) -> list[DiffLine]:
     """The lines that differ with those around them; where one line takes the place of one other, their characters."""
@@ -159,9 +164,9 @@ def _diff(was: str, now: str) -> list[DiffLine]:
             rows.append(DiffLine(sign, old if sign == "-" else new, [(line[1:], False)]))
             old, new = old + (sign != "+"), new + (sign != "-")
     signs = "".join(row.sign for row in rows)
-    for match in re.finditer(r"(?<!-)-\+(?!\+)", signs):
+    for match in re.finditer(r"(?<!-)-\+(?!\+)", signs):  # one line taken out, and one put in for it
         first, second = rows[match.start() : match.end()]
-        pieces = _pieces(first.pieces[0][0], second.pieces[0][0])
+        pieces = _pieces(first.text, second.text)
         rows[match.start() : match.end()] = [
             row._replace(pieces=each) for row, each in zip((first, second), pieces, strict=True)
         ]

@@ -139,11 +139,8 @@ async def streams(visit: Visit) -> Page:
 
 async def events(visit: Visit) -> Page:
     """The events of a group, latest first: those of a stream, that match a pattern, within a time."""
-    name, stream, pattern = (
-        visit.parameter("name"),
-        visit.parameter("stream"),
-        visit.parameter("pattern").strip(),
-    )
+    name, stream = visit.parameter("name"), visit.parameter("stream")
+    pattern = visit.parameter("pattern").strip()
     if pattern and not visit.bodies_shown:
         raise Unusable("What was logged is not shown here, so it is not searched either.")
     pattern_filter = read_pattern(pattern)

@@ -98,17 +98,17 @@ async def one(visit: Visit) -> Page:
     deliveries = await visit.engine.operations.dead_letters.peek(LookRequest(queue.id, 1, seqs=[seq]))
     if not deliveries:
         raise Missing(f"There is no message {seq} in {queue.name.name} (any more): it may have been deleted.")
-    body = visit.body_of(deliveries[0])
-    message_id = published_id(deliveries[0])
+    (delivery,) = deliveries
+    body = visit.body_of(delivery)
     values = {
         "queue": queue,
-        "delivery": deliveries[0],
-        "state": state_of(deliveries[0], visit.now),
-        "message_id": message_id,
+        "delivery": delivery,
+        "state": state_of(delivery, visit.now),
+        "message_id": published_id(delivery),
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
-        "attributes": attributes_of(deliveries[0].headers) if visit.bodies_shown else [],
-        "life": links.trace(visit, queue.name.name, deliveries[0]),
+        "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],
+        "life": links.trace(visit, queue.name.name, delivery),
         "back": visit.link("queues", queue.name.name, "messages"),
     }
     return Page("message.html", values)

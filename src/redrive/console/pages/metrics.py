@@ -50,14 +50,12 @@ async def page(visit: Visit) -> Page:
     until, visit = _until(visit)
     since = visit.parameter("since", "1h")
     since = since if since in _SPANS else "1h"
+    span_ms, period_ms = _SPANS[since]
     series = await _series(visit)
     metrics = {metric for each in series for metric in names_of(each)}
     names = sorted(metrics, key=lambda metric: (metric.namespace, metric.dimensions, metric.name))
-    namespace, name, of = (
-        visit.parameter("namespace"),
-        visit.parameter("metric"),
-        visit.parameter("of").strip(),
-    )
+    namespace, name = visit.parameter("namespace"), visit.parameter("metric")
+    of = visit.parameter("of").strip()
     matches = [metric for metric in names if _fits(metric, namespace, name, of)]
     exactly = [metric for metric in matches if of in (value for _, value in metric.dimensions)]
     matches = exactly or matches
@@ -65,8 +63,8 @@ async def page(visit: Visit) -> Page:
     charted = matches[:DRAWN_MAX] if is_narrowed else []
     scope = visit.scope
     dead = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
-    marks = await marks_of(visit, visit.now - _SPANS[since][0], visit.now, of)
-    overall = [] if is_narrowed else await place_charts(visit, series, dead, (since, *_SPANS[since]))
+    marks = await marks_of(visit, visit.now - span_ms, visit.now, of)
+    overall = [] if is_narrowed else await place_charts(visit, series, dead, (since, span_ms, period_ms))
     charts = await _charts(visit, charted, since)
     query = {"namespace": namespace, "metric": name, "of": of, "stat": _choice(visit)}
     values = {

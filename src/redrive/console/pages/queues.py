@@ -286,5 +286,6 @@ async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after:
     last = queues[-1] if len(others) > number and queues else page[-1]
     behind = after if number == 0 else last.name.name
     empty = "yes" if skipped or visit.parameter("empty") else ""
+    # A blank: behind no name, and yet by name.
     link = visit.link("queues", prefix=prefix, sort=visit.parameter("sort"), after=behind or " ", empty=empty)
     return QueuesOfPage(queues, link, bool(after))

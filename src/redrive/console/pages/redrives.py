@@ -356,11 +356,8 @@ async def _task(visit: Visit, queue: Queue) -> MoveTask:
 
 def _command(visit: Visit, queue: Queue, what: str, ids: list[int]) -> str:
     """The command that does the same as the plan, on this server."""
-    words, cause, query = (
-        ["dlq", "redrive", queue.name.name],
-        visit.parameter("cause"),
-        visit.parameter("q").strip(),
-    )
+    words = ["dlq", "redrive", queue.name.name]
+    cause, query = visit.parameter("cause"), visit.parameter("q").strip()
     if what == "picked":
         return redrive_command(visit, *words, *map(str, ids))
     words += ["--cause", cause] if cause and cause != "all" else []

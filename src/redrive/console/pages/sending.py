@@ -140,5 +140,6 @@ async def import_lines(visit: Visit) -> Page | Redirect:
         return _import_page(visit, queue, notice, status=_REFUSED)
     sentence = f"{accepted:,} of {len(lines.entries):,} sent"
     if failures:
-        sentence += f"; message {failures[0][0] + 1}: {failures[0][1]}"
+        index, text = failures[0]
+        sentence += f"; message {index + 1}: {text}"
     return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)

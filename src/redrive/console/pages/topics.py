@@ -126,7 +126,8 @@ async def _topics(visit: Visit, troubled: Counter[str]) -> tuple[list[Topic], st
         if topic.name not in first
     ]
     by_name = others[: PAGE_ROWS - len(existing)]
-    return [*existing, *by_name], by_name[-1].name.name if len(others) > len(by_name) else ""
+    last = by_name[-1].name.name if len(others) > len(by_name) else ""
+    return [*existing, *by_name], last
 
 
 async def _subscriptions_of(visit: Visit, page: list[Topic], after: str) -> dict[ResourceName, int | None]:

@@ -241,6 +241,7 @@ def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
     delivery, queue = traced.letter.delivery, traced.queue
     subscription = _subscription(traced)
     state = _DEAD if delivery.origin is not None else state_of(delivery, visit.now)
+    colour, word = _STATES[state]
     link = plan = ""
     name, icon = "?", "queue"
     if subscription is not None:
@@ -259,8 +260,8 @@ def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
             plan = visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq)
     return {
         "state": state,
-        "colour": _STATES[state][0],
-        "word": _STATES[state][1],
+        "colour": colour,
+        "word": word,
         "name": name,
         "icon": icon,
         "link": row_link or link,

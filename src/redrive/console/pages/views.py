@@ -101,7 +101,7 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
         {"view": view, "link": f"{visit.base}{view.path}", "page": page_words(view.path)} for view in views
     ]
     to = visit.parameter("to")[:PATH_CHARS_MAX]
-    label, chips = page_words(to)[1:] if to else ("", [])
+    _, label, chips = page_words(to) if to else ("", "", [])
     values = {
         "rows": rows,
         "notice": notice,
