@@ -192,6 +192,10 @@ def whole(text: str) -> int:
     return int(text)
 
 
+#: The status of a form, or of a search, that is shown again with what is wrong in it.
+REFUSED: Final = 400
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page to be rendered."""

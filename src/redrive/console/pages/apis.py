@@ -22,11 +22,10 @@ from redrive.console.commands import aws_command
 from redrive.console.health import share_text, span_text, span_within
 from redrive.console.hour import Hour, last_hour
 from redrive.console.sorting import Row, sorted_page
-from redrive.console.visit import Missing, Page, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Visit
 from redrive.model.metric import PointQuery
 
 ROUTES_MAX: Final = 1000
-_REFUSED: Final = 400
 _CLIENT, _SERVER = CLASSES.values()
 
 
@@ -131,7 +130,7 @@ async def try_it(visit: Visit) -> Page:
     }
     if not route.is_rest:
         return await _page(
-            visit, route, {**typed, "notice": "API Gateway tests methods of REST APIs alone."}, _REFUSED
+            visit, route, {**typed, "notice": "API Gateway tests methods of REST APIs alone."}, REFUSED
         )
     declared = route.key.partition(" ")[0]
     params = {
@@ -145,7 +144,7 @@ async def try_it(visit: Visit) -> Page:
     try:
         answer = await visit.call("apigateway", "TestInvokeMethod", params)
     except AwsError as error:
-        return await _page(visit, route, {**typed, "notice": error.message}, _REFUSED)
+        return await _page(visit, route, {**typed, "notice": error.message}, REFUSED)
     did = f"{declared} {typed['path'].partition('?')[0]} answered {answer['status']}"
     return await _page(visit, route, {**typed, "answer": _answer(visit, answer)}, did=did)
 

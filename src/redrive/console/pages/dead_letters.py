@@ -14,7 +14,7 @@ from redrive.console.arrivals import last_days
 from redrive.console.commands import aws_command
 from redrive.console.letter_blobs import copies_of
 from redrive.console.message_list import Choice, Look, facets, look
-from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, REFUSED, Page, Unusable, Visit
 from redrive.console.words import receiver
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import Cause, CauseCount
@@ -27,7 +27,6 @@ CAUSES_MAX: Final = 50
 CAUSES_OPEN: Final = 8  # of them are shown at once: the messages stand beneath
 CAUSES_OF_MAX: Final = 3  # queues of a list: 8 ms each
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
-_UNREADABLE: Final = 400
 
 
 async def listing(visit: Visit) -> Page:
@@ -125,7 +124,7 @@ async def workbench(visit: Visit) -> Page:
         "letters": [_row(visit, letter) for letter in page_letters],
         **look_result.values,
     }
-    status = _UNREADABLE if look_result.values["refused"] else 200
+    status = REFUSED if look_result.values["refused"] else 200
     return Page("workbench.html", values, status, live_seconds=0 if look_result.values["q"] else 10)
 
 

@@ -10,7 +10,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.charts import figure
 from redrive.console.typed_messages import SAMPLES, sample_text
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Unusable, Visit
 from redrive.console.words import span
 from redrive.model.log import LogEvent
 
@@ -21,7 +21,6 @@ _REPORT: Final = re.compile(
 _START: Final = re.compile(r"START RequestId: (\S+)")
 _TROUBLE: Final = ("Task timed out", "[ERROR]", "Error:", "Traceback")
 _KINDS: Final = {"wait": "RequestResponse", "event": "Event"}
-_REFUSED: Final = 400
 _REQUEST: Final = re.compile(r"RequestId: ([\w-]{36})")
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
@@ -163,7 +162,7 @@ async def invoke(visit: Visit) -> Page:
     try:
         answer = await visit.call("lambda", "Invoke", params)
     except AwsError as error:
-        return await _page(visit, {**typed, "notice": error.message}, _REFUSED)
+        return await _page(visit, {**typed, "notice": error.message}, REFUSED)
     if kind == "Event":
         return await _page(visit, {**typed, "accepted": True}, did="An event is handed in")
     did = "It failed" if answer.get("FunctionError") else "It succeeded"

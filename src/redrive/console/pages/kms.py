@@ -5,10 +5,9 @@ from typing import Any, Final
 
 from redrive.aws.kms.records import ALIAS, KEY, KmsKey
 from redrive.aws.wire.errors import AwsError
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, REFUSED, Missing, Page, Redirect, Unusable, Visit
 
 LOOKED_AT: Final = 1000  # queues, and topics, that may be encrypted with a key
-_REFUSED: Final = 400
 _MASTER: Final = "KmsMasterKeyId"
 #: What a form asks for: the operation, and what is told.
 _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
@@ -79,12 +78,12 @@ async def schedule_deletion(visit: Visit) -> Page | Redirect:
     """Schedule the deletion of a key, whose id was typed."""
     key = await _key(visit)
     if visit.parameter("typed").strip() != key.id:
-        return await _delete_page(visit, "Type the key's id: nothing was done.", _REFUSED)
+        return await _delete_page(visit, "Type the key's id: nothing was done.", REFUSED)
     params = {"KeyId": key.id, "PendingWindowInDays": visit.number("days", 30)}
     try:
         await visit.call("kms", "ScheduleKeyDeletion", params)
     except AwsError as error:
-        return await _delete_page(visit, error.message, _REFUSED)
+        return await _delete_page(visit, error.message, REFUSED)
     sentence = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
     return Redirect(visit.link("kms", key.id), sentence=sentence, undo=_change_form(visit, "cancel"))
 

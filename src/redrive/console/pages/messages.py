@@ -7,7 +7,7 @@ from redrive.console import json_text, links
 from redrive.console.forecast import forecast
 from redrive.console.message_list import Choice, Look, facets, look
 from redrive.console.pages.letters import attributes_of
-from redrive.console.visit import Missing, Page, Visit, whole
+from redrive.console.visit import REFUSED, Missing, Page, Visit, whole
 from redrive.engine.ports import LookRequest
 from redrive.model.circuit import OpenCircuit
 from redrive.model.delivery import Delivery
@@ -20,7 +20,6 @@ from redrive.model.topic import Subscription
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
 OWED_SHOWN: Final = 10  # of a subscription, those that arrived first
 _COUNTED_MAX: Final = 10_000  # of each kind: 3 ms
-_UNREADABLE: Final = 400
 
 
 async def listing(visit: Visit) -> Page:
@@ -40,7 +39,7 @@ async def listing(visit: Visit) -> Page:
         "back": visit.link("queues", queue.name.name),
         "send": visit.link("queues", queue.name.name, "send"),
     }
-    status = _UNREADABLE if look_result.values["refused"] else 200
+    status = REFUSED if look_result.values["refused"] else 200
     return Page("messages.html", values, status, live_seconds=0 if look_result.values["q"] else 2)
 
 

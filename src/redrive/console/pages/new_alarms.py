@@ -6,12 +6,11 @@ from typing import Any, Final, NamedTuple
 from redrive.aws.sns.documents import names
 from redrive.aws.wire.errors import AwsError
 from redrive.console.charts import TimeChart, time_chart
-from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.console.visit import REFUSED, Page, Redirect, Unusable, Visit
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import DAY_MS
 
 _TOPICS_OFFERED: Final = 50
-_REFUSED: Final = 400
 _DRAWN_MS: Final = 15 * MINUTE_MS  # of each point of the last day: 96 of them
 
 
@@ -63,7 +62,7 @@ async def make(visit: Visit) -> Page | Redirect:
     if watched is None or watched.of != of:
         raise Unusable("The form names nothing that an alarm can watch.")
     if not thing or not name:
-        return await _form(visit, f"An alarm has a name, and a {of} that it watches.", _REFUSED)
+        return await _form(visit, f"An alarm has a name, and a {of} that it watches.", REFUSED)
     params: dict[str, Any] = {
         "AlarmName": name,
         "AlarmDescription": visit.parameter("description"),
@@ -83,10 +82,10 @@ async def make(visit: Visit) -> Page | Redirect:
         existing = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
         if existing["MetricAlarms"] and not visit.parameter("replace"):
             sentence = f"There is an alarm {name} already. Choose another name, or replace it."
-            return await _form(visit, sentence, _REFUSED, replaces=True)
+            return await _form(visit, sentence, REFUSED, replaces=True)
         await visit.call("cloudwatch", "PutMetricAlarm", params)
     except AwsError as error:
-        return await _form(visit, error.message, _REFUSED)
+        return await _form(visit, error.message, REFUSED)
     sentence = "Made; it is evaluated each minute"
     return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 

@@ -11,7 +11,7 @@ from redrive.aws.sqs.attributes import ATTEMPTS_MAX
 from redrive.aws.sqs.names import FIFO_SUFFIX, arn_of
 from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Unusable, Visit
 from redrive.console.words import many, receiver
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
@@ -19,7 +19,6 @@ from redrive.model.topic import Subscription
 _SUGGESTED_MAX: Final = 50
 _RECEIVES: Final = 5
 _KEPT_SECONDS: Final = 14 * 86_400  # as long as a queue can: a weekend and a holiday
-_REFUSED: Final = 400
 
 
 # ---- a queue by itself ---------------------------------------------------------------------------------------------
@@ -35,7 +34,7 @@ async def make(visit: Visit) -> Page | Redirect:
     name, ordered = visit.parameter("name").strip(), bool(visit.parameter("fifo"))
     name = f"{name}{FIFO_SUFFIX}" if ordered and name and not name.endswith(FIFO_SUFFIX) else name
     if await visit.engine.resources.queues.get(visit.scope._replace(name=name)) is not None:
-        return _form(visit, f"There is a queue {name} already.", _REFUSED)
+        return _form(visit, f"There is a queue {name} already.", REFUSED)
     dead = _dead_name(name) if visit.parameter("keeps") else ""
     attributes = {"FifoQueue": "true"} if name.endswith(FIFO_SUFFIX) else {}
     if dead:
@@ -45,7 +44,7 @@ async def make(visit: Visit) -> Page | Redirect:
             await _make_dead(visit, dead)
         await visit.call("sqs", "CreateQueue", {"QueueName": name, "Attributes": attributes})
     except AwsError as error:
-        return _form(visit, error.message, _REFUSED)
+        return _form(visit, error.message, REFUSED)
     sentence = f"{name} is created{f', with {dead} for its dead letters' if dead else ''}"
     return Redirect(visit.link("queues", name), sentence=sentence)
 
@@ -163,13 +162,13 @@ async def set_dead_letters(visit: Visit) -> Page | Redirect:
     name = visit.parameter("dead").strip()
     receives = visit.number("receives", _RECEIVES) if isinstance(source.of, Queue) else 0
     if not name:
-        return await _dead_letter_form(visit, source, "A dead-letter queue has a name.", _REFUSED)
+        return await _dead_letter_form(visit, source, "A dead-letter queue has a name.", REFUSED)
     try:
         is_new = await _make_dead(visit, name)
         service, operation, params = source.operation(visit, _policy(visit, name, receives))
         await visit.call(service, operation, params)
     except AwsError as error:
-        return await _dead_letter_form(visit, source, error.message, _REFUSED)
+        return await _dead_letter_form(visit, source, error.message, REFUSED)
     after = f" after {receives} {many(receives, 'receive')}" if receives else ""
     sentence = f"What fails is kept in {name}{', which is new,' if is_new else ''} from now on{after}"
     fields = {**{key: [value] for key, value in source.fields.items()}, "do": ["remove"]}

@@ -6,7 +6,7 @@ from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.destinations import HTTP
 from redrive.aws.sns.documents.topic_attributes import DIALECT
 from redrive.aws.sns.notifications.notification import address, envelope
-from redrive.console.visit import Missing, Page, Unusable, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Unusable, Visit
 from redrive.console.words import failure_words
 from redrive.engine.operations import EndpointState
 from redrive.model.attempt import Attempt
@@ -19,7 +19,6 @@ MARK: Final = {"x-redrive-test": "1"}
 BODY_CHARS_MAX: Final = 256 * 1024
 _SUBJECT: Final = "Test"
 _SAMPLE: Final = '{"test": true}'
-_REFUSED: Final = 400
 
 
 def takes_tests(topic: Topic, subscription: Subscription) -> bool:
@@ -100,7 +99,7 @@ async def _page(
         "back": visit.link("topics", topic.name.name, subscription.id),
     }
     did = f"A test to {subscription.redacted_endpoint}: {result}" if result else ""
-    return Page("test_push.html", values, _REFUSED if notice else 200, did=did)
+    return Page("test_push.html", values, REFUSED if notice else 200, did=did)
 
 
 def _result(attempt: Attempt) -> str:

@@ -16,7 +16,7 @@ from redrive.console.needs import WAITED_MINUTES, long_waiting, receive_series, 
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.pages.event_sources import mappings_of
 from redrive.console.sorting import Row, sort_rows
-from redrive.console.visit import PAGE_ROWS, Page, Redirect, Visit
+from redrive.console.visit import PAGE_ROWS, REFUSED, Page, Redirect, Visit
 from redrive.model.metric import Series
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -24,7 +24,6 @@ from redrive.telemetry.accumulators import queue_series
 from redrive.telemetry.gauges import Level
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
-_REFUSED: Final = 400
 _CONSUMERS_MAX: Final = 10
 _NEVER: Final = 1 << 62  # a moment (ms) behind all others
 _RECEIVED: Final = "messages_received"
@@ -157,11 +156,11 @@ async def purge(visit: Visit) -> Page | Redirect:
     """Purge a queue whose name was typed, by the rules of SQS."""
     queue = await visit.queue()
     if visit.parameter("typed").strip() != queue.name.name:
-        return await _purge_page(visit, "Type the queue's name: nothing was done.", _REFUSED)
+        return await _purge_page(visit, "Type the queue's name: nothing was done.", REFUSED)
     try:
         await visit.call("sqs", "PurgeQueue", {"QueueUrl": visit.url_of(queue)})
     except AwsError as error:
-        return await _purge_page(visit, error.message, _REFUSED)
+        return await _purge_page(visit, error.message, REFUSED)
     return Redirect(visit.link("queues", queue.name.name), sentence=f"{queue.name.name} is purged")
 
 

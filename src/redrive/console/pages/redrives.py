@@ -8,7 +8,7 @@ from redrive.console.commands import redrive_command
 from redrive.console.outcomes import DEAD_AGAIN_MAX, WAITING_MAX, RedriveOutcome, outcome_of, progress_chart
 from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
 from redrive.console.safety_checks import checks_of, verdict_of
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Unusable, Visit, searched
 from redrive.console.words import failure_words, many, moment, why_stopped
 from redrive.engine.operations import (
     BATCH_MAX,
@@ -37,7 +37,6 @@ _GREW_PERMILLE: Final = 10
 _PACES: Final = {"careful": "carefully", "steady": "at a steady pace", "fast": "as fast as possible"}
 _DONE: Final = {"pause": "Paused", "cancel": "Stopped", "resume": "Resumed"}
 _CONFLICT: Final = 409
-_BAD_REQUEST: Final = 400
 
 
 async def plan(visit: Visit) -> Page:
@@ -202,7 +201,7 @@ async def start(visit: Visit) -> Page | Redirect:
     )
     rate = visit.number("rate", RATE) if pace == "steady" else None
     if rate is not None and not 1 <= rate <= RATE_MAX:
-        return await plan_page(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _BAD_REQUEST)
+        return await plan_page(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", REFUSED)
     try:
         task = await operations.redrives.start(queue, destination, rate, options)
     except TaskActive:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from redrive.console.pages.dead_letters import read_cause
 from redrive.console.pages.redrives import plan_page
-from redrive.console.visit import Page, Unusable, Visit, searched
+from redrive.console.visit import REFUSED, Page, Unusable, Visit, searched
 from redrive.console.words import one_line
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
@@ -51,9 +51,9 @@ async def rehearse(visit: Visit) -> Page:
     url, copies = visit.parameter("url").strip(), visit.number("copies", COPIES)
     host = _host(url)
     if not host:
-        return await plan_page(visit, queue, "An address begins with https:// or http://.", 400)
+        return await plan_page(visit, queue, "An address begins with https:// or http://.", REFUSED)
     if not 1 <= copies <= COPIES_MAX:
-        return await plan_page(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", 400)
+        return await plan_page(visit, queue, f"A rehearsal has 1 to {COPIES_MAX} copies.", REFUSED)
     letters = await _letters(visit, queue, copies)
     answers = await _answers(visit, letters, url)
     results = Counter(str(each.status or "no answer") for each in answers)

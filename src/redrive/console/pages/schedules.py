@@ -11,7 +11,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of
 from redrive.console.schedule_chart import chart_of
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.circuit import USUAL
 from redrive.model.durations import show_duration
 from redrive.model.names import ResourceName
@@ -21,7 +21,6 @@ from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import RUN_SHOWN_WHOLE, Run, TimetableRow, columns_of, runs_of, summary
 from redrive.model.topic import Subscription
 
-_REFUSED: Final = 400
 _ENDS: Final = {
     OutageEnd.DELIVERED: ("delivered", "ok"),
     OutageEnd.SPENT: ("given up", "bad"),
@@ -170,7 +169,7 @@ async def save(visit: Visit) -> Page | Redirect:
         raise Unusable("No subscription is named.")
     if not isinstance(inputs.plan, PolicyPlan):
         return await _page(
-            visit, inputs.refused or "Only HTTP/S subscriptions have a delivery policy.", _REFUSED
+            visit, inputs.refused or "Only HTTP/S subscriptions have a delivery policy.", REFUSED
         )
     arn = names.subscription_arn(subscription)
     try:
@@ -187,7 +186,7 @@ async def save(visit: Visit) -> Page | Redirect:
             },
         )
     except AwsError as error:
-        return await _page(visit, error.message, _REFUSED)
+        return await _page(visit, error.message, REFUSED)
     sentence = f"{subscription.redacted_endpoint} is retried by this policy from now on"
     link = visit.link("topics", subscription.topic.name, subscription.id)
     undo = _former(visit, before) if "healthyRetryPolicy" in before else None

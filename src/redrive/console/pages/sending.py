@@ -15,12 +15,11 @@ from redrive.console.typed_messages import (
     typed_attributes,
     typed_body,
 )
-from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.console.visit import REFUSED, Page, Redirect, Unusable, Visit
 from redrive.model.queue import Queue
 
 COPIES_MAX: Final = 100
 _PROBLEMS_MAX: Final = 20
-_REFUSED: Final = 400
 
 
 async def form(visit: Visit) -> Page:
@@ -58,9 +57,9 @@ async def send(visit: Visit) -> Page | Redirect:
     try:
         sentence = await _send_copies(visit, queue, _typed_entry(visit), visit.number("copies", 1))
     except AwsError as error:
-        return _form(visit, queue, error.message, _REFUSED)
+        return _form(visit, queue, error.message, REFUSED)
     except Unusable as error:
-        return _form(visit, queue, str(error), _REFUSED)
+        return _form(visit, queue, str(error), REFUSED)
     return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)
 
 
@@ -133,11 +132,11 @@ async def import_lines(visit: Visit) -> Page | Redirect:
     try:
         lines = read_lines(visit.parameter("lines"))
         if visit.parameter("do") != "send" or lines.problems or not lines.entries:
-            return _import_page(visit, queue, lines=lines, status=_REFUSED if lines.problems else 200)
+            return _import_page(visit, queue, lines=lines, status=REFUSED if lines.problems else 200)
         accepted, failures = await _send_each(visit, queue, lines.entries)
     except (AwsError, Unusable) as error:
         notice = error.message if isinstance(error, AwsError) else str(error)
-        return _import_page(visit, queue, notice, status=_REFUSED)
+        return _import_page(visit, queue, notice, status=REFUSED)
     sentence = f"{accepted:,} of {len(lines.entries):,} sent"
     if failures:
         index, text = failures[0]

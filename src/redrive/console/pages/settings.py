@@ -7,12 +7,11 @@ from redrive.access.keys import AccessKey, KeyUse, is_account, new_access_key
 from redrive.access.principals import account_root
 from redrive.aws.wire.errors import AwsError
 from redrive.console.nodes import Node
-from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Visit
 from redrive.model.queue import DAY_MS
 from redrive.settings import Settings, row_of
 
 _SHOWN_MAX: Final = 100
-_REFUSED: Final = 400
 _IDLE_DAYS: Final = 30  # from when on a key looks forgotten
 _DEFAULT: Final = "default"
 _HELP: Final = {field.name: row_of(field).help for field in fields(Settings)}
@@ -72,7 +71,7 @@ async def make_key(visit: Visit) -> Page:
     account = visit.session.account or visit.parameter("account").strip()
     user = visit.parameter("user").strip()
     if not is_account(account) or not visit.session.sees(account):
-        return await _keys_page(visit, notice="An account is 12 digits.", status=_REFUSED)
+        return await _keys_page(visit, notice="An account is 12 digits.", status=REFUSED)
     if not user:
         new_key = new_access_key(account, visit.now, visit.engine.runtime.rng)
         await visit.installation.keyring.add(new_key)
@@ -82,7 +81,7 @@ async def make_key(visit: Visit) -> Page:
             "iam", "CreateAccessKey", {"UserName": user}, account_root(account), _ANY_REGION
         )
     except AwsError as error:
-        return await _keys_page(visit, notice=error.message, status=_REFUSED)
+        return await _keys_page(visit, notice=error.message, status=REFUSED)
     key = answer["AccessKey"]
     return await _keys_page(visit, new_key=(key["AccessKeyId"], key["SecretAccessKey"]))
 
@@ -103,13 +102,13 @@ async def change_key(visit: Visit) -> Page | Redirect:
     key, verb = await _key(visit), visit.parameter("do")
     if _is_own(visit, key):
         notice = "You are signed in with that key: sign in with another to change it."
-        return await _keys_page(visit, notice=notice, status=_REFUSED)
+        return await _keys_page(visit, notice=notice, status=REFUSED)
     keyring = visit.installation.keyring
     if verb == "delete":
         await keyring.remove(key.access_key_id)
         return Redirect(_back(visit), sentence=f"{key.access_key_id} is deleted")
     if verb not in ("enable", "disable"):
-        return await _keys_page(visit, notice="The form names no change of a key.", status=_REFUSED)
+        return await _keys_page(visit, notice="The form names no change of a key.", status=REFUSED)
     await keyring.put(replace(key, active=verb == "enable"))
     undo = visit.here.removeprefix(visit.base), {"do": ["disable" if verb == "enable" else "enable"]}
     return Redirect(_back(visit), sentence=f"{key.access_key_id} is {verb}d", undo=undo)

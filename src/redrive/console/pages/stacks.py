@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text, links
-from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.console.visit import REFUSED, Missing, Page, Redirect, Visit
 
 EVENTS_SHOWN: Final = 20
 REASONS_MAX: Final = 3  # stacks of a page whose events are read for the reason of their failure
@@ -15,7 +15,6 @@ _GONE: Final = "DELETE_COMPLETE"
 _SAID: Final = re.compile(
     r'Resource handler returned message: "(.*?)(?: \(Service: [^"]*\))?" \(RequestToken: ', re.DOTALL
 )
-_REFUSED: Final = 400
 
 
 async def listing(visit: Visit) -> Page:
@@ -137,11 +136,11 @@ async def delete(visit: Visit) -> Page | Redirect:
     """Delete a stack whose name was typed."""
     name = visit.args["stack"]
     if visit.parameter("typed").strip() != name:
-        return await _delete_page(visit, f"Type {name} to delete it: nothing was done.", _REFUSED)
+        return await _delete_page(visit, f"Type {name} to delete it: nothing was done.", REFUSED)
     try:
         await visit.call("cloudformation", "DeleteStack", {"StackName": name})
     except AwsError as error:
-        return await _delete_page(visit, error.message, _REFUSED)
+        return await _delete_page(visit, error.message, REFUSED)
     return Redirect(visit.link("stacks"), sentence=f"{name} is being deleted")
 
 

@@ -41,7 +41,7 @@ from redrive.console.typed_messages import (
     typed_attributes,
     typed_body,
 )
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, REFUSED, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
     FilterVerdict,
@@ -65,7 +65,6 @@ _VERDICTS: Final = {
     FilterVerdict.INVALID_BODY: "the body is not a JSON object",
 }
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
-_REFUSED: Final = 400
 
 
 async def listing(visit: Visit) -> Page:
@@ -359,9 +358,9 @@ async def publish(visit: Visit) -> Page | Redirect:
             params["MessageAttributes"] = attributes
         answer = await visit.call("sns", "Publish", params)
     except AwsError as error:
-        return _form(visit, topic, error.message, _REFUSED)
+        return _form(visit, topic, error.message, REFUSED)
     except Unusable as error:
-        return _form(visit, topic, str(error), _REFUSED)
+        return _form(visit, topic, str(error), REFUSED)
     return Redirect(
         visit.link("messages", answer["MessageId"], topic=topic.name.name),
         sentence=f"Published as {answer['MessageId']}",

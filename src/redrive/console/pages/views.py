@@ -16,10 +16,8 @@ from redrive.console.views import (
     with_view,
     without_view,
 )
-from redrive.console.visit import Page, Redirect, Visit
+from redrive.console.visit import REFUSED, Page, Redirect, Visit
 from redrive.model.search import terms_of
-
-_REFUSED = 400
 
 
 async def listing(visit: Visit) -> Page:
@@ -40,7 +38,7 @@ async def change(visit: Visit) -> Page | Redirect:
     path = visit.parameter("to") if former_view is None else former_view.path
     refusal = _refusal(visit, name, path, views)
     if refusal:
-        return await _page(visit, refusal, _REFUSED)
+        return await _page(visit, refusal, REFUSED)
     if former_view is not None:
         view = former_view._replace(name=name)
         await _change(visit, lambda views: with_view(without_view(views, former), view))
