@@ -8,16 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Schedule
+from redrive.model.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
     EVENT_WEBHOOK,
     FUNCTION_ERROR,
-    HOUR_MS,
     HTTP_DEFAULT,
     MANAGED_ENDPOINT,
-    MINUTE_MS,
-    SECOND_MS,
 )
 
 PLANS = [MANAGED_ENDPOINT, CUSTOMER_ENDPOINT, HTTP_DEFAULT, EVENT_WEBHOOK, FUNCTION_ERROR]

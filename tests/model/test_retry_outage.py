@@ -6,16 +6,10 @@ from hypothesis import strategies as st
 
 from redrive.aws.sns.documents.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
+from redrive.model.durations import HOUR_MS, MINUTE_MS
 from redrive.model.outage import FAILURES, Jitter, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetryCurve, RetrySchedule
-from redrive.model.retry_plans import (
-    CUSTOMER_ENDPOINT,
-    EVENT_WEBHOOK,
-    HOUR_MS,
-    HTTP_DEFAULT,
-    MANAGED_ENDPOINT,
-    MINUTE_MS,
-)
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, EVENT_WEBHOOK, HTTP_DEFAULT, MANAGED_ENDPOINT
 from redrive.model.timetable import runs_of
 
 S = 1000

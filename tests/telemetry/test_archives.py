@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.model.durations import HOUR_MS
 from redrive.model.metric import MINUTE_MS, PointQuery
 from redrive.telemetry.accumulators import topic_series
-from redrive.telemetry.backlogs import HOUR_MS
 from redrive.telemetry.gauges import ACTIVE_MS
 from redrive.telemetry.telemetry import FORGET_MS, SWEEP_MS
 from tests.engine.test_forgetting import reachable

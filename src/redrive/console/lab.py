@@ -16,17 +16,10 @@ from redrive.aws.sns.documents.delivery_policy_reader import (
     read_plan,
 )
 from redrive.console.visit import Unusable, Visit
-from redrive.model.durations import read_duration
+from redrive.model.durations import MINUTE_MS, SECOND_MS, read_duration
 from redrive.model.outage import FAILURES
 from redrive.model.retry import RetryCurve, RetrySchedule
-from redrive.model.retry_plans import (
-    EVENT_WEBHOOK,
-    FUNCTION_ERROR,
-    MINUTE_MS,
-    PLANS,
-    SECOND_MS,
-    RetryPlan,
-)
+from redrive.model.retry_plans import EVENT_WEBHOOK, FUNCTION_ERROR, PLANS, RetryPlan
 
 POLICY: Final = "http"
 EVENT_GRID: Final = "event-grid"

@@ -13,6 +13,7 @@ from redrive.console.visit import Visit
 from redrive.console.words import counted, failure_words, many, number, scope_text
 from redrive.engine.operations import DeadLetterQueue
 from redrive.engine.ports import CauseCount
+from redrive.model.durations import HOUR_MS
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
@@ -32,7 +33,6 @@ _OWN: Final = {
     "cloudformation": "stack notification",
 }
 LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
-HOUR_MS: Final = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)

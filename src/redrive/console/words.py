@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from redrive.model.durations import MINUTE_MS, SECOND_MS
 from redrive.model.names import ResourceName
 
-_SECOND_MS: Final = 1000
-_MINUTE_MS: Final = 60_000
-_MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
-_DAY_MS: Final = 24 * 60 * _MINUTE_MS
+_MINUTES_ALONE_MS: Final = 10 * MINUTE_MS  # from there on seconds say nothing
+_DAY_MS: Final = 24 * 60 * MINUTE_MS
 _KIB: Final = 1024
 _WHOLE_FROM: Final = 100  # from there on a tenth of one says nothing
 _A_SECOND_MIN: Final = 0.01  # below that it is said by the minute
@@ -86,7 +85,7 @@ def size(length: int) -> str:
 
 def span(ms: int) -> str:
     """`23 ms`, `9 s`, `1 min 46 s`, `2 h 5 min`, `3 d 4 h`: the two largest units."""
-    if ms < _SECOND_MS:
+    if ms < SECOND_MS:
         return f"{ms} ms"
     parts: list[str] = []
     seconds = ms // 1000
@@ -102,9 +101,9 @@ def ago(at: int, now: int) -> str:
     away = abs(now - at)
     if away >= _DAY_MS:
         return moment(at)[:16].replace("T", " ") + "Z"
-    if away < _SECOND_MS:
+    if away < SECOND_MS:
         return "now"
-    words = span(away - away % _MINUTE_MS if away >= _MINUTES_ALONE_MS else away)
+    words = span(away - away % MINUTE_MS if away >= _MINUTES_ALONE_MS else away)
     return f"{words} ago" if at <= now else f"in {words}"
 
 

@@ -11,8 +11,8 @@ from typing import ClassVar, Final, Self
 
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.document import Document
+from redrive.model.durations import MINUTE_MS
 
-_MINUTE_MS: Final = 60_000
 _SLACK_MS: Final = 1_000  # a time that would end this much later is the same
 _DOUBLINGS_MAX: Final = 16
 
@@ -27,8 +27,8 @@ class CircuitPolicy:
     by_reason: Mapping[Reason, int] = field(default_factory=dict)
     failures_max: int = 10  # So many failures in a row open it whatever they were
     # How long it is open the first time; each time that follows is twice as long.
-    first_ms: int = 1 * _MINUTE_MS
-    longest_ms: int = 240 * _MINUTE_MS  # It is never open for longer without a probe
+    first_ms: int = 1 * MINUTE_MS
+    longest_ms: int = 240 * MINUTE_MS  # It is never open for longer without a probe
 
     def open_ms(self, attempt: Attempt) -> int:
         """The time that this failure alone opens it for."""
@@ -48,12 +48,12 @@ class CircuitPolicy:
 # Seconds for an endpoint that is busy or hangs, minutes for one that is not there. The figures are Event Grid's, which
 # has times for more (`Event Grid message delivery and retry`, probation).
 USUAL: Final = CircuitPolicy(
-    by_status={404: 5 * _MINUTE_MS, 429: 10_000, 503: 10_000},
+    by_status={404: 5 * MINUTE_MS, 429: 10_000, 503: 10_000},
     by_reason={
         Reason.TIMED_OUT: 10_000,
         Reason.CONNECTION: 30_000,
         Reason.TLS: 30_000,
-        Reason.NAME_NOT_RESOLVED: 5 * _MINUTE_MS,
+        Reason.NAME_NOT_RESOLVED: 5 * MINUTE_MS,
     },
 )
 

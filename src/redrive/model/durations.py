@@ -3,10 +3,12 @@
 import re
 from typing import Final
 
+SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|min|s|m|h|d)\s*")
 _UNITS_SHOWN: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_MINUTE_MS: Final = 60_000
 
 
 def read_duration(text: str) -> int:
@@ -29,7 +31,7 @@ def read_duration(text: str) -> int:
 
 def show_duration(duration_ms: int) -> str:
     """A span for people: to the millisecond below a minute, to the second above."""
-    if duration_ms < _MINUTE_MS:
+    if duration_ms < MINUTE_MS:
         return f"{duration_ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
     seconds = round(duration_ms / 1000)
     parts = []

@@ -7,11 +7,8 @@ Where a plan's owner may change a limit, `dataclasses.replace` makes the changed
 from dataclasses import dataclass
 from typing import Final
 
+from redrive.model.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
-
-SECOND_MS: Final = 1000
-MINUTE_MS: Final = 60 * SECOND_MS
-HOUR_MS: Final = 60 * MINUTE_MS
 
 # Queues, functions and delivery streams of the same operator. The published 100,015 attempts are the retries:
 # 3 + 2 + 10 + 100,000. Nominal total 2,000,049.7 s, 23.15 days, published as 23.

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from redrive.model.document import Document
+from redrive.model.durations import SECOND_MS
 from redrive.model.names import ResourceName
 
 _PERMILLE = 1000
-_SECOND_MS = 1000
 
 
 class Sampled(NamedTuple):
@@ -118,7 +118,7 @@ def careful_step(
         return CarefulStep(wait_ms=LOOK_AGAIN_MS)
     rate = pace.rate_after(passed_ms or 0)
     move = min(batch_max, max(1, rate // 4))
-    return CarefulStep(move=move, wait_ms=move * _SECOND_MS // rate)
+    return CarefulStep(move=move, wait_ms=move * SECOND_MS // rate)
 
 
 TELL_EVERY_MS = 10_000  # recorded: two seconds after its start, a task that moved two messages says none

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from redrive.engine.ports import Counts, Store
-from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
+from redrive.model.durations import HOUR_MS
+from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.telemetry.accumulators import topic_series
@@ -85,7 +86,6 @@ class BacklogGauges:
 # An archive is looked at as long as something entered it or was replayed from it in the last six hours, which is when
 # AWS calls a topic active. Counting a million rows takes a store 50 ms, so an hour is often enough, as it is for AWS.
 
-HOUR_MS = 60 * MINUTE_MS
 
 # How many messages a topic's archive holds, and of how many bytes.
 Size = Callable[[Topic], Awaitable[tuple[int, int]]]

@@ -9,7 +9,8 @@ import pytest
 
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HOUR_MS
+from redrive.model.durations import HOUR_MS
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT
 from tests.aws.sns.stage import ACCOUNT, REGION, SECOND_MS, Stage, signing_pair
 from tests.aws.sns.subscriber import check
 

@@ -23,20 +23,20 @@ from redrive.azure.eventgrid.measures import RESOURCE, SUBSCRIPTION, series_of
 from redrive.azure.wire.answers import invalid, json_answer, not_found
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import TelemetryStore
+from redrive.model.durations import HOUR_MS
 from redrive.model.http import Response
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics
 from redrive.model.names import ResourceName
 
-_HOUR_MS: Final = 60 * MINUTE_MS
 _INTERVALS_MS: Final[Mapping[str, int]] = {
     "PT1M": MINUTE_MS,
     "PT5M": 5 * MINUTE_MS,
     "PT15M": 15 * MINUTE_MS,
     "PT30M": 30 * MINUTE_MS,
-    "PT1H": _HOUR_MS,
-    "PT6H": 6 * _HOUR_MS,
-    "PT12H": 12 * _HOUR_MS,
-    "P1D": 24 * _HOUR_MS,
+    "PT1H": HOUR_MS,
+    "PT6H": 6 * HOUR_MS,
+    "PT12H": 12 * HOUR_MS,
+    "P1D": 24 * HOUR_MS,
 }
 _PERIODS_MAX: Final = 20_160  # two weeks of minutes, which is as long as they are kept
 _SERIES_MAX: Final = 10_000
@@ -297,7 +297,7 @@ def _conditions(text: str) -> Iterator[tuple[str, str]]:
 
 def _timespan(text: str | None, now: int) -> tuple[int, int]:
     if text is None:
-        return now - _HOUR_MS, now
+        return now - HOUR_MS, now
     since, _, until = unquote(text).partition("/")  # `az monitor metrics list` encodes it twice
     return _milliseconds(since), _milliseconds(until)
 

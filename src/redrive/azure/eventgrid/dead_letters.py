@@ -18,9 +18,9 @@ from redrive.engine.ports import AttemptNote, Batch, Plan
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
+from redrive.model.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.names import id_text
 from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_plans import HOUR_MS, MINUTE_MS, SECOND_MS
 
 DELAY_MS: Final = 5 * MINUTE_MS
 TOO_MANY_ATTEMPTS: Final = "MaxDeliveryAttemptsExceeded"

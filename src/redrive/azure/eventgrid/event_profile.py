@@ -30,10 +30,11 @@ from redrive.engine.ports import (
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
+from redrive.model.durations import MINUTE_MS, SECOND_MS
 from redrive.model.names import ResourceName, bytes_of
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS, SECOND_MS
+from redrive.model.retry_plans import EVENT_WEBHOOK
 from redrive.model.topic import Publication, Subscription, Topic
 
 QUEUE: Final = "queue"

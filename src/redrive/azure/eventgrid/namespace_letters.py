@@ -23,8 +23,8 @@ from redrive.azure.eventgrid.settings import ID
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import Plan
 from redrive.model.delivery import DeadLetterReason, Delivery
+from redrive.model.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_plans import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.topic import Subscription
 
 _DAYS_KEPT_MS: Final = 48 * HOUR_MS

@@ -30,7 +30,7 @@ from typing import Final
 
 from redrive.model.attempt import AnswerProfile, Reason, statuses
 from redrive.model.circuit import USUAL, CircuitPolicy
-from redrive.model.retry_plans import MINUTE_MS, SECOND_MS
+from redrive.model.durations import MINUTE_MS, SECOND_MS
 
 AZURE_FUNCTION: Final = "AzureFunction"
 WEB_HOOK: Final = "WebHook"

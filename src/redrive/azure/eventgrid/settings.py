@@ -18,9 +18,9 @@ import orjson
 from redrive.azure.eventgrid.notation import duration_ms
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import ONE_EACH, Batch
+from redrive.model.durations import MINUTE_MS
 from redrive.model.memo import remembered
 from redrive.model.queue import DAY_MS
-from redrive.model.retry_plans import MINUTE_MS
 from redrive.model.topic import Subscription, Topic
 
 ACCESS: Final = "publicNetworkAccess"

@@ -21,6 +21,7 @@ from redrive.console.charts import Curve, TimeChart, figure, sparkline, time_cha
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.metrics import metric_words, statistic_value, sum_by_moment
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.model.durations import HOUR_MS
 from redrive.model.metric import MINUTE_MS, PointQuery
 from redrive.model.names import ResourceName
 
@@ -28,7 +29,6 @@ STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
 KINDS: Final = ("MetricAlarm", "CompositeAlarm")
 HISTORY_ROWS: Final = 20
 QUERIES_DRAWN_MAX: Final = 4  # of an expression: a look each
-_HOUR_MS: Final = 3_600_000
 _PERIODS_DRAWN: Final = 60
 _TOPICS_MAX: Final = 2  # whose receivers are counted
 _TREND_MS: Final = 30 * MINUTE_MS
@@ -253,7 +253,7 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
     if not queries or len(queries) > QUERIES_DRAWN_MAX:
         return None
     period_ms = 1000 * period_seconds(alarm)
-    span = max(_HOUR_MS, _PERIODS_DRAWN * period_ms)
+    span = max(HOUR_MS, _PERIODS_DRAWN * period_ms)
     since = (visit.now - span) // period_ms * period_ms
     answer = await visit.call(
         "cloudwatch",

@@ -16,12 +16,12 @@ from redrive.console.installation import LIMIT
 from redrive.console.pages.invocations import EventRow, event_rows, invocations
 from redrive.console.sorting import Row, sorted_page
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
+from redrive.model.durations import HOUR_MS
 from redrive.model.log import LogQuery
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 from redrive.model.topic import Subscription
 
 COUNTED_MAX: Final = 10_000
-HOUR_MS: Final = 60 * MINUTE_MS
 INVOCATIONS_MAX: Final = 20
 _LOOKED_AT: Final = 100  # log events: one look
 _BACKLOGS_MAX: Final = 500  # of an account's region: one for each version or alias that got events

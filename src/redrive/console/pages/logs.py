@@ -14,6 +14,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
 from redrive.console.words import many, moment
+from redrive.model.durations import MINUTE_MS
 from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
 from redrive.model.queue import DAY_MS
 
@@ -23,20 +24,19 @@ LOOKED_AT: Final = 400  # events for one page of those that match: four looks
 _LATER: Final = 20  # events of the same stream that stand before one whose surroundings are shown
 _STREAMS_MAX: Final = 1000
 _MESSAGE_CHARS: Final = 10_000  # of an event that may have a million
-_MINUTE_MS: Final = 60_000
 #: How far back a page looks, by the words of its form.
 LAST: Final[Mapping[str, int]] = {
-    "15 min": 15 * _MINUTE_MS,
-    "1 h": 60 * _MINUTE_MS,
-    "6 h": 360 * _MINUTE_MS,
-    "24 h": 1440 * _MINUTE_MS,
+    "15 min": 15 * MINUTE_MS,
+    "1 h": 60 * MINUTE_MS,
+    "6 h": 360 * MINUTE_MS,
+    "24 h": 1440 * MINUTE_MS,
 }
 
 
 _BARS_OF: Final = 1000  # events that one look counts by level: 5 ms
 _BARS_MAX: Final = 60
 _BAR_HEIGHT: Final = 40
-_STEPS_MS: Final = tuple(each * _MINUTE_MS for each in (1, 5, 15, 60, 360, 1440, 10_080, 525_600))
+_STEPS_MS: Final = tuple(each * MINUTE_MS for each in (1, 5, 15, 60, 360, 1440, 10_080, 525_600))
 _JSON_LEVEL: Final = re.compile(r'"(?:level|severity|lvl)"\s*:\s*"(\w+)"', re.IGNORECASE)
 _WRITTEN_LEVEL: Final = re.compile(r"\b(?:(FATAL|CRITICAL|ERROR|Traceback)|WARN(?:ING)?)\b")
 _LEVEL_CHARS: Final = 300  # from the beginning of an event, where its level stands

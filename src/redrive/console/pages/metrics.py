@@ -15,6 +15,7 @@ from redrive.console.marks import marks_of, with_marks
 from redrive.console.place_charts import place_charts
 from redrive.console.visit import Page, Visit
 from redrive.console.words import moment
+from redrive.model.durations import HOUR_MS
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics
 from redrive.model.search import read_moment
 
@@ -22,13 +23,12 @@ DRAWN_MAX: Final = 8
 LINKED_MAX: Final = 100
 THINGS_MAX: Final = 60  # beside six charts: 15 KiB
 _SERIES_MAX: Final = 1000  # that are looked through
-_HOUR_MS: Final = 60 * MINUTE_MS
-_KEPT_MS: Final = 15 * 24 * _HOUR_MS
+_KEPT_MS: Final = 15 * 24 * HOUR_MS
 _SPANS: Final = {
-    "1h": (_HOUR_MS, MINUTE_MS),
-    "6h": (6 * _HOUR_MS, 5 * MINUTE_MS),
-    "24h": (24 * _HOUR_MS, 15 * MINUTE_MS),
-    "15d": (_KEPT_MS, 6 * _HOUR_MS),
+    "1h": (HOUR_MS, MINUTE_MS),
+    "6h": (6 * HOUR_MS, 5 * MINUTE_MS),
+    "24h": (24 * HOUR_MS, 15 * MINUTE_MS),
+    "15d": (_KEPT_MS, 6 * HOUR_MS),
 }
 _STATISTICS: Final = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")

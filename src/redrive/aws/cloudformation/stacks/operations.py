@@ -62,9 +62,9 @@ from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
+from redrive.model.durations import MINUTE_MS
 from redrive.model.names import ResourceName
 
-_MINUTE_MS: Final = 60_000
 NO_CHANGE: Final = "No updates are to be performed."
 
 
@@ -372,7 +372,7 @@ def new_stack(
         settings=settings,
         token=params.get("ClientRequestToken") or "",
         on_failure=on_failure,
-        deadline=call.now + minutes * _MINUTE_MS if minutes else 0,
+        deadline=call.now + minutes * MINUTE_MS if minutes else 0,
         protected=bool(params.get("EnableTerminationProtection")),
         policy=params.get("StackPolicyBody") or "",
     )

@@ -16,6 +16,7 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.calls import Ask, ResourceSpec, ResourceState, tag_list, unless_created
 from redrive.aws.cloudformation.types.resource_type import Factory, PutResourceType, ResourceType
 from redrive.aws.wire.errors import AwsError
+from redrive.model.durations import HOUR_MS
 
 _TIMEOUT_SECONDS: Final = 3600
 
@@ -130,7 +131,6 @@ def _texts(value: Any) -> Any:
 # ---- nested stacks --------------------------------------------------------------------------------------------------
 
 _HOURS_MAX: Final = 12
-_HOUR_MS: Final = 3_600_000
 _CAPABILITIES: Final = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _NOTHING_TO_DO: Final = "No updates are to be performed."
 
@@ -159,9 +159,7 @@ class NestedStackType(ResourceType):
             if error.message != _NOTHING_TO_DO:
                 raise
             # It is as asked already, or on the way to it, or it rolled itself back to what a rollback asks for.
-            stack = await spec.signals.wait_for_end(
-                spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS
-            )
+            stack = await spec.signals.wait_for_end(spec.physical_id, spec.signals.now + _HOURS_MAX * HOUR_MS)
             if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":
                 return ResourceState(spec.physical_id, spec.signals.outputs(stack))
         return await self._wait_for_end(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
@@ -169,7 +167,7 @@ class NestedStackType(ResourceType):
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await ask("cloudformation", "DeleteStack", StackName=spec.physical_id)
-        stack = await spec.signals.wait_for_end(spec.physical_id, spec.signals.now + _HOURS_MAX * _HOUR_MS)
+        stack = await spec.signals.wait_for_end(spec.physical_id, spec.signals.now + _HOURS_MAX * HOUR_MS)
         if stack is not None and stack.status != "DELETE_COMPLETE":
             raise TemplateInvalid(
                 f"Embedded stack {spec.physical_id} was not successfully deleted: {stack.reason}"
@@ -187,7 +185,7 @@ class NestedStackType(ResourceType):
         """Wait until the stack is complete; raises TemplateInvalid if it fails (it was not `created`, `updated`)."""
         signals = spec.signals
         minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
-        stack = await signals.wait_for_end(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
+        stack = await signals.wait_for_end(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * HOUR_MS))
         if stack is None or stack.status not in (status, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise TemplateInvalid(_failure(arn, stack, verb))
         return ResourceState(arn, signals.outputs(stack))

@@ -19,13 +19,13 @@ from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, data_
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry, AlarmWatch
 from redrive.engine.ports import Clock, Runtime
 from redrive.engine.resources import Documents, Draft
+from redrive.model.durations import MINUTE_MS
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import DAY_MS
 
 logger = logging.getLogger(__name__)
 
 LATE_MS: Final = 6_000
-_MINUTE_MS: Final = 60_000
 #: A round is each minute; of a dead node's turn at most the next one is missed.
 LEASE_MS: Final = 75_000
 _KEY: Final = "turn"
@@ -145,11 +145,11 @@ class Evaluator:
                 return
             await self._registry.follow()
             await self._settle()
-            is_whole_minute = moment % _MINUTE_MS == 0
+            is_whole_minute = moment % MINUTE_MS == 0
             due_watches = [
                 watch
                 for watch in self._registry.watches
-                if is_whole_minute or watch.period_seconds * 1000 < _MINUTE_MS
+                if is_whole_minute or watch.period_seconds * 1000 < MINUTE_MS
             ]
             for watch, window in await self._readings.read(due_watches, moment):
                 await self._judge(watch, window)
