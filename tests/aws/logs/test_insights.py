@@ -77,6 +77,10 @@ def answers(query: str, limit: int | None = None) -> list[dict[str, str]]:
         ("sort code desc | dedup status | display code", [{"code": "503"}, {"code": "200"}, {}]),
         ("display strlen(@message) * -1 as n, concat(status, '-', code) | limit 1", None),
         ("stats latest(code), earliest(code), count_distinct(status)", None),
+        (
+            "filter code = 1 | stats count(*) as n, count_distinct(code), latest(code) as count_at_last",
+            [{"n": "0", "count_distinct(code)": "0"}],
+        ),
     ],
 )
 def test_queries(query: str, found: list[dict[str, str]] | None) -> None:

@@ -16,13 +16,13 @@ from redrive.engine.engine import Engine
 
 
 async def _scopes(_: Engine, call: Call, _operation: str, params: Structure) -> Iterable[ResourceScope]:
-    prefix = f"arn:aws:cloudwatch:{call.region}:{call.account}"
-    alarms, dashboards = f"{prefix}:alarm", f"arn:aws:cloudwatch::{call.account}:dashboard"
+    service = f"arn:aws:cloudwatch:{call.region}:{call.account}"
+    alarms, dashboards = f"{service}:alarm", f"arn:aws:cloudwatch::{call.account}:dashboard"
     arns = [f"{alarms}:{name}" for name in values_of(params, "AlarmName", "AlarmNames")]
     arns += [f"{alarms}:{prefix}*" for prefix in values_of(params, "AlarmNamePrefix")]
     arns += [f"{dashboards}/{name}" for name in values_of(params, "DashboardName", "DashboardNames")]
     arns += [f"{dashboards}/{prefix}*" for prefix in values_of(params, "DashboardNamePrefix")]
-    arns += [f"{prefix}:{resource_part(arn)}" for arn in values_of(params, "ResourceARN")]
+    arns += [f"{service}:{resource_part(arn)}" for arn in values_of(params, "ResourceARN")]
     if not arns or params.get("ChildrenOfAlarmName") or params.get("ParentsOfAlarmName"):
         return [WHOLE_SERVICE]
     return map(ResourceScope, arns)

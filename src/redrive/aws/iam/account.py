@@ -1,5 +1,6 @@
 """The account: its summary, all its identities at once, and operations on things that no account has here."""
 
+from operator import itemgetter
 from typing import Final
 
 from redrive.access.identities import (
@@ -108,7 +109,7 @@ class AccountReports:
             }
             return {name: value for name, value in description.items() if name not in _NOT_IN_DETAILS}
 
-        parts: list[tuple[str, str, Structure]] = []
+        parts: list[tuple[str, str, Structure]] = []  # each with its list in the answer, and its ARN
         if not entity_types or "User" in entity_types:
             parts += [("UserDetailList", user.arn, _user_details(user)) for user in users]
         if not entity_types or "Group" in entity_types:
@@ -122,8 +123,9 @@ class AccountReports:
                 ("Policies", each.arn, _policy_details(each, attached_arns.count(each.arn)))
                 for each in amazon_policies
             ]
-        parts.sort(key=lambda part: part[1])
-        page, answer = PAGES.cut("GetAccountAuthorizationDetails", params, parts, lambda part: part[1])
+        arn_of = itemgetter(1)
+        parts.sort(key=arn_of)
+        page, answer = PAGES.cut("GetAccountAuthorizationDetails", params, parts, arn_of)
         for name in ("UserDetailList", "GroupDetailList", "RoleDetailList", "Policies"):
             answer[name] = [item for member, _, item in page if member == name]
         return answer

@@ -177,7 +177,8 @@ class InlinePolicies(Generic[H]):
         async def decide(draft: Draft) -> None:
             holder = await entity.get(draft, call.account, params[entity.parameter])
             inline = {**holder.inline, params["PolicyName"]: text}
-            if sum(len("".join(each.split())) for each in inline.values()) > entity.inline_chars_max:
+            chars = sum(len("".join(each.split())) for each in inline.values())  # blanks do not count
+            if chars > entity.inline_chars_max:
                 raise too_many(f"{self._quota} {holder.name}")
             draft.put(entity.kind, holder.key, replace(holder, inline=inline))
 

@@ -24,7 +24,8 @@ _NO_VENDOR: Final = "Actions/Conditions must be prefaced by a vendor, e.g., iam,
 _COLONS: Final = "Actions/Condition can contain only one colon."
 _BARE_RESOURCE: Final = "Resource vendor must be fully qualified and cannot contain regexes."
 
-_VERSIONS: Final = ("2008-10-17", "2012-10-17")
+_OLD_VERSION: Final = "2008-10-17"
+_LATEST_VERSION: Final = "2012-10-17"
 _POLICY: Final = frozenset({"Version", "Id", "Statement"})
 _STATEMENT: Final = frozenset(
     {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition", "Principal", "NotPrincipal"}
@@ -66,7 +67,7 @@ def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
     statements = _as_list(document["Statement"])
     is_trust = form is Form.TRUST
     checks = (
-        (_VERSION, is_managed and document.get("Version") != _VERSIONS[1]),
+        (_VERSION, is_managed and document.get("Version") != _LATEST_VERSION),
         (_LEGACY, any(_is_legacy(statement, is_trust=is_trust) for statement in statements)),
         (_SIDS, not _has_unique_sids(statements)),
         (_NO_ACTIONS, not all(_has_any(statement, _ACTIONS) for statement in statements)),
@@ -105,7 +106,7 @@ def _has_syntax(document: Document) -> bool:
     return (
         document.keys() <= _POLICY
         and isinstance(document.get("Id", ""), str)
-        and document.get("Version", _VERSIONS[0]) in _VERSIONS
+        and document.get("Version", _OLD_VERSION) in (_OLD_VERSION, _LATEST_VERSION)
         and bool(statements)
         and all(map(_is_statement, statements))
     )
@@ -198,11 +199,13 @@ def _resource_fault(resource: str) -> str | None:
         return f'Resource {resource} must be in ARN format or "*".'
     _, partition, *rest = resource.split(":", _ARN_PARTS - 1)
     if not _PARTITION.fullmatch(partition):
-        padded_rest = ":".join([*rest, *["*"] * (_ARN_PARTS - 2 - len(rest))])
+        absent_parts = ["*"] * (_ARN_PARTS - 2 - len(rest))
+        padded_rest = ":".join([*rest, *absent_parts])
         return f'Partition "{partition}" is not valid for resource "arn:{partition}:{padded_rest}".'
     if not rest:
         return _BARE_RESOURCE
-    service, region, _, path = rest if len(rest) == _ARN_PARTS - 2 else (rest[0], "", "", "")
+    service, *others = rest
+    region, _, path = others if len(rest) == _ARN_PARTS - 2 else ("", "", "")
     if region and service in _WITHOUT_REGION:
         return _WITHOUT_REGION[service].format(resource)
     if service == "iam" and not path.startswith(("*", *_IAM_PATHS)):
@@ -231,9 +234,8 @@ def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_mana
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise malformed(_NO_JSON[form]) from None
-    if isinstance(document, dict) and any(
-        form.value & statement.keys() for statement in _statements(document)
-    ):
+    prohibited = form.value
+    if isinstance(document, dict) and any(prohibited & each.keys() for each in _statements(document)):
         raise malformed(_PROHIBITED[form])
     if fault := fault_of(document, form, is_managed=is_managed):
         raise malformed(fault)

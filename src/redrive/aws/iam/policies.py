@@ -162,7 +162,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
         arn, usage = (await self._read(call, params)).arn, params.get("PolicyUsageFilter")
         entity_type = params.get("EntityFilter")
 
-        def has(holder: PolicyHolder) -> bool:
+        def uses_policy(holder: PolicyHolder) -> bool:
             is_boundary, is_attached = holder.boundary == arn, arn in holder.attached
             if usage is None:
                 return is_boundary or is_attached
@@ -170,7 +170,7 @@ class PolicyOperations(EntityOperations[ManagedPolicy]):
 
         entities = [entity for entity in HOLDERS if entity_type in (None, entity.word)]
         holders = await self._holders(call, entities)
-        matches = sorted(filter(has, filter(in_path(params), holders)), key=lambda holder: holder.arn)
+        matches = sorted(filter(uses_policy, filter(in_path(params), holders)), key=lambda holder: holder.arn)
         page, answer = PAGES.cut("ListEntitiesForPolicy", params, matches, lambda holder: holder.arn)
         for word in (entity.word for entity in HOLDERS):
             answer[f"Policy{word}s"] = [

@@ -66,8 +66,9 @@ def _places(text: str, *, is_list: bool) -> list[Structure]:
     places: list[Structure] = []
     depth, member, start = 0, "", 0
     for token in _TOKEN.finditer(text):
-        if token[2] is not None and depth == _MEMBERS_DEPTH:
-            member = json.loads(token[1])
+        quoted, colon = token.groups()
+        if colon is not None and depth == _MEMBERS_DEPTH:
+            member = json.loads(quoted)
             places = [] if member == "Statement" else places  # the last member of the name counts
         elif token[0] in "{[":
             depth += 1
@@ -125,7 +126,8 @@ class Simulating:
                 texts |= {f"{word}_{each.name}_{name}": text for name, text in each.inline.items()}
                 for policy_arn in each.attached:
                     texts |= await self._text(policy_arn)
-            return texts, list((await self._text(holder.boundary)).values()) if holder.boundary else []
+            boundary = await self._text(holder.boundary) if holder.boundary else {}
+            return texts, list(boundary.values())
         raise bad_input(f"Invalid Entity Arn: {arn} does not clearly define entity type and name.")
 
     async def _text(self, arn: str) -> dict[str, str]:
@@ -151,7 +153,7 @@ def _keys(texts: Mapping[str, str]) -> Structure:
 
 
 async def _simulate(
-    operation: str, call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]
+    operation: str, call: Call, params: Structure, texts: Mapping[str, str], own_boundary: Sequence[str]
 ) -> Structure:
     """The answers to one page of questions: each action about each resource.
 
@@ -160,9 +162,9 @@ async def _simulate(
     """
     policies = {name: _read(text) for name, text in texts.items()}
     sources = {name: _PolicySource(text, policies[name]) for name, text in texts.items()}
-    boundaries = [
-        _read(text) for text in (*bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ()))
-    ]
+    # The last counts: one of the request, in place of the principal's own.
+    boundary_texts = [*own_boundary, *(params.get("PermissionsBoundaryPolicyInputList") or ())]
+    boundaries = [_read(text) for text in boundary_texts]
     permissions = permissions_of(list(policies.values()), boundaries[-1] if boundaries else None)
     policy_text = params.get("ResourcePolicy")
     resource_policy = None if policy_text is None else _read(policy_text, Form.RESOURCE)
@@ -177,8 +179,7 @@ async def _simulate(
     )
     missing = sorted(condition_keys - keys.keys() - caller.keys.keys())
 
-    def result(question: tuple[str, str]) -> Structure:
-        action, resource = question
+    def result(action: str, resource: str) -> Structure:
         request = AccessRequest(caller, action, resource, keys)
         decision = evaluate(resource_policy, request, owner)
         if decision.allowed and resource.endswith("*"):
@@ -204,11 +205,7 @@ async def _simulate(
         return description
 
     actions, resources = params["ActionNames"], params.get("ResourceArns") or (_EVERYTHING,)
-    chars = sum(
-        map(len, (*texts.values(), *bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ())))
-    )
-    chars += len(policy_text or "")
-
+    chars = sum(map(len, (*texts.values(), *boundary_texts, policy_text or "")))
     steps = _QUESTION_STEPS + chars * max(map(len, (*actions, *resources))) // _PAIRS_PER_STEP
     if steps > _QUESTION_STEPS_MAX:
         raise bad_input("The policies and the names of resources are too long to be simulated.")
@@ -217,7 +214,8 @@ async def _simulate(
     def page(budget: Budget) -> Structure:
         def answer(number: int) -> Structure:
             budget.spend(steps)
-            return result((actions[number // len(resources)], resources[number % len(resources)]))
+            action_index, resource_index = divmod(number, len(resources))
+            return result(actions[action_index], resources[resource_index])
 
         numbers = range(len(actions) * len(resources))
         paging = {**params, "MaxItems": size}
@@ -299,10 +297,12 @@ def _matched_statements(
             and statement.applies(principal.identities, action, request.resource, request.lookup)
         )
 
+    deciding_sources = {
+        name: source for name, source in sources.items() if is_identity == (name != _RESOURCE_POLICY)
+    }
     return [
         {"SourcePolicyId": name, "SourcePolicyType": _TYPES[decision.source], **source.places[number]}
-        for name, source in sources.items()
-        if is_identity is (name != _RESOURCE_POLICY)
+        for name, source in deciding_sources.items()
         for number, statement in enumerate(source.statements)
         if decides(statement)
     ]

@@ -58,10 +58,12 @@ def encrypt(
 def parse(blob: bytes) -> Ciphertext:
     """Read the parts of a ciphertext; raises AwsError (`InvalidCiphertextException`) if it has another form."""
     nonce_end = _HEAD.size + NONCE_BYTES
-    if len(blob) < nonce_end + _TAG_BYTES or blob[0] != _VERSION or blob[1] > 1:
+    if len(blob) < nonce_end + _TAG_BYTES:
         raise bad_ciphertext()
     head = blob[: _HEAD.size]
-    _, is_multi, account, key_id, material = _HEAD.unpack(head)
+    version, is_multi, account, key_id, material = _HEAD.unpack(head)
+    if version != _VERSION or blob[1] not in (0, 1):  # a flag of another value would have two forms
+        raise bad_ciphertext()
     digits = key_id.hex()
     key_name = (
         f"{_MULTI_REGION}{digits}"

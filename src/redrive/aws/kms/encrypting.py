@@ -127,12 +127,10 @@ class Encrypting:
         if algorithm not in (None, SYMMETRIC):
             return await self._decrypt_asymmetric(call, operation, key_id, blob, algorithm)
         parts = ciphertext.parse(blob)
-        target_key = None if key_id is None else await self._access.find_key(call, key_id)
-        if target_key is not None and (target_key.id, target_key.name.account) != (
-            parts.key_id,
-            parts.account,
-        ):
-            raise incorrect_key()
+        if key_id is not None:
+            named_key = await self._access.find_key(call, key_id)
+            if (named_key.id, named_key.name.account) != (parts.key_id, parts.account):
+                raise incorrect_key()
         key = await self._keyring.get(ResourceName(parts.account, call.region, parts.key_id), call.now)
         if key is None:
             raise unreachable_key()

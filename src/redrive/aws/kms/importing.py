@@ -82,9 +82,10 @@ class Importing:
                 current.name, material_id, content, call.now, expires_at=expires_at, description=description
             )
             known_ids = {current.imported_id, *(each.id for each in current.materials)}
-            if not current.imported_id or (not current.materials and material_id in known_ids):
+            is_again = material_id in known_ids
+            if not current.imported_id or (is_again and not current.materials):  # the first, or its return
                 return replace(current, materials=(material,), imported_id=material_id)
-            if material_id in known_ids:
+            if is_again:
                 materials = tuple(material if each.id == material_id else each for each in current.materials)
                 return replace(current, materials=materials)
             if params.get("ImportType") == _NEW_MATERIAL and current.symmetric and current.materials:
@@ -139,6 +140,7 @@ def _unwrap(token: Mapping[str, Any], wrapped: bytes) -> bytes:
         if "AES_KEY_WRAP" not in token["algorithm"]:
             unwrapped: bytes = private.decrypt(wrapped, oaep)
             return unwrapped
+        # RSA wraps an AES key, which wraps the material behind it.
         return aes_key_unwrap_with_padding(private.decrypt(wrapped[:size], oaep), wrapped[size:])
     except (ValueError, InvalidUnwrap):
         raise error("InvalidCiphertextException") from None

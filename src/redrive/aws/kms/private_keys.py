@@ -142,6 +142,8 @@ def is_signature(
             private.public_key().verify(signature, message, ec.ECDSA(digest))
         elif isinstance(private, rsa.RSAPrivateKey):
             private.public_key().verify(signature, message, _signature_padding(algorithm), digest)
+        else:
+            raise TypeError(f"no key that signs: {type(private)}")
     except InvalidSignature:
         return False
     return True

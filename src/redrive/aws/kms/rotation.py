@@ -63,7 +63,7 @@ class Rotation:
         return status
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
-        key = await self._rotatable_key(call, params, "RotateKeyOnDemand", refusal="")
+        key = await self._rotatable_key(call, params, "RotateKeyOnDemand", on_demand=True)
 
         def rotate(current: KmsKey) -> KmsKey:
             if current.origin == "EXTERNAL":
@@ -88,11 +88,11 @@ class Rotation:
         return PAGES.of("ListKeyRotations", params, materials, lambda material: _as_structure(key, material))
 
     async def _rotatable_key(
-        self, call: Call, params: Structure, operation: str, refusal: str | None = None
+        self, call: Call, params: Structure, operation: str, *, on_demand: bool = False
     ) -> KmsKey:
         key = await self._access.managed_key(call, params["KeyId"], operation)
         check_enabled(key, call.now)
-        _check_symmetric(key, refusal)
+        _check_symmetric(key, on_demand=on_demand)
         if key.primary_region not in ("", key.name.region):
             raise unsupported(f"{key.arn} is a replica: its primary in {key.primary_region} is rotated.")
         if key.replica_regions:
@@ -111,11 +111,11 @@ def _with_pending_material(key: KmsKey, now: int) -> KmsKey:
     return replace(key, materials=(*key.materials, material), pending=None, imported_id=material.id)
 
 
-def _check_symmetric(key: KmsKey, refusal: str | None = None) -> None:
+def _check_symmetric(key: KmsKey, *, on_demand: bool = False) -> None:
     """Refuse a key that is never rotated; KMS refuses to rotate it on demand with an empty message (recorded)."""
     if not key.symmetric:
-        default = f"{key.arn} is not a symmetric encryption key: only those are rotated."
-        raise unsupported(default if refusal is None else refusal)
+        text = f"{key.arn} is not a symmetric encryption key: only those are rotated."
+        raise unsupported("" if on_demand else text)
 
 
 def _as_structure(key: KmsKey, material: Material) -> Structure:

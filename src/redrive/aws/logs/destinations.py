@@ -222,7 +222,9 @@ def _unassumable(_: str) -> AwsError:
 
 
 def destination_of(text: str, account: str, region: str, role: str) -> str:
-    """The service of a destination that a log group's account may name there, to be filled as a role if any.
+    """The service of a destination (an ARN) that a log group of this account and region may have.
+
+    - `role`: the role by which events are put there; empty: none.
 
     Raises:
         AwsError: `InvalidParameterException`, or `AccessDeniedException` for another account's function.

@@ -112,11 +112,11 @@ class LogReader:
         )
         events, _ = await read_events(self._store, query, lambda _: True)
         events.sort(key=lambda event: event.position)
-        nowhere = after or (0, 0)
+        same_place = after or (0, 0)
         return {
             "events": [_as_structure(event) for event in events],
-            "nextForwardToken": _token("f", events[-1].position if events else nowhere),
-            "nextBackwardToken": _token("b", events[0].position if events else nowhere),
+            "nextForwardToken": _token("f", events[-1].position if events else same_place),
+            "nextBackwardToken": _token("b", events[0].position if events else same_place),
         }
 
     async def filter_log_events(self, call: Call, params: Structure) -> Structure:
@@ -130,13 +130,14 @@ class LogReader:
         group = await self._places.group(names.named_group(call, params))
         streams = await self._streams(group, params)
         token, end = params.get("nextToken"), params.get("endTime")
+        _, after = _read_token(token) if token else (True, None)
         query = LogQuery(
             group.id,
             limit=params.get("limit") or EVENTS_MAX,
             stream_ids=tuple(streams) if _chooses_streams(params) else None,
             since=params.get("startTime") or 0,
-            until=_or_never(None if end is None else end + 1),
-            after=_read_token(token)[1] if token else None,
+            until=_or_never(None if end is None else end + 1),  # events at the end time are within
+            after=after,
             backwards=params.get("startFromHead") is False,
         )
         page, cursor = await read_events(

@@ -79,7 +79,7 @@ class Columns:
         """The words of a message by their columns, `$name`; None if it does not match."""
         words = [match[1] or match[2] or match[3] or "" for match in _WORD.finditer(message)]
         columns = self._columns
-        if self._gap is not None:
+        if self._gap is not None:  # `...` stands for as many columns as are left
             extra = len(words) - len(columns) + 1
             if extra < 0:
                 return None
@@ -116,10 +116,11 @@ def _split_columns(text: str) -> list[str]:
 
 
 def _column(part: str) -> LogColumn:
+    """A column: a name, and conditions on it, `= 4*`, `>= 400 && code < 500` or several groups of them between `||`."""
     match = _COLUMN.fullmatch(part)
     if match is None:
         refuse()
-    name, rest = match[1] or "", match[2]
+    name, rest = match[1] or "", match[2]  # the rest has the conditions
     groups: list[list[Test]] = [[]]
     regexes = 0
     while rest:
@@ -131,7 +132,9 @@ def _column(part: str) -> LogColumn:
         regexes += kind == "regex"
         rest = rest[condition.end() :]
         if rest:
-            join = _JOIN.match(rest)
+            join = _JOIN.match(
+                rest
+            )  # with or without the name that the next condition is on, which is the same
             if join is None or join[2] not in (None, name):
                 refuse()
             if join[1] == "||":
@@ -225,21 +228,22 @@ def _regex(text: str) -> Callable[[str], bool]:
 
 
 def _terms(pattern: str) -> Callable[[str], bool]:
+    """The test of terms: a message has all plain ones, or one of those after `?`, and none of those after `-`."""
     groups: dict[str, list[str]] = {"": [], "?": [], "-": []}
     at = 0
     while at < len(pattern):
         match = _TERM.match(pattern, at)
         if match is None:
             refuse()
-        phrase = match[2] if match[3] is None else match[3]
-        groups[match[1]].append(re.sub(r"\\(.)", r"\1", phrase))
+        mark, quoted, word = match.groups()
+        groups[mark].append(re.sub(r"\\(.)", r"\1", quoted if word is None else word))
         at = match.end()
     required, any_of, excluded = groups[""], groups["?"], groups["-"]
 
     def matches(message: str) -> bool:
         if any(term in message for term in excluded):
             return False
-        if required or not any_of:
+        if required or not any_of:  # beside plain ones, those after `?` do not count
             return all(term in message for term in required)
         return any(term in message for term in any_of)
 

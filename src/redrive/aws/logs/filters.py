@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 from redrive.aws.kit.call import Call
@@ -58,13 +58,13 @@ class MetricFilters:
         return {}
 
     async def describe_metric_filters(self, call: Call, params: Structure) -> Structure:
-        metric = params.get("metricName"), params.get("metricNamespace")
-        if (metric[0] is None) != (metric[1] is None):
+        name, namespace = params.get("metricName"), params.get("metricNamespace")
+        if (name is None) != (namespace is None):
             raise invalid("metricName and metricNamespace go together.")
         filters = [
             each
             for each in await self.stored_filters.find(call, params)
-            if metric in ((None, None), _metric(each))
+            if name is None or _metric(each) == (name, namespace)
         ]
         return PAGES.of(
             "DescribeMetricFilters", params, sorted(filters, key=place_of), _as_structure, place_of
@@ -137,18 +137,18 @@ async def _points(
     if not filters:
         return []
 
-    def steps(some: Sequence[LogEvent]) -> int:
-        longest = max(some, key=lambda event: len(event.message))
-        return sum(compiled_filter.steps(longest) for compiled_filter in filters) * len(some)
+    def steps(batch: Sequence[LogEvent]) -> int:
+        longest = max(batch, key=lambda event: len(event.message))
+        return sum(compiled_filter.steps(longest) for compiled_filter in filters) * len(batch)
 
-    def work(some: Sequence[LogEvent]) -> list[MetricPoint]:
-        parts_points = (_point(compiled_filter, event) for event in some for compiled_filter in filters)
-        return _sum_points(point for point in parts_points if point is not None)
+    def points_of(batch: Sequence[LogEvent]) -> list[MetricPoint]:
+        points = (_point(compiled_filter, event) for event in batch for compiled_filter in filters)
+        return _sum_points(point for point in points if point is not None)
 
     account = filters[0].filter.group.account
     batches = [events[begin : begin + _EVENTS_AT_ONCE] for begin in range(0, len(events), _EVENTS_AT_ONCE)]
-    parts_points = await each_in_turn(account, batches, steps, work)
-    return _sum_points(point for batch in parts_points for point in batch)
+    points_by_batch = await each_in_turn(account, batches, steps, points_of)
+    return _sum_points(chain.from_iterable(points_by_batch))
 
 
 def _sum_points(points: Iterable[MetricPoint]) -> list[MetricPoint]:

@@ -63,10 +63,14 @@ class Query:
         if rows:
             rows[0].budget.spend(len(rows) * self.weight)
         if not self.is_aggregated and not self.table_steps:
-            rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
+            rows = sorted(rows, key=_timestamp, reverse=True)
         answer = functools.reduce(lambda remaining, step: step(remaining), self.table_steps, rows)
         columns = self.columns if self.is_aggregated else [*self.columns, _POINTER]
         return (_as_cells(row, columns) for row in answer[: self.limit or limit or ROWS_MAX])
+
+
+def _timestamp(row: Fields) -> float:
+    return number_of(row.get("@timestamp")) or 0.0
 
 
 def _as_cells(row: Fields, columns: Iterable[str]) -> list[dict[str, str]]:
@@ -115,8 +119,8 @@ class _Builder:
             list(dict.fromkeys(columns)),
             self._limit,
             self._is_aggregated,
-            frozenset(token.text for token in every if token.kind in ("word", "quoted")),
-            sum(_weight(token) for token in every),
+            names=frozenset(token.text for token in every if token.kind in ("word", "quoted")),
+            weight=sum(_weight(token) for token in every),
         )
 
     def _step(self, step: Step, *, whole: bool = False) -> None:
@@ -141,9 +145,9 @@ class _Builder:
         self._step(lambda rows: [row for row in rows if holds(row)])
 
     def parse(self, reader: InsightsReader) -> None:
-        """`parse @message "user=* took * ms" as user, ms`."""
-        plain = reader.next.kind in ("text", "regex")
-        source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
+        """`parse @message "user=* took * ms" as user, ms`; without a source it is the message."""
+        has_source = reader.next.kind not in ("text", "regex")
+        source: Compute = reader.either() if has_source else (lambda row: row.get("@message"))
         if reader.next.kind == "regex":
             self._step(functools.partial(_add_searched, source, regex(reader.expect("regex").text)))
             return
@@ -244,7 +248,8 @@ def _between(text: str, literals: Sequence[str]) -> list[str] | None:
         return None
     at, texts = at + len(literals[0]), []
     for number, literal in enumerate(literals[1:], 1):
-        end = len(text) if not literal and number == len(literals) - 1 else text.find(literal, at)
+        is_open_end = not literal and number == len(literals) - 1  # the last asterisk takes all the rest
+        end = len(text) if is_open_end else text.find(literal, at)
         if end < 0:
             return None
         texts.append(text[at:end])
@@ -287,6 +292,7 @@ Aggregate = Callable[[Rows], Value]
 
 
 def _aggregate(reader: InsightsReader) -> tuple[str, Aggregate]:
+    """Read an aggregate, such as `pct(ms, 99) as slow`; with the name of its column, which may be its own text."""
     function = reader.expect("word").text.lower()
     reader.need("(")
     argument: Compute | None = None
@@ -301,23 +307,27 @@ def _aggregate(reader: InsightsReader) -> tuple[str, Aggregate]:
     reader.need(")")
     name = f"{function}({label})"
     aggregate = _aggregate_of(function, argument, percent)
-    return (reader.expect("word", "quoted").text if reader.take("as") else name), aggregate
+    if reader.take("as"):
+        name = reader.expect("word", "quoted").text
+    return name, aggregate
 
 
 def _aggregate_of(function: str, argument: Compute | None, percent: float | None) -> Aggregate:
+    """The aggregate of a function; without rows, counts are 0 and all others None."""
     if function == "count" and percent is None:
         if argument is None:
             return lambda rows: float(len(rows))
         return lambda rows: float(sum(argument(row) is not None for row in rows))
-    if argument is None or (percent is None) == (function in ("pct", "percentile")):
+    is_percentile = function in ("pct", "percentile")
+    if argument is None or is_percentile != (percent is not None):
         raise malformed(f"there is no function {function} of these arguments")
-    if function in ("pct", "percentile"):
+    if is_percentile:
         return lambda rows: _percentile(_numbers(argument, rows), percent or 0.0)
     if function == "count_distinct":
         return lambda rows: float(len({text_of(argument(row)) for row in rows if argument(row) is not None}))
     if function in ("earliest", "latest"):
         pick = min if function == "earliest" else max
-        return lambda rows: argument(pick(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0))
+        return lambda rows: argument(pick(rows, key=_timestamp)) if rows else None
     if function not in _SUMMARIES:
         raise malformed(f"there is no function {function}")
     summarize = _SUMMARIES[function]
@@ -349,23 +359,14 @@ def _percentile(numbers: Sequence[float], percent: float) -> Value:
 def _aggregate_groups(
     aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Term], rows: Rows
 ) -> Rows:
-    grouped: dict[tuple[Value, ...], Rows] = {}
+    """A row for each group, or one for all rows, even if there are none."""
+    rows_by_key: dict[tuple[Value, ...], Rows] = {} if groups else {(): []}
     for row in rows:
-        grouped.setdefault(tuple(term.value(row) for term in groups), []).append(row)
-    if not groups and not rows:
-        grouped[()] = []
+        rows_by_key.setdefault(tuple(term.value(row) for term in groups), []).append(row)
     budget = rows[0].budget if rows else Budget(STEPS_MAX)
-    return [
-        Fields(
-            {
-                **dict(zip((term.name for term in groups), key, strict=True)),
-                **{
-                    name: aggregate(members)
-                    for name, aggregate in aggregates
-                    if members or name.startswith("count")
-                },
-            },
-            budget,
-        )
-        for key, members in grouped.items()
-    ]
+    group_names = [term.name for term in groups]
+    results = []
+    for key, members in rows_by_key.items():
+        group = dict(zip(group_names, key, strict=True))
+        results.append(Fields(group | {name: aggregate(members) for name, aggregate in aggregates}, budget))
+    return results

@@ -109,7 +109,7 @@ class FollowedGroup:
             if len(page) < EVENTS_PER_PAGE:
                 break
             after = page[-1].seq
-        if self._read_seqs:
+        if self._read_seqs:  # what has come so far is read for good when no slow transaction can add to it
             self._ends.append((now, max(self._read_seqs)))
         return events
 
@@ -122,7 +122,7 @@ class FollowedGroup:
         streams = self._streams
 
         def is_match(event: LogEvent) -> bool:
-            stream = streams[event.stream_id]
+            stream = streams[event.stream_id]  # None: deleted
             return stream is not None and keeps(stream, event)
 
         are_matches = await each_in_turn(self.group.name.account, new, steps, is_match)

@@ -130,7 +130,7 @@ class Querying:
     async def _rows(
         self, call: Call, query: Query, groups: Sequence[LogGroup], params: Structure
     ) -> tuple[Rows, dict[str, float]]:
-        """The rows of the events that each command lets through by itself."""
+        """The rows of the events that each command lets through by itself, and the statistics of their reading."""
         scan = _Scan(query)
         examined = size = 0
         for group in groups:
@@ -152,7 +152,7 @@ class Querying:
                 size += sum(len(event.message) + EVENT_BYTES for event in page)
                 await offload(call.account, functools.partial(scan.take, group, streams, page))
                 log_query = replace(log_query, after=page[-1].position)
-        scan.budget.left = STEPS_MAX
+        scan.budget.left = STEPS_MAX  # the rows share it: to sort and group them has as much again
         return scan.rows, {
             "recordsScanned": float(examined),
             "bytesScanned": float(size),
@@ -192,15 +192,17 @@ def _key(call: Call, query: StoredQuery) -> str:
 
 def _groups(call: Call, params: Structure) -> list[Any]:
     """The names of the groups that a query looks at."""
-    group_name, several, by_id = (
+    group_name, group_names, identifiers = (
         params.get(name) for name in ("logGroupName", "logGroupNames", "logGroupIdentifiers")
     )
-    if sum(bool(parameter) for parameter in (group_name, several, by_id)) != 1:
+    if sum(bool(parameter) for parameter in (group_name, group_names, identifiers)) != 1:
         raise invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be specified.")
-    if by_id:
-        groups = [names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in by_id]
+    if identifiers:
+        groups = [
+            names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in identifiers
+        ]
     else:
-        groups = [names.group_name(call, name) for name in several or [group_name]]
+        groups = [names.group_name(call, name) for name in group_names or [group_name]]
     if len(groups) > _GROUPS_MAX:
         raise invalid(f"A query looks at {_GROUPS_MAX} log groups at most.")
     return list(dict.fromkeys(groups))

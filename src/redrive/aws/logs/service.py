@@ -37,9 +37,9 @@ _TRANSFORMATION: Final = (
 
 
 async def _scopes(engine: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    """Of a group the streams: what is about it is about them.
+    """The log streams that a request concerns, as Amazon names them in policies; of a whole group all of its streams.
 
-    Amazon asks about the stream without a name, so that policies that end in `:*` match.
+    For those Amazon asks about the stream without a name, so that policies that end in `:*` match.
     """
     prefix = f"arn:aws:logs:{call.region}:{call.account}"
     if operation == "DescribeLogGroups":  # which looks at no other parameter that names groups

@@ -99,18 +99,18 @@ class SubscriptionFilters:
             StoreUnavailable: It is unknown whether it was done.
         """
         await self.stored_filters.follow()
-        calls = [
+        deliveries = [
             delivery
             for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
             for delivery in await self._batches_for_filters(list(of_stream), streams[stream_id])
         ]
-        if not calls:
+        if not deliveries:
             await self._store.add_events(events)
             return
 
         async def decide(draft: Draft) -> None:
             draft.log(events)
-            for subscription_filter, log_batch in calls:
+            for subscription_filter, log_batch in deliveries:
                 account, region, _ = subscription_filter.group
                 backlog = await backlog_in(
                     draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION

@@ -53,14 +53,10 @@ class MetricListing:
         since = call.now - _RECENTLY_MS.get(params.get("RecentlyActive") or "", _ACTIVE_MS)
         namespace: str | None = params.get("Namespace")
         own_namespace = NAMESPACES.get(namespace or "")
-        query = SeriesQuery(
-            call.account,
-            call.region,
-            _SERIES_PER_READ,
-            own_namespace.series if own_namespace else namespace,
-            None if own_namespace or namespace is None else params.get("MetricName"),
-            since,
-        )
+        series_name: str | None = None if namespace is None else params.get("MetricName")
+        query = SeriesQuery(call.account, call.region, _SERIES_PER_READ, namespace, series_name, since)
+        if own_namespace:  # its series have other names than its metrics
+            query = replace(query, namespace=own_namespace.series, name=None)
         dimensions = {
             (dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()
         }

@@ -209,6 +209,7 @@ def _combine(operate: Binary, left: Value, right: Value) -> Value:
 
 
 def _series(operate: Binary, left: Value, right: Value) -> TimeSeries:
+    """The results of an operator at the moments that both series have; a number counts at each. Not finite: left out."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         pairs = {at: (value, right[at]) for at, value in left.items() if at in right}
     elif isinstance(left, Mapping) and isinstance(right, float):
@@ -299,11 +300,11 @@ def in_order(expressions: Mapping[str, Node], values: Collection[str]) -> list[s
             raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
     result: list[str] = []
     while remaining:
-        free = [name for name, names in remaining.items() if not names & remaining.keys()]
-        if not free:
+        ready = [name for name, names in remaining.items() if not names & remaining.keys()]
+        if not ready:
             raise ExpressionError(f"Error in expression '{min(remaining)}': it depends on itself")
-        result += free
-        for name in free:
+        result += ready
+        for name in ready:
             del remaining[name]
     return result
 

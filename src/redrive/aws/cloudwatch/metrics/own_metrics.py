@@ -145,9 +145,10 @@ def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
     own_metric = namespace.metrics.get(metric.name)
     if own_metric is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
         return []
-    thing = (namespace.thing, metric.dimensions[0][1])
+    ((_, resource),) = metric.dimensions
+    label = (namespace.thing, resource)
     return [
-        Series(account, region, namespace.series, source.name, tuple(sorted((*source.labels, thing))))
+        Series(account, region, namespace.series, source.name, tuple(sorted((*source.labels, label))))
         for source in own_metric.sources
     ]
 
@@ -165,16 +166,15 @@ def names_of(series: Series) -> list[MetricName]:
     """The metrics that a series gives points to."""
     namespace = _BY_SERIES.get(series.namespace)
     if namespace is None:
-        return [MetricName(*series[2:])]
+        return [MetricName(series.namespace, series.name, series.dimensions)]
     if series.name in _NO_TOPICS:
         return [MetricName(namespace.name, series.name, series.dimensions)]
-    things = [pair for pair in series.dimensions if pair[0] == namespace.thing]
-    source = MetricSource(
-        series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing)
-    )
+    resources = [value for label, value in series.dimensions if label == namespace.thing]
+    other_labels = tuple((label, value) for label, value in series.dimensions if label != namespace.thing)
+    source = MetricSource(series.name, other_labels)
     return [
-        MetricName(namespace.name, name, ((namespace.dimension, thing),))
+        MetricName(namespace.name, name, ((namespace.dimension, resource),))
         for name, metric in namespace.metrics.items()
         if source in metric.sources
-        for _, thing in things
+        for resource in resources
     ]

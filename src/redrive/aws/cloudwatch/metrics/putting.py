@@ -75,8 +75,8 @@ def _complaints(path: str, datum: Structure, now: int) -> Iterator[str]:
         yield f"The parameters {path}.Values and {path}.Counts must be of the same size."
     if values and len(values) > VALUES_MAX:
         yield f"The collection {path}.Values must not have a size greater than {VALUES_MAX}."
-    ends = datum.get("StatisticValues")
-    if ends and ends["Maximum"] < ends["Minimum"]:
+    statistic_set = datum.get("StatisticValues")
+    if statistic_set and statistic_set["Maximum"] < statistic_set["Minimum"]:
         yield f"The parameter {path}.StatisticValues.Maximum must be greater than {path}.StatisticValues.Minimum."
 
 
@@ -133,6 +133,7 @@ def _point(call: Call, namespace: str, datum: Structure) -> MetricPoint:
 
 
 def _statistics_of(datum: Structure) -> tuple[Statistics, dict[float, float]]:
+    """The statistics of a datum, and its samples by value; none where a statistic set does not tell the values."""
     if datum.get("Value") is not None:
         return _of_values([datum["Value"]], [1.0])
     if values := datum.get("Values"):

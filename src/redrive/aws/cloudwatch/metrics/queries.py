@@ -131,11 +131,11 @@ class Queries:
         """
         span = TimeSpan.of(start, end, request.metrics[0].period_seconds)
         metric_rows: list[_Row] = []
-        points = Budget(EXPRESSION_POINTS_MAX)
+        points_budget = Budget(EXPRESSION_POINTS_MAX)
         try:
             for query in request.metrics:
                 metric_rows.append(await self._row(call, query, span))
-                points.spend(len(metric_rows[-1].points))
+                points_budget.spend(len(metric_rows[-1].points))
             rows = [
                 *metric_rows,
                 *await within_budget(
@@ -153,6 +153,7 @@ class Queries:
         return [by_id[name] for name in request.returned_ids]
 
     async def _row(self, call: Call, query: _Query, span: TimeSpan) -> _Row:
+        """The row of a metric, with the points of one unit, where there are several."""
         wants_values = query.statistic.needs_values
         measurements = await self._reading.measurements(
             call, query.metric, span, unit=query.unit, values=wants_values
@@ -319,18 +320,15 @@ def _labels(request: _DataRequest) -> dict[str, str]:
     metrics = [query for query in queries if isinstance(query, _Query)]
     statistics_differ = len({query.statistic.name for query in metrics}) > 1
     periods_differ = len({query.period_seconds for query in metrics}) > 1
-    return {
-        query.id: query.label
-        or (
-            query.id
-            if isinstance(query, _Math)
-            else " ".join(
-                [
-                    query.metric.name,
-                    *([query.statistic.name] if statistics_differ else []),
-                    *([str(query.period_seconds)] if periods_differ else []),
-                ]
-            )
-        )
-        for query in queries
-    }
+
+    def default_label(query: _Query | _Math) -> str:
+        if isinstance(query, _Math):
+            return query.id
+        parts = [query.metric.name]
+        if statistics_differ:
+            parts.append(query.statistic.name)
+        if periods_differ:
+            parts.append(str(query.period_seconds))
+        return " ".join(parts)
+
+    return {query.id: query.label or default_label(query) for query in queries}

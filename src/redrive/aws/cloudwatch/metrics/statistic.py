@@ -39,18 +39,18 @@ class Trim:
     def of(self, values: Sequence[ValueCount]) -> float | None:
         """The statistic of all values of a period, smallest first; None if nothing is inside."""
         inside = list(self._inside(values))
-        samples = sum(count for _, count in inside)
-        total = sum(count for *_, count in values)
-        if self.kind == "TC":
-            return samples
-        if self.kind == "PR":
-            return samples / total * _WHOLE
-        if not samples:
+        samples_inside = sum(count for _, count in inside)
+        samples = sum(value.samples for value in values)
+        if self.kind == "TC":  # trimmed count
+            return samples_inside
+        if self.kind == "PR":  # percentile rank
+            return samples_inside / samples * _WHOLE
+        if not samples_inside:
             return None
-        if self.kind == "WM":
-            return self._winsorized_sum(values, inside) / total
-        total_inside = sum(value * count for value, count in inside)
-        return total_inside if self.kind == "TS" else total_inside / samples
+        if self.kind == "WM":  # winsorized mean
+            return self._winsorized_sum(values, inside) / samples
+        sum_inside = sum(value * count for value, count in inside)
+        return sum_inside if self.kind == "TS" else sum_inside / samples_inside  # trimmed sum, or mean
 
     def _inside(self, values: Sequence[ValueCount]) -> Iterator[tuple[float, float]]:
         """Values inside the bounds, and how many samples of each are."""
@@ -58,7 +58,7 @@ class Trim:
             low, high = _or(self.low, -math.inf), _or(self.high, math.inf)
             yield from ((value, count) for *_, value, count in values if low < value <= high)
             return
-        total = sum(count for *_, count in values)
+        total = sum(value.samples for value in values)
         begin, end = total * _or(self.low, 0) / _WHOLE, total * _or(self.high, _WHOLE) / _WHOLE
         samples_before = 0.0
         for *_, value, count in values:
