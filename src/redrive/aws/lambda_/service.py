@@ -41,7 +41,7 @@ _OF_LAYERS: Final = frozenset(
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
     prefix, function = f"arn:aws:lambda:{call.region}:{call.account}", params.get("FunctionName")
     if operation in _OF_LAYERS:
-        return ()
+        return ()  # the operation asks itself: the policy of a layer's version counts, too
     if "LayerName" in params:
         return [ResourceScope(read_layer(call, params["LayerName"], params.get("VersionNumber")).arn)]
     if "UUID" in params:

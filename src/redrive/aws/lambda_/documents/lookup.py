@@ -75,7 +75,10 @@ class Lookup:
         known = self.known_at(arn)
         if known is not None:
             return known
-        changes, reference = self._documents.changes, of_arn(arn)
+        changes = (
+            self._documents.changes
+        )  # counted before the reads: a change meanwhile outdates what they find
+        reference = of_arn(arn)
         if reference is None:
             return None
         function = await self._documents.get(FUNCTION, reference.name.key)

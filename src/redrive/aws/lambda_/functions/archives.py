@@ -144,6 +144,7 @@ def _can_be_laid_out(entries: Sequence[zipfile.ZipInfo]) -> bool:
 
 
 def _takes_place(entry: zipfile.ZipInfo, tree: "_Tree") -> bool:
+    """Enter an entry in the tree of folders and files (None); False: one of its names is taken by another kind."""
     if stat.S_ISLNK(entry.external_attr >> 16):
         return True  # it is left out
     *folders, name = PurePosixPath(entry.filename).parts

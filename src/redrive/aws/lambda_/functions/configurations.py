@@ -119,8 +119,8 @@ def configure(before: Configuration, params: Structure, *, ended_runtimes: bool)
     Raises:
         AwsError: Something is not acceptable, or is not offered here.
     """
-    for parameter, nothing in _UNOFFERED.items():
-        if parameter in params and params[parameter] not in nothing:
+    for parameter, harmless_values in _UNOFFERED.items():
+        if parameter in params and params[parameter] not in harmless_values:
             raise unoffered(parameter)
     runtime = params.get("Runtime", before.runtime)
     _check_runtime(runtime, ended_runtimes=ended_runtimes)

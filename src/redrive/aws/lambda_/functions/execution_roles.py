@@ -110,16 +110,17 @@ class ExecutionRoles:
     async def _may_hand_over(self, version: Configuration, arn: str) -> bool:
         """True if the role or the policy of the target allows handing records to it; bucket policies are not read."""
         service, region, account, name = arn.split(":", 5)[2:]
-        call, resource = await self._call(version), ResourceName(account, region, name)
+        call, target = await self._call(version), ResourceName(account, region, name)
         policy: str | None = None
         if service == "sqs":
-            queue = await self._resources.queues.get(resource)
+            queue = await self._resources.queues.get(target)
             policy = None if queue is None else queue.attributes.get(_POLICY)
         elif service == "sns":
-            topic = await self._resources.topics.get(resource)
+            topic = await self._resources.topics.get(target)
             policy = None if topic is None else topic.attributes.get(_POLICY)
         elif service == "lambda" and (reference := of_arn(arn)) is not None:
             function = await self._resources.documents.get(FUNCTION, reference.name.key)
             policy = None if function is None else policy_of(function, reference.qualifier)
-        about = f"{arn}/aws/lambda/async/{version.name.name}/record" if service == "s3" else arn
-        return call.may(_TARGETS[service], about, account or version.name.account, policy)
+        if service == "s3":
+            arn = f"{arn}/aws/lambda/async/{version.name.name}/record"  # an object as it would be written
+        return call.may(_TARGETS[service], arn, account or version.name.account, policy)

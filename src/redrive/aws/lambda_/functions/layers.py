@@ -55,16 +55,16 @@ class LayerOperations:
         if name.account != call.account or name.region != call.region:
             raise denied(call.principal.name, "PublishLayerVersion", LayerReference(name).arn)
         archive = await self._archives.read(call, params["Content"])
-        resource_name = ResourceName(name.account, name.region, f"{name.name}~{self._mark()}")
-        digest = await self._code.keep(resource_name, archive.content)
-        revision = self._mark()
+        archive_name = ResourceName(name.account, name.region, f"{name.name}~{self._new_id()}")
+        digest = await self._code.keep(archive_name, archive.content)
+        revision = self._new_id()
 
         async def decide(draft: Draft) -> LayerVersion:
             layer = await draft.get(LAYER, name.key) or LayerRecord(name)
             number = layer.versions + 1
             version = _layer_version(
                 LayerReference(name, number),
-                resource_name.name,
+                archive_name.name,
                 digest,
                 archive,
                 FunctionPolicy(revision),
@@ -77,7 +77,7 @@ class LayerOperations:
 
         return self._as_structure(call, await self._engine.resources.write(decide))
 
-    def _mark(self) -> str:
+    def _new_id(self) -> str:
         return id_text(self._engine.runtime.message_id())
 
     async def get_layer_version(self, call: Call, params: Structure) -> Structure:
@@ -136,12 +136,12 @@ class LayerOperations:
         return {}
 
     def _as_structure(self, call: Call, version: LayerVersion) -> Structure:
-        resource_name = ResourceName(version.name.account, version.name.region, version.kept_as)
+        archive_name = ResourceName(version.name.account, version.name.region, version.kept_as)
         return {
             "Content": {
                 "CodeSha256": version.code,
                 "CodeSize": version.code_bytes,
-                "Location": self._downloads.url(call.base_url, resource_name, version.code),
+                "Location": self._downloads.url(call.base_url, archive_name, version.code),
             },
             "LayerArn": LayerReference(version.name).arn,
             **_render_summary(version),
@@ -175,12 +175,12 @@ def _layer_version(
     params: Structure,
 ) -> LayerVersion:
     return LayerVersion(
-        reference.name,
-        reference.number or 0,
-        kept_as,
-        digest,
-        len(archive.content),
-        archive.unpacked_bytes,
+        name=reference.name,
+        number=reference.number or 0,
+        kept_as=kept_as,
+        code=digest,
+        code_bytes=len(archive.content),
+        unpacked_bytes=archive.unpacked_bytes,
         created_at=now,
         policy=policy,
         description=params.get("Description", ""),

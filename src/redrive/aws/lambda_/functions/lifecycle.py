@@ -222,10 +222,11 @@ class FunctionOperations:
         """Change `$LATEST`, then publish it as a version if the request asks for that."""
         revision, version_revision = self._revision(), self._revision()
 
-        async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration]:
+        async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration | None]:
+            """`$LATEST` before and after the change, and the published version; None: none is published."""
             function = await function_in(draft, reference)
             before = function.latest
-            if params.get("RevisionId") not in (None, function.latest.revision):
+            if params.get("RevisionId") not in (None, before.revision):
                 raise outdated_revision()
             configuration = await self._variables.seal(call, change(before), params)
             if {"Role", "DeadLetterConfig"} & params.keys():
@@ -233,21 +234,21 @@ class FunctionOperations:
             latest = await _layered_in(draft, call, configuration, params)
             latest = replace(latest, revision=revision, modified_at=call.now)
             if params.get("DryRun"):
-                return before, latest, latest
+                return before, latest, None
             function = replace(function, latest=latest, configured=function.configured or configures)
             draft.put(FUNCTION, reference.name.key, function)
             await update_backlogs_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
-                return before, latest, latest
+                return before, latest, None
             return before, latest, await publish_in(draft, function, version_revision, call.now)
 
-        before, latest, answered_version = await self._engine.resources.write(decide)
+        before, latest, version = await self._engine.resources.write(decide)
         if not params.get("DryRun"):
             await self._runner.drop(reference.name, LATEST, latest.revision)
             await self._forget_unused(reference, before)
-        version = None if answered_version is latest else answered_version.version
-        state = UPDATING if version is None else CREATING
-        return render(await self._variables.readable(call, answered_version), version, state)
+        if version is None:
+            return render(await self._variables.readable(call, latest), state=UPDATING)
+        return render(await self._variables.readable(call, version), version.version, CREATING)
 
     async def _forget_unused(self, reference: FunctionReference, removal: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""

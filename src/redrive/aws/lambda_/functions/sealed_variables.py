@@ -58,7 +58,7 @@ class SealedVariables:
         """
         if not {"KMSKeyArn", "Environment"} & params.keys():
             return configuration
-        if configuration.sealed_variables and "Environment" not in params:
+        if configuration.sealed_variables and "Environment" not in params:  # they move to another key
             configuration = replace(
                 configuration,
                 variables=await self._decrypt(call, configuration, "Decrypt"),

@@ -46,12 +46,12 @@ class ConcurrencyOperations:
         with absent_as(no_function(FunctionReference(reference.name, LATEST).arn)):
             await self._lookup.function(call, reference, "PutFunctionConcurrency")
         requested: int = params["ReservedConcurrentExecutions"]
-        provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(reference.name))
-        reserved = sum(each.wanted for each in provisioned)
-        if requested < reserved:
+        configs = await self._engine.resources.documents.find(PROVISIONED, key_beginning(reference.name))
+        provisioned = sum(config.wanted for config in configs)
+        if requested < provisioned:
             raise invalid(
                 f" ReservedConcurrentExecutions  {requested} should not be lower than function's total provisioned"
-                f" concurrency [{reserved}]."
+                f" concurrency [{provisioned}]."
             )
         others = await reserved_by(self._engine.resources.documents, reference)
         if CONCURRENT_MAX - others - requested < UNRESERVED_MIN:

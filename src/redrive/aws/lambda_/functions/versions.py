@@ -50,7 +50,8 @@ class VersionOperations:
     async def publish_version(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "PublishVersion")
-        revision, of_latest = (id_text(self._engine.runtime.message_id()) for _ in range(2))
+        version_revision = id_text(self._engine.runtime.message_id())
+        latest_revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> Configuration:
             function = await function_in(draft, reference)
@@ -64,7 +65,7 @@ class VersionOperations:
                     " Please try again with the CodeSHA256 in $LATEST."
                 )
             description = params.get("Description")
-            return await publish_in(draft, function, revision, call.now, description, of_latest)
+            return await publish_in(draft, function, version_revision, call.now, description, latest_revision)
 
         version = await self._engine.resources.write(decide)
         return render(await self._variables.readable(call, version), version.version)
@@ -101,9 +102,9 @@ async def publish_in(
     revision: str,  # of the version, if one is made
     now: int,
     description: str | None = None,  # the version's own; None: that of `$LATEST`
-    of_latest: str = "",  # its revision from then on; empty: it keeps its own
+    latest_revision: str = "",  # that of `$LATEST` from then on; empty: it keeps its own
 ) -> Configuration:
-    """Publish what `$LATEST` is now; where the last version is the same, it is that one."""
+    """Publish what `$LATEST` is now; where nothing was updated since the last version, it is that one."""
     if function.versions and not function.configured:
         last = await draft.get(VERSION, version_key(function.name, str(function.versions)))
         if last is not None and _is_same(last, function.latest):
@@ -117,7 +118,7 @@ async def publish_in(
         description=function.latest.description if description is None else description,
     )
     draft.put(VERSION, version_key(function.name, number), version)
-    latest = replace(function.latest, revision=of_latest or function.latest.revision)
+    latest = replace(function.latest, revision=latest_revision or function.latest.revision)
     versions = function.versions + 1
     draft.put(
         FUNCTION, function.name.key, replace(function, latest=latest, versions=versions, configured=False)
@@ -148,12 +149,12 @@ class AliasOperations:
         with absent_as(no_function(reference._replace(qualifier=params["FunctionVersion"]).arn)):
             await self._lookup.function(call, reference, "CreateAlias")
         alias = FunctionAlias(
-            reference.name,
-            params["Name"],
-            params["FunctionVersion"],
-            self._revision(),
-            params.get("Description", ""),
-            _weights(params),
+            function=reference.name,
+            name=params["Name"],
+            version=params["FunctionVersion"],
+            revision=self._revision(),
+            description=params.get("Description", ""),
+            weights=_weights(params),
         )
 
         async def decide(draft: Draft) -> None:

@@ -95,6 +95,7 @@ class EventSettingsOperations:
         return FunctionReference(reference.name, reference.qualifier or LATEST)
 
     async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:
+        """Write the settings of a request; those that it does not name stay if `merges`, else they end."""
         if not any(
             name in params
             for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")

@@ -85,7 +85,7 @@ def letter(fact: Attempted) -> Publication:
     event = _event(fact)
     attributes = {
         _REQUEST_ID: ("String", event.request_id),
-        "ErrorCode": ("Number", "200" if fact.attempt.answer else "429"),
+        "ErrorCode": ("Number", "200" if fact.attempt.answer else "429"),  # it failed, or it did not run
         "ErrorMessage": ("String", _error_message(fact)),
     }
     attempt = fact.attempt

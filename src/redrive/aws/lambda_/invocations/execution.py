@@ -133,7 +133,7 @@ class Executor:
         invocation = Invocation(request_id, payload, invoked_as, trace, rounds=self._rounds.of(trace))
         if not self._runner.begin(function, invocation, end):
             return False
-        count = self._metrics.begin(target, version, now)
+        count = self._metrics.begin(target, version, now)  # before `end`, which an answer calls later
         return True
 
     async def runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
@@ -167,10 +167,12 @@ class Executor:
             logs=logs,
             reserved=reserved,
         )
+        # Code that changes in its place, and the right to a key, are looked at before every run.
         if revision == version.revision and not version.sealed_variables:
             if len(self._ready) >= _READY_MAX:
                 self._ready.clear()
-            ready = _Ready(version, changes, now + _READY_MS - now % _READY_MS, function)
+            next_second = now + _READY_MS - now % _READY_MS
+            ready = _Ready(version, changes, next_second, function)
             self._ready[version.name, version.version] = ready
         return function
 

@@ -60,15 +60,15 @@ class LambdaDeliveryProfile:
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; no event has a dead-letter queue in the engine's sense: see `follow_ups`."""
-        events_plan = subscription.id == INVOCATIONS
+        is_of_events = subscription.id == INVOCATIONS
         return SubscriptionContext(
             topic,
             subscription,
             self,
-            plan=_plan(subscription) if events_plan else _TARGET_PLAN,
+            plan=_plan(subscription) if is_of_events else _TARGET_PLAN,
             headers=whole_envelope,
-            identify=_request_id if events_plan else _own_request_id,
-            render_at_once=_render_at_once if events_plan else None,
+            identify=_request_id if is_of_events else _own_request_id,
+            render_at_once=_render_at_once if is_of_events else None,
         )
 
     def refusal(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
@@ -39,6 +39,13 @@ _KINDS: Final = frozenset({ALIAS.name, PROVISIONED.name, VERSION.name, ""})
 _AGAIN_MS: Final = 10_000  # until a store that was away is asked again
 
 
+class _Pool(NamedTuple):
+    """The environments of a version that the runner keeps."""
+
+    function: FunctionVersion
+    size: int
+
+
 class Warmth:
     """Keeps environments, by configurations that any node may change."""
 
@@ -47,8 +54,7 @@ class Warmth:
         self._lookup = lookup
         self._executor = executor
         self._runner = runner
-        # By configuration: the version, and how many of its environments the runner keeps
-        self._kept: dict[str, tuple[FunctionVersion, int]] = {}
+        self._pools: dict[str, _Pool] = {}  # By the key of the configuration
         self._following: asyncio.Task[None] | None = None
         self._is_outdated = False
         documents = engine.resources.documents
@@ -80,18 +86,18 @@ class Warmth:
     async def _keep(self) -> None:
         """Have the runner keep the number of processes that each provision asks for, and none for those that are gone."""
         entries = await self._engine.resources.documents.entries(PROVISIONED)
-        pools: dict[str, tuple[FunctionVersion, int]] = {}
+        pools: dict[str, _Pool] = {}
         for key, config in entries:
             function = await self._function(config)
             if function is not None:
-                pools[key] = function, config.wanted
-        for key, old in self._kept.items():
-            if key not in pools or pools[key][0].key != old[0].key:
-                self._runner.keep(old[0], 0)
+                pools[key] = _Pool(function, config.wanted)
+        for key, old_pool in self._pools.items():
+            if key not in pools or pools[key].function.key != old_pool.function.key:
+                self._runner.keep(old_pool.function, 0)
         for key, pool in pools.items():
-            if self._kept.get(key) != pool:
+            if self._pools.get(key) != pool:
                 self._runner.keep(*pool)
-        self._kept = pools
+        self._pools = pools
 
     async def _function(self, config: Provisioned) -> FunctionVersion | None:
         """The version that is meant now, ready to run; None: it is gone, or its code cannot be had."""
@@ -108,10 +114,10 @@ class Warmth:
 
     def readiness(self, config: Provisioned) -> tuple[int, str]:
         """The number of environments that this node has ready of those that are wanted, and why it has no more."""
-        pool = self._kept.get(config.key)
+        pool = self._pools.get(config.key)
         if pool is None:
             return 0, ""
-        ready, failure = self._runner.readiness(pool[0])
+        ready, failure = self._runner.readiness(pool.function)
         return min(ready, config.wanted), failure
 
     async def close(self) -> None:

@@ -73,11 +73,15 @@ class InvocationEndpoint(DirectEndpoint):
             return None
         headers = push_request.headers
         version, invocations = target.configuration.version, int(headers[profile.INVOKED_BEFORE]) + 1
-        taking: list[Callable[[Attempt], None]] = [take]  # empty: given up
+        is_given_up = False
 
         def end(result: InvocationResult) -> None:
-            for taker in taking:
-                taker(_attempt_of(result, version, invocations))
+            if not is_given_up:
+                take(_attempt_of(result, version, invocations))
+
+        def give_up() -> None:
+            nonlocal is_given_up
+            is_given_up = True
 
         begun = self._executor.begin(
             target,
@@ -87,7 +91,7 @@ class InvocationEndpoint(DirectEndpoint):
             headers.get(profile.TRACE),
             end,
         )
-        return taking.clear if begun else None
+        return give_up if begun else None
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Run the function; the attempt says what came of it."""
@@ -247,21 +251,21 @@ def _died(push_request: PushRequest) -> DeathRecord | None:
 def _request(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
     """The operation that hands a message over, and its parameters."""
     arn = push_request.endpoint
-    service, account, name = arn.split(":")[2], arn.split(":")[4], arn.split(":")[-1]
+    service, _, account, resource = arn.split(":", 5)[2:]
     attributes = {
-        name: {"DataType": kind, "StringValue": text}
-        for name, (kind, text) in orjson.loads(push_request.headers[profile.ATTRIBUTES]).items()
+        name: {"DataType": data_type, "StringValue": text}
+        for name, (data_type, text) in orjson.loads(push_request.headers[profile.ATTRIBUTES]).items()
     }
     if service == "lambda":
         return "Invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": push_request.body}
     if service == "s3":
         content = {"Body": push_request.body, "ContentType": "application/json"}
-        return "PutObject", {"Bucket": name, "Key": push_request.headers[profile.OBJECT], **content}
+        return "PutObject", {"Bucket": resource, "Key": push_request.headers[profile.OBJECT], **content}
     if service == "sns":
         message = push_request.body.decode()
         return "Publish", {"TopicArn": arn, "Message": message, "MessageAttributes": attributes}
     params: Structure = {
-        "QueueUrl": f"http://localhost/{account}/{name}",
+        "QueueUrl": f"http://localhost/{account}/{resource}",
         "MessageBody": push_request.body.decode(),
         "MessageAttributes": attributes,
     }

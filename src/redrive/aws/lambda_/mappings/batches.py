@@ -127,18 +127,22 @@ def failed_of(answer: bytes, items: Sequence[Item]) -> Collection[str]:
     "Reporting batch item failures": an empty answer, or one without failures, is a success; what cannot be read, or
     names a message that was not there, is a failure of all.
     """
-    everything = [item.record["messageId"] for item in items]
+    all_ids = [item.record["messageId"] for item in items]
     try:
         document = orjson.loads(answer) if answer else None
     except orjson.JSONDecodeError:
-        return everything
+        return all_ids
     if document is None:
         return ()
-    failures = document.get("batchItemFailures") if isinstance(document, dict) else everything
+    if not isinstance(document, dict):
+        return all_ids
+    failures = document.get("batchItemFailures")
     if not failures:
         return ()
-    identifiers = [_identifier(each) for each in failures] if isinstance(failures, list) else [""]
-    return identifiers if set(identifiers) <= set(everything) else everything
+    if not isinstance(failures, list):
+        return all_ids
+    failed_ids = [_identifier(each) for each in failures]
+    return failed_ids if set(failed_ids) <= set(all_ids) else all_ids
 
 
 def _identifier(failure: object) -> str:

@@ -240,9 +240,9 @@ class MappingConsumer:
         failed_ids = batches.failed_of(result.payload, items) if self.mapping.partial else ()
         settled_claims = [item.claim for item in items if item.record["messageId"] not in failed_ids]
         self._count("FailedInvokeEventCount", len(items) - len(settled_claims))
-        outcome = (
-            SUCCEEDED if len(settled_claims) == len(items) else FAILED_IN_PART if settled_claims else FAILED
-        )
+        outcome = SUCCEEDED
+        if len(settled_claims) < len(items):
+            outcome = FAILED_IN_PART if settled_claims else FAILED
         self._metrics.count_batch(self.mapping, outcome, len(items))
         if settled_claims:
             await self._delete(queue, settled_claims)

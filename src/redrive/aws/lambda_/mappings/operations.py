@@ -59,14 +59,13 @@ def with_parameters(before: EventSourceMapping, params: Structure) -> EventSourc
         AwsError: Something is not acceptable for a queue, or is not offered here.
     """
     check_parameters(params)
+    scaling = params.get("ScalingConfig", {"MaximumConcurrency": before.concurrency_max})
     after = replace(
         before,
         enabled=params.get("Enabled", before.enabled),
         batch_size=params.get("BatchSize") or before.batch_size,
         window_seconds=params.get("MaximumBatchingWindowInSeconds", before.window_seconds),
-        concurrency_max=params.get("ScalingConfig", {"MaximumConcurrency": before.concurrency_max}).get(
-            "MaximumConcurrency"
-        ),
+        concurrency_max=scaling.get("MaximumConcurrency"),
         partial=_PARTIAL in params["FunctionResponseTypes"]
         if "FunctionResponseTypes" in params
         else before.partial,

@@ -1,7 +1,7 @@
 """The front of function URLs: a request becomes an event, and the function's answer a response."""
 
 from collections.abc import AsyncIterator, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -44,6 +44,19 @@ _FORBIDDEN: Final = (
 STREAMED: Final = "RESPONSE_STREAM"
 
 
+class _RequestedUrl(NamedTuple):
+    """The URL that a request is for, and the function behind it."""
+
+    target: UrlTarget
+    place: UrlPlace
+    function: FunctionTarget
+    settings: FunctionUrl
+
+    @property
+    def function_arn(self) -> str:
+        return arn_of(self.place.function, self.place.qualifier or None)
+
+
 class FunctionUrls:
     """Answers requests to function URLs (`redrive.server.app.HostedProtocol`)."""
 
@@ -69,80 +82,70 @@ class FunctionUrls:
         if request.record is not None:
             request.record.service, request.record.operation = "lambda", "FunctionUrl"
             request.record.request_id = request_id
-        target = target_of(request)
-        documents = self._engine.resources.documents
-        url_place = await documents.get(FUNCTION_URL, "" if target is None else target.id)
-        function_target = (
-            None
-            if url_place is None
-            else await self._lookup.at(arn_of(url_place.function, url_place.qualifier or None))
-        )
-        url = (
-            None
-            if url_place is None or function_target is None
-            else function_target.function.urls.get(url_place.qualifier)
-        )
-        if target is None or url_place is None or function_target is None or url is None:
+        url = await self._requested_url(request)
+        if url is None:
             return _error_response(404, None)
-        if url.auth != OPEN and (web_refusal := refusal(request)) is not None:
+        if url.settings.auth != OPEN and (web_refusal := refusal(request)) is not None:
             return web_refusal
         began = self._engine.runtime.clock.now()
-        answer = preflight(url.cors, request)
+        answer = preflight(url.settings.cors, request)
         if answer is None:
-            answer = await self._invoke(request, target, url_place, function_target, url, request_id)
+            answer = await self._invoke(request, url, request_id)
             answer.headers = {
                 **answer.headers,
-                **sharing_headers(url.cors, request),
+                **sharing_headers(url.settings.cors, request),
                 "x-amzn-RequestId": request_id,
                 "X-Amzn-Trace-Id": trace_of(request, began, request_id),
             }
-        self._count(url_place, answer.status, began)
+        self._count(url.place, answer.status, began)
         return answer
 
-    async def _invoke(
-        self,
-        request: Request,
-        target: UrlTarget,
-        url_place: UrlPlace,
-        function_target: FunctionTarget,
-        url: FunctionUrl,
-        request_id: str,
-    ) -> Response:
-        call = await self._permitted_call(request, url_place, function_target, url, request_id)
+    async def _requested_url(self, request: Request) -> _RequestedUrl | None:
+        target = target_of(request)
+        if target is None:
+            return None
+        place = await self._engine.resources.documents.get(FUNCTION_URL, target.id)
+        if place is None:
+            return None
+        function = await self._lookup.at(arn_of(place.function, place.qualifier or None))
+        settings = None if function is None else function.function.urls.get(place.qualifier)
+        if function is None or settings is None:
+            return None
+        return _RequestedUrl(target, place, function, settings)
+
+    async def _invoke(self, request: Request, url: _RequestedUrl, request_id: str) -> Response:
+        call = await self._permitted_call(request, url, request_id)
         if call is None:
             return _error_response(403, _FORBIDDEN)
-        caller = None if url.auth == OPEN else call.principal
-        event = event_of(request, target, caller, call.now, request_id)
+        caller = None if url.settings.auth == OPEN else call.principal
+        event = event_of(request, url.target, caller, call.now, request_id)
         if len(event) > REQUEST_BYTES_MAX:
             return _error_response(413, "Request Entity Too Large")
-        version = await self._lookup.choose_version(function_target, self._engine.runtime.rng)
-        arn, trace = arn_of(url_place.function, url_place.qualifier or None), request.headers.get(TRACE)
+        version = await self._lookup.choose_version(url.function, self._engine.runtime.rng)
+        arn, trace = url.function_arn, request.headers.get(TRACE)
         try:
-            if url.mode == STREAMED:
-                stream = begin(self._executor, function_target, version, arn, event, request_id, trace)
+            if url.settings.mode == STREAMED:
+                stream = begin(self._executor, url.function, version, arn, event, request_id, trace)
                 return await streamed_response(stream) or _bad_gateway()
-            result = await self._executor.run(function_target, version, arn, event, request_id, trace=trace)
+            result = await self._executor.run(url.function, version, arn, event, request_id, trace=trace)
             return _bad_gateway() if result.failed else response_of(result.payload)
         except Throttled:
             return _error_response(429, "Rate Exceeded.")
         except (AnswerMalformed, VariablesUnreadable):
             return _bad_gateway()
 
-    async def _permitted_call(
-        self, request: Request, url_place: UrlPlace, target: FunctionTarget, url: FunctionUrl, request_id: str
-    ) -> Call | None:
+    async def _permitted_call(self, request: Request, url: _RequestedUrl, request_id: str) -> Call | None:
         """The request as a call, if its caller may invoke the function by its URL."""
-        owner = url_place.function
-        principal = await self._principal(request, url)
+        owner = url.place.function
+        principal = await self._principal(request, url.settings)
         if principal is None:
             return None
         base_url = f"{request.scheme}://{request.host}"
         now = self._engine.runtime.clock.now()
         call = Call(request, principal, owner.region, now, request_id, base_url)
-        arn = arn_of(owner, url_place.qualifier or None)
-        policy = policy_of(target.function, url_place.qualifier)
-        keys = {"lambda:FunctionUrlAuthType": url.auth}
-        is_allowed = call.may("lambda:InvokeFunctionUrl", arn, owner.account, policy, keys)
+        policy = policy_of(url.function.function, url.place.qualifier)
+        keys = {"lambda:FunctionUrlAuthType": url.settings.auth}
+        is_allowed = call.may("lambda:InvokeFunctionUrl", url.function_arn, owner.account, policy, keys)
         return call if is_allowed else None
 
     async def _principal(self, request: Request, url: FunctionUrl) -> Principal | None:
@@ -200,7 +203,7 @@ async def streamed_response(stream: AnswerStream) -> Response | None:
         result = await stream.result()
         return None if result.failed else response_of(result.payload)
     parts = stream.parts()
-    if not stream.content_type.startswith(_WITH_HEAD):
+    if not stream.content_type.startswith(_WITH_HEAD):  # all parts are the body
         first = await anext(parts, None)
         if first is None and (await stream.result()).failed:
             return None
