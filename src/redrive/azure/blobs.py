@@ -131,11 +131,12 @@ class BlobOperations:
 
     async def _content(self, request: Request, container: str, blob: Blob) -> Response:
         first, length, headers = 0, blob.size, dict(_headers(blob))
-        wish = request.headers.get("x-ms-range") or request.headers.get("range")
-        match = _RANGE.fullmatch(wish or "")
+        range_header = request.headers.get("x-ms-range") or request.headers.get("range") or ""
+        match = _RANGE.fullmatch(range_header)
         if match is not None:
-            first = int(match[1])
-            last = min(int(match[2] or blob.size), blob.size - 1)
+            first_text, last_text = match.groups()
+            first = int(first_text)
+            last = min(int(last_text or blob.size), blob.size - 1)
             if first > last:
                 raise _range_refusal(blob)
             length = last - first + 1
@@ -193,15 +194,18 @@ def _number(text: str | None, maximum: int) -> int:
     return min(int(text[:9]), maximum)
 
 
+_PARAMETER_TAGS: Final = {
+    "prefix": "Prefix",
+    "marker": "Marker",
+    "maxresults": "MaxResults",
+    "delimiter": "Delimiter",
+}
+
+
 def _listing_text(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
     name = container.partition("/")[2]
     parameters = "".join(
-        f"<{tag}>{escape(query[key])}</{tag}>"
-        for key, tag in (
-            *(("prefix", "Prefix"), ("marker", "Marker")),
-            *(("maxresults", "MaxResults"), ("delimiter", "Delimiter")),
-        )
-        if query.get(key)
+        f"<{tag}>{escape(query[key])}</{tag}>" for key, tag in _PARAMETER_TAGS.items() if query.get(key)
     )
     items = "".join(map(_xml, page.blobs))
     folders = "".join(f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>" for folder in page.folders)

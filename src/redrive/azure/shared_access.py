@@ -53,12 +53,12 @@ def allows(
         return False
     if not set(act.permissions) & set(query.get("sp", "")):
         return False
-    if "ss" in query:
-        text = (
-            _of_account(account, query) if "b" in query["ss"] and act.resource in query.get("srt", "") else ""
-        )
-    else:
+    if "ss" not in query:
         text = _of_service(account, query, act)
+    elif "b" in query["ss"] and act.resource in query.get("srt", ""):
+        text = _of_account(account, query)
+    else:
+        return False  # for services other than blobs, or for other kinds of resources
     return bool(text) and keys.signs(account, text, query.get("sig", ""))
 
 

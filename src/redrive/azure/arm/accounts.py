@@ -122,7 +122,7 @@ class AzureSubscriptionOperations:
         async def write(draft: Draft) -> tuple[Group, HTTPStatus]:
             group = await draft.get(GROUP, key)
             if group is None:
-                location(members, "location")
+                location(members, "location")  # a new one has to have it
             document = {**(group or _new_group(call)), **members}
             if group is None:
                 document["properties"] = {"provisioningState": "Succeeded"}

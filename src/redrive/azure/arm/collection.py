@@ -47,6 +47,7 @@ class ArmCollection(ABC, Generic[R]):
     def routes(self) -> Mapping[str, Verb]:
         """See `Operations.routes`."""
         types: tuple[str, ...] = self._spec.types
+        # For a type of its own `topics/{topic}`, for one within another `domains/{domain}/topics/{topic}`.
         one = "/".join((IN_GROUP, *(f"{kind}/{{{kind.removesuffix('s')}}}" for kind in types)))
         several = one.rpartition("/")[0]
         routes: dict[str, Verb] = {f"PUT {one}": self.put, f"GET {one}": self.get}
@@ -108,13 +109,13 @@ class ArmCollection(ABC, Generic[R]):
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Put a fresh access key in the place of one of the two."""
         existing = await self._get_existing(call)
-        which = schema.one_of(call.document, "keyName", *KEYS)
-        if which is None:
+        key_name = schema.one_of(call.document, "keyName", *KEYS)
+        if key_name is None:
             raise invalid("The property 'keyName' is missing.")
-        fresh = {which: _fresh_key(self._rng)}
+        new_key = {key_name: _fresh_key(self._rng)}
         return _keys(
             await self._update(
-                existing, lambda record: replace(record, attributes={**record.attributes, **fresh})
+                existing, lambda record: replace(record, attributes={**record.attributes, **new_key})
             )
         )
 

@@ -130,19 +130,23 @@ class DeploymentRun:
     def _plan_one(
         self, document: Mapping[str, Any], symbol: str, loop: Loop | None, above: tuple[str, str] | None
     ) -> Iterator[PlannedResource]:
-        head = {name: document[name] for name in ("name", "scope") if name in document}
+        """A resource and those in it; `above`: the type and the name of the one that it is in."""
         if self._scope.value(document.get("condition", True), loop) is False:
             return
-        read = self._scope.value(head, loop)
-        kind, name = str(document["type"]), str(read["name"])
+        expressions = {name: document[name] for name in ("name", "scope") if name in document}
+        head = self._scope.value(expressions, loop)
+        kind, name = str(document["type"]), str(head["name"])
         if above is not None:
-            kind, name = f"{above[0]}/{kind}", f"{above[1]}/{name}"
+            kind_above, name_above = above
+            kind, name = f"{kind_above}/{kind}", f"{name_above}/{name}"
         group = self._group
-        if scope := str(read.get("scope") or ""):
+        if scope := str(head.get("scope") or ""):
             group = scope if scope.startswith("/") else f"{self._group}/providers/{scope}"
         resource = PlannedResource(resource_id(group, kind, name), kind, {name.lower()}, document, loop)
         resource.names |= {resource.id.lower(), f"{kind}/{name}".lower(), symbol.lower()} - {""}
-        resource.names |= {loop[0].lower()} if loop else set()
+        if loop is not None:
+            loop_name, _ = loop
+            resource.names.add(loop_name.lower())
         resource.is_done = bool(document.get("existing"))
         yield resource
         children = [("", child) for child in document.get("resources") or ()]
@@ -160,8 +164,9 @@ class DeploymentRun:
         for resource in self._resources:
             if not resource.is_done:
                 await self._make(resource)
-        for other in await self._others() if self._is_complete else ():
-            await self._delete(other)
+        if self._is_complete:
+            for other in await self._others():
+                await self._delete(other)
 
     async def _others(self) -> list[PlannedResource]:
         """The resources of the group that can be deleted and the template does not name, system topics first."""
@@ -185,15 +190,15 @@ class DeploymentRun:
         waiting = {first.id: (first, self._dependencies(first))}
         while waiting:
             resource, dependencies = next(reversed(waiting.values()))
-            other = next((each for each in dependencies if not each.is_done), None) or await self._put(
-                resource
-            )
-            if other is None:
+            needed = next((each for each in dependencies if not each.is_done), None)
+            if needed is None:
+                needed = await self._put(resource)
+            if needed is None:
                 del waiting[resource.id]
-            elif other.id in waiting:
-                raise TemplateError(f"Circular dependency detected on resource: '{other.id}'.")
+            elif needed.id in waiting:
+                raise TemplateError(f"Circular dependency detected on resource: '{needed.id}'.")
             else:
-                waiting[other.id] = (other, self._dependencies(other))
+                waiting[needed.id] = (needed, self._dependencies(needed))
 
     async def _put(self, resource: PlannedResource) -> PlannedResource | None:
         """Make a resource; another one: that is needed first."""
@@ -275,12 +280,10 @@ class DeploymentRun:
         is_outer = str(options.get("scope", "outer")).lower() == "outer"
         template: Mapping[str, Any] = properties["template"]
         name = resource.id.rpartition("/")[2]
-        scope = (
-            self._scope.nested(template)
-            if is_outer
-            else DeploymentScope(template, self._group, name, self._scope.budget)
-        )
-        if not is_outer:
+        if is_outer:
+            scope = self._scope.nested(template)
+        else:
+            scope = DeploymentScope(template, self._group, name, self._scope.budget)
             scope.read_parameters(parameters)
         inner = DeploymentRun(self._call, properties, self._ask, scope, self._depth + 1, self._names)
         await inner.check()
@@ -323,8 +326,8 @@ class DeploymentRun:
     def to_document(self, state: str) -> dict[str, Any]:
         """The deployment's properties as they are shown; secrets are not."""
         parameters = {}
-        for name, about in self._scope.declarations.items():
-            kind = str(about.get("type", ""))
+        for name, declaration in self._scope.declarations.items():
+            kind = str(declaration.get("type", ""))
             value = {"value": self._scope.parameters.get(name.lower())}
             parameters[name] = {
                 "type": _title_case(kind),
@@ -358,9 +361,9 @@ class DeploymentRun:
             )
         if self._is_complete:
             await self.learn_names()
-        for other in await self._others() if self._is_complete else ():
-            before = await self._current(other.id)
-            changes.append({"resourceId": other.id, "changeType": "Delete", "before": before})
+            for other in await self._others():
+                before = await self._current(other.id)
+                changes.append({"resourceId": other.id, "changeType": "Delete", "before": before})
         return changes
 
     async def learn_names(self) -> None:

@@ -76,11 +76,11 @@ class DeploymentScope:
                 f"The template parameters '{', '.join(unknown)}' in the parameters file are not valid"
             )
         values = {spellings[name.lower()]: (value or {}).get("value") for name, value in by_name.items()}
-        for name, about in self.declarations.items():
-            if name not in values and "defaultValue" not in about:
+        for name, declaration in self.declarations.items():
+            if name not in values and "defaultValue" not in declaration:
                 raise TemplateError(f"The value for the template parameter '{name}' is not provided.")
-            value = values[name] if name in values else self.value(about["defaultValue"])
-            _check_parameter(name, about, value)
+            value = values[name] if name in values else self.value(declaration["defaultValue"])
+            _check_parameter(name, declaration, value)
             self.parameters[name.lower()] = value
 
     def value(self, document: Any, loop: Loop | None = None) -> Any:
@@ -170,18 +170,17 @@ class DeploymentScope:
         return call
 
     def _variable(self, name: str) -> Any:
-        if name.lower() not in self._variables:
+        key = name.lower()
+        if key not in self._variables:
             variables = self._template.get("variables") or {}
             loops = {str(loop["name"]).lower(): loop for loop in variables.get("copy") or ()}
-            if name.lower() in loops:
-                loop = loops[name.lower()]
-                value = self.value({"copy": [loop]})[str(loop["name"])]
+            if key in loops:
+                loop = loops[key]
+                self._variables[key] = self.value({"copy": [loop]})[str(loop["name"])]
             else:
-                value = self.value(
-                    _value_of({each.lower(): item for each, item in variables.items()}, name, "variable")
-                )
-            self._variables[name.lower()] = value
-        return self._variables[name.lower()]
+                by_key = {each.lower(): expression for each, expression in variables.items()}
+                self._variables[key] = self.value(_value_of(by_key, name, "variable"))
+        return self._variables[key]
 
     def _copy_index(self, name: Any = "", offset: int = 0) -> int:
         if isinstance(name, int):
@@ -234,22 +233,22 @@ def _value_of(values: Mapping[str, Any], name: str, what: str) -> Any:
     return values[name.lower()]
 
 
-def _check_parameter(name: str, about: Mapping[str, Any], value: Any) -> None:
+def _check_parameter(name: str, declaration: Mapping[str, Any], value: Any) -> None:
     beginning = f"The provided value for the template parameter '{name}' is not"
-    python_type: Any = _TYPES.get(str(about.get("type", "")).lower())
+    python_type: Any = _TYPES.get(str(declaration.get("type", "")).lower())
     if python_type is None:
-        raise TemplateError(f"The template parameter '{name}' has the type '{about.get('type')}'.")
+        raise TemplateError(f"The template parameter '{name}' has the type '{declaration.get('type')}'.")
     if value is not None and (
         not isinstance(value, python_type) or (python_type is int and isinstance(value, bool))
     ):
-        raise TemplateError(f"{beginning} of the type '{about['type']}'.")
-    if "allowedValues" in about and value not in about["allowedValues"]:
-        allowed = ",".join(json.dumps(each) for each in about["allowedValues"])
+        raise TemplateError(f"{beginning} of the type '{declaration['type']}'.")
+    if "allowedValues" in declaration and value not in declaration["allowedValues"]:
+        allowed = ",".join(json.dumps(each) for each in declaration["allowedValues"])
         raise TemplateError(f"{beginning} valid. It is not part of the allowed value(s): '{allowed}'.")
     if python_type in (int, str, list) and value is not None:
         bound = "Value" if python_type is int else "Length"
         size: int = value if python_type is int else len(value)
-        minimum, maximum = about.get(f"min{bound}", size), about.get(f"max{bound}", size)
+        minimum, maximum = declaration.get(f"min{bound}", size), declaration.get(f"max{bound}", size)
         if not minimum <= size <= maximum:
             raise TemplateError(f"{beginning} within its bounds.")
 

@@ -70,7 +70,6 @@ class ArmDeploymentOperations:
             raise invalid(
                 f"The resource group has {_KEPT_MAX} deployments already.", "DeploymentQuotaExceeded"
             )
-        failure = None
         try:
             await run.check()
             initial_properties = run.to_document("Accepted")
@@ -79,8 +78,7 @@ class ArmDeploymentOperations:
         except TemplateError as fault:
             raise _invalid_template(fault) from None
         except DeploymentFailed as fault:
-            failure = fault.error
-            outcome = {**run.to_document("Failed"), "error": failure}
+            outcome = {**run.to_document("Failed"), "error": fault.error}
         else:
             outcome = {**run.to_document("Succeeded"), "outputs": outputs}
         document = self._document(call, {**outcome, "timestamp": timestamp(call.now)}, run.steps)

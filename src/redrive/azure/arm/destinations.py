@@ -202,12 +202,13 @@ def queue_at(endpoint: str) -> ResourceName | None:
 
 def _webhook(properties: Document) -> tuple[str, str]:
     url = schema.text(properties, "endpointUrl") or ""
-    TLS.read(properties, TLS.name)
+    TLS.read(properties, TLS.name)  # refuses an unknown version
     if queue_at(url) is not None:
         return "queue", url
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        _ = parts.port  # raises ValueError for what is no port
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         is_url = False
     if not is_url:

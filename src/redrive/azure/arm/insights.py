@@ -155,13 +155,13 @@ class Insights:
         )
 
     async def _metric_document(self, query: _MetricsQuery, name: str) -> dict[str, Any]:
-        unit, usual = query.metrics[name]
-        aggregations = query.aggregations or (usual.lower(),)
+        unit, default_aggregation = query.metrics[name]
+        aggregations = query.aggregations or (default_aggregation.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
         for series in await self._series(query, name):
             groups.setdefault(query.grouping(series), []).append(series)
-        if not groups and not any(value == _EVERY for value in query.conditions.values()):
-            groups[()] = []
+        if not groups and _EVERY not in query.conditions.values():
+            groups[()] = []  # an undivided metric is shown, though it has no points yet
         return {
             "id": f"{query.resource}/providers/Microsoft.Insights/metrics/{name}",
             "type": "Microsoft.Insights/metrics",
@@ -202,11 +202,10 @@ class Insights:
         if series_list:
             point_query = PointQuery(series_list, query.since, query.until, period_ms)
             buckets = {point.at: point for point in await self._store.find_points(point_query)}
-        nothing = Statistics(0, 0, 0, 0)
+        values = {at: _values(bucket.statistics, aggregations) for at, bucket in buckets.items()}
+        without_points = _values(Statistics(0, 0, 0, 0), aggregations) if counts else {}
         return [
-            {"timeStamp": _moment(at), **_values(buckets[at].statistics, aggregations)}
-            if at in buckets
-            else {"timeStamp": _moment(at), **(_values(nothing, aggregations) if counts else {})}
+            {"timeStamp": _moment(at), **values.get(at, without_points)}
             for at in range(query.since, query.until, period_ms)
         ]
 
@@ -225,14 +224,14 @@ class Insights:
         if until <= since or (until - since) // period_ms > _PERIODS_MAX:
             raise invalid("The timespan is empty, or too long for its interval.", "BadRequest")
         return _MetricsQuery(
-            resource,
-            topic,
-            own_dimensions,
-            since - since % period_ms,
-            until,
-            interval,
-            _aggregations(call.query.get("aggregation", "")),
-            dict(_conditions(call.query.get("$filter", ""))),
+            resource=resource,
+            topic=topic,
+            own_dimensions=own_dimensions,
+            since=since - since % period_ms,
+            until=until,
+            interval=interval,
+            aggregations=_aggregations(call.query.get("aggregation", "")),
+            conditions=dict(_conditions(call.query.get("$filter", ""))),
         )
 
     async def _topic_and_dimensions(self, resource: str) -> tuple[ResourceName, Dimensions]:

@@ -148,14 +148,15 @@ def _known_type(call: ArmCall) -> str:
 
 
 def _topic_type(kind: str) -> Mapping[str, Any]:
+    _, display_name = _TOPIC_TYPES[kind]
     return {
         "id": f"providers/Microsoft.EventGrid/topicTypes/{kind}",
         "name": kind,
         "type": "Microsoft.EventGrid/topicTypes",
         "properties": {
             "provider": kind.rpartition(".")[0],
-            "displayName": _TOPIC_TYPES[kind][1],
-            "description": f"{_TOPIC_TYPES[kind][1]} of this server.",
+            "displayName": display_name,
+            "description": f"{display_name} of this server.",
             "resourceRegionType": "RegionalResource",
             "provisioningState": "Succeeded",
             "supportedScopesForSource": ["Resource"],

@@ -65,12 +65,12 @@ class Arm:
         # What URLs in answers begin with; None for the host that the client used
         self._public_url = public_url
         self.routes: RouteTable[Verb] = RouteTable()
-        for some in (
+        for group in (
             *operations,
             ArmResourceOperations(self.answer),
             ArmDeploymentOperations(documents, self.answer),
         ):
-            self.routes.add_all(some.routes)
+            self.routes.add_all(group.routes)
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""

@@ -148,7 +148,7 @@ def engine_subscription(
     `state` is the provisioning state, which lasts until `ends_at` (ms) where an action is awaited.
     """
     subscription_id, destination = names.subscription_id(resource_id.rpartition("/")[2]), content.destination
-    has_dead_letters = any(part_at(content.properties, _dead_letters(content.properties)))
+    dead_letter_path, _ = part_at(content.properties, _dead_letters(content.properties))
     attributes = {
         settings.ID: resource_id,
         settings.PROPERTIES: schema.stored_text(content.properties),
@@ -166,7 +166,7 @@ def engine_subscription(
         confirmed=state == SUCCEEDED,
         filter_text=content.filter_text,
         filter_language=EVENTS,
-        dead_letter=names.dead_letter_queue(topic.name, subscription_id) if has_dead_letters else None,
+        dead_letter=names.dead_letter_queue(topic.name, subscription_id) if dead_letter_path else None,
         attributes=attributes,
         expires_at=content.expires_at,
     )

@@ -195,12 +195,13 @@ class NamespaceForm(SubscriptionForm):
             raise invalid("The property 'deliveryMode' cannot be changed.")
         limits = _MODES[mode].accept(schema.part(configuration, mode.lower()) or {})
         _check_to_live(limits.get("eventTimeToLive"), topic)
-        limits, destination = _with_container(limits, (IN_DEAD_LETTER,)), None
+        limits = _with_container(limits, (IN_DEAD_LETTER,))
+        destination = None
         if mode == PUSH:
             path, push_destination = part_at(limits, DESTINATIONS)
             if schema.one_of(push_destination, "endpointType", *_PUSHED_TO) is None:
                 raise invalid(f"The destination's endpointType must be one of {', '.join(_PUSHED_TO)}.")
-            destination_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
+            _, destination_before = part_at(earlier.get("push") or {}, DESTINATIONS)
             destination = accepted_destination(push_destination, destination_before, resolve)
             limits = with_part(limits, path, destination.document)
         properties[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}

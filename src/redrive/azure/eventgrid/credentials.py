@@ -68,7 +68,8 @@ class SasToken:
     def parse(cls, text: str) -> Self:
         """Read a token; raises ValueError if the text is not a token."""
         signed_text, separator, signature = text.strip().rpartition(_SIGNED_BY)
-        fields = dict(part.partition("=")[::2] for part in signed_text.split("&"))
+        pairs = [part.partition("=") for part in signed_text.split("&")]
+        fields = {name: value for name, _, value in pairs}
         if not separator or "r" not in fields or "e" not in fields:
             raise ValueError("The token does not have the form r=…&e=…&s=…")
         try:

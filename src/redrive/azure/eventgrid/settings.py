@@ -180,12 +180,12 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
     properties = orjson.loads(text)
     mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
     return TopicSettings(
-        resource_id,
-        properties.get("inputSchema") or EVENT_GRID_SCHEMA,
-        {name: fields for name, fields in mapping.items() if fields},
-        bool(properties.get("disableLocalAuth")),
-        properties.get("eventRetentionInDays"),
-        Network.of(properties),
+        id=resource_id,
+        input_schema=properties.get("inputSchema") or EVENT_GRID_SCHEMA,
+        mapping={name: fields for name, fields in mapping.items() if fields},
+        local_auth_disabled=bool(properties.get("disableLocalAuth")),
+        retention_days=properties.get("eventRetentionInDays"),
+        network=Network.of(properties),
     )
 
 

@@ -160,8 +160,8 @@ class Namespaces:
             answer = await pending_answer
         except AzureError as refusal:
             if refusals:
-                server = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-                kind = "ServerError" if server else "ClientError"
+                is_own_fault = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                kind = "ServerError" if is_own_fault else "ClientError"
                 call.count(refusals, 1, (("Error", refusal.code), ("ErrorType", kind)))
             raise
         if latency:
@@ -215,11 +215,11 @@ class Namespaces:
     ) -> None:
         """Check the request's credentials for the path; those for a missing namespace are all refused."""
         parent = path.rpartition(":")[0]
-        attributes = [record.attributes for record in (namespace, topic) if namespace and record]
+        key_holders = [holder for holder in (namespace, topic) if namespace and holder]
         guarded_resource = GuardedResource(
             account=resource.subscription.lower(),
-            keys=[attribute[key] for attribute in attributes for key in KEYS],
-            path=parent if path == request.path else request.path.rpartition(":")[0],
+            keys=[holder.attributes[key] for holder in key_holders for key in KEYS],
+            path=request.path.rpartition(":")[0],
             name=resource.name,
             path_at_host="/" + "/".join(parent.split("/")[_NAMESPACE_PARTS:]),
             key_scheme=_KEY_SCHEME,
