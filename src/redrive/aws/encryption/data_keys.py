@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from redrive.access.message_seal import DataKey, MessageSeal
 from redrive.access.principals import Principal
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import NodeStore, Put, Resource, Runtime, Store
 from redrive.model.errors import Conflict, KeyUnusable, StoreUnavailable
@@ -96,7 +97,7 @@ class DataKeys:
         if known is not None:
             return known
         if seal.key:
-            region = seal.key.split(":")[3]
+            region = parse_arn(seal.key).region
             plaintext = await self.inside.opened(region, b64decode(seal.data), seal.context)
         else:
             plaintext = self._open_by_root(seal)

@@ -69,8 +69,8 @@ class Encryption:
             return sealer
         key = attributes.get(KEY)
         if key is None:
-            usual = "true" if private or self._by_default else "false"
-            if attributes.get(SQS_SSE, usual) != "true" or not is_account(queue.name.account):
+            default = "true" if private or self._by_default else "false"
+            if attributes.get(SQS_SSE, default) != "true" or not is_account(queue.name.account):
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()

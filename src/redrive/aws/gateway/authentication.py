@@ -236,7 +236,7 @@ class SigV4Verifier:
         except SignatureRefused as refusal:
             self._refuse(request, scope, refusal)
             raise common(refusal.json_code, refusal.message) from None
-        if principal.permissions is not None and service == OWN_ROUTES:
+        if principal.permissions is not None and service == OWN_ROUTES:  # a user or a role
             raise common("AccessDeniedException", _ACCOUNTS_OWN)
         if scope is not None and holder.session is None:
             self._holders.uses.note(scope.access_key_id, service, signature.region)

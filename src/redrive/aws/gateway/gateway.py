@@ -94,8 +94,9 @@ class Gateway:
         except AwsError as error:
             if request.record is not None:
                 request.record.error = error.code
-            if service.profile.bad_requests_alone and not _speaks_query(request) and not error.namespace:
-                error.status = HTTPStatus.BAD_REQUEST if error.sender else error.status
+            is_own = not error.namespace  # the service's, not one that all services have
+            if service.profile.bad_requests_alone and error.sender and is_own and not _speaks_query(request):
+                error.status = HTTPStatus.BAD_REQUEST
             return codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours: clients repeat what they can read
             logger.exception(

@@ -142,9 +142,10 @@ class Identities:
         if not self.restricts or (session is None and arn == account_root(account).name):
             return account_root(account)
         if session is None and ":assumed-role/" in arn:
-            role = await self.role(f"arn:aws:iam::{account}:role/{arn.split('/')[1]}")
+            _, role_name, session_name = arn.split("/", 2)
+            role = await self.role(f"arn:aws:iam::{account}:role/{role_name}")
             if role is not None:
-                session = Session(account, role=role.arn, unique_id=role.id, name=arn.rpartition("/")[2])
+                session = Session(account, role=role.arn, unique_id=role.id, name=session_name)
         elif session is None and ":user/" in arn:
             session = Session(account, user=arn.rpartition("/")[2])
         principal = None
@@ -228,9 +229,11 @@ class Identities:
         if isinstance(holder, User):
             for name in holder.groups:
                 group = await self._documents.get(GROUP, key_of(holder.account, name))
-                holders += [] if group is None else [group]
+                if group is not None:
+                    holders.append(group)
         arns = {arn for each in holders for arn in each.attached} | {holder.boundary}
-        arns |= set() if session is None else set(session.policy_arns)
+        if session is not None:
+            arns |= set(session.policy_arns)
         managed = {arn: await self.managed_policy(arn) for arn in sorted(arns) if arn}
         parts = [*holders, *managed.values()]
         key = holder.arn, "" if session is None else session.access_key_id
@@ -253,14 +256,10 @@ def _permissions(
         policy = managed[arn]
         return _NOTHING if policy is None else stored_policy(policy.text, Form.IDENTITY)
 
-    identity = [
-        policy
-        for holder in holders
-        for policy in (
-            *(stored_policy(text, Form.IDENTITY) for text in holder.inline.values()),
-            *map(read, holder.attached),
-        )
-    ]
+    identity: list[Policy] = []
+    for holder in holders:
+        identity += [stored_policy(text, Form.IDENTITY) for text in holder.inline.values()]
+        identity += map(read, holder.attached)
     boundary = holders[0].boundary
     session_policies: list[Policy] = []
     if session is not None:

@@ -107,7 +107,8 @@ _JSON_TYPES: Final = ("application/x-amz-json-1.0", "application/x-amz-json-1.1"
 
 
 def _by_target(request: Request, target: str) -> Recognition | None:
-    key = (target, request.headers.get("content-type", ""))
+    content_type = request.headers.get("content-type", "")
+    key = (target, content_type)
     if (remembered := KNOWN_TARGETS.get(key)) is not None:
         return remembered
     prefix, _, operation = target.rpartition(".")
@@ -115,7 +116,7 @@ def _by_target(request: Request, target: str) -> Recognition | None:
     if service is None:
         return None
     recognition = Recognition(service, operation, _json_codec(request, service))
-    if key[1] in _JSON_TYPES and operation in Service.load(service).operation_names:
+    if content_type in _JSON_TYPES and operation in Service.load(service).operation_names:
         KNOWN_TARGETS[key] = recognition  # so there are no more than the models have operations
     return recognition
 
@@ -157,7 +158,9 @@ def _rest_service(request: Request) -> str | None:
     if not request.path.startswith(_GATEWAY_PATHS):
         scope = credential_scope(request)
         service = None if scope is None else _REST_ENDPOINTS.get(scope.service)
-    return "apigatewayv2" if service == "apigateway" and request.path.startswith("/v2/") else service
+    if service == "apigateway" and request.path.startswith("/v2/"):
+        return "apigatewayv2"
+    return service
 
 
 def _may_be_for_s3(request: Request) -> bool:

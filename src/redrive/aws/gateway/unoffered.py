@@ -74,7 +74,9 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
 def _call_of(request: Request) -> _UnofferedCall | None:
     service = _service_in_scope(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
-        return _UnofferedCall(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)
+        target_service, operation = target.groups()
+        write = _as_denied if service == "ecr" else _as_json
+        return _UnofferedCall(service or target_service, operation, write)
     if (action := _action(request)) is not None:
         return _UnofferedCall(service or "the action", action, _as_ec2 if service == "ec2" else _as_query)
     if service in (None, "sqs"):  # SQS's front says the same to whoever names no action (recorded)

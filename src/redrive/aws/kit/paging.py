@@ -79,7 +79,8 @@ class Pages:
         if key is None:
             begin = self.count_before(operation, params)
         elif descending:
-            begin = len(items) - bisect_left(items[::-1], after, key=key) if after else 0
+            behind_token = bisect_left(items[::-1], after, key=key)  # the number of smaller keys
+            begin = len(items) - behind_token if after else 0
         else:
             begin = bisect_right(items, after, key=key)
         end = begin + self.limit(operation, params, size)

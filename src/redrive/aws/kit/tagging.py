@@ -129,7 +129,7 @@ class Tagging:
         async def show(call: Call, params: Structure) -> Structure:
             tags = await resources.tags(TagRequest(call, params, self.list))
             if self.pages is None:
-                return {self.listed: self.as_list(tags)} if tags or not self.omitted else {}
+                return {} if self.omitted and not tags else {self.listed: self.as_list(tags)}
             page, answer = self.pages.cut(self.list, params, sorted(tags.items()), lambda tag: tag[0])
             return {self.listed: self.as_list(dict(page)), **answer}
 

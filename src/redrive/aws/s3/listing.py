@@ -95,15 +95,14 @@ class ObjectListing:
                 groups.append(group)
             else:
                 uploads.append(upload)
-        next_key = "" if last is None else request.group(last.key) or last.key
+        next_key = "" if last is None else (request.group(last.key) or last.key)
+        next_id = last.id if last is not None and last.key == next_key else None  # a common prefix has none
         return {
             "Bucket": bucket.name,
             "KeyMarker": request.display(request.after),
             "UploadIdMarker": marker,
             "NextKeyMarker": request.display(next_key) if is_truncated else None,
-            "NextUploadIdMarker": last.id
-            if is_truncated and last is not None and last.key == next_key
-            else None,
+            "NextUploadIdMarker": next_id if is_truncated else None,
             "Prefix": request.display(request.prefix),
             "Delimiter": request.display(request.delimiter) if request.delimiter else None,
             "MaxUploads": request.limit,

@@ -88,7 +88,8 @@ class Confirmations:
             sent_at=now,
             version=topic.attributes.get("SignatureVersion", "1"),
         )
-        self._engine.messages.publish_alone_in(draft, topic, subscription, "", confirmation.pack())
+        headers = confirmation.pack()
+        self._engine.messages.publish_alone_in(draft, topic, subscription, body="", headers=headers)
 
     def _token(self, now: int) -> str:
         random_chars = TOKEN_CHARS - len(_BEGINNING) - _TIME_CHARS

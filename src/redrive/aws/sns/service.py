@@ -26,6 +26,7 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
     if operation == "Publish" and "PhoneNumber" in params:
         return [WHOLE_SERVICE]
     arns = values_of(params, "TargetArn", "PlatformApplicationArn", "EndpointArn")
+    # A device's or an application's ARN has a slash, a topic's has none.
     scopes = [ResourceScope(_in_partition_aws(arn)) for arn in arns if "/" in arn]
     for arn in values_of(params, "SubscriptionArn"):
         subscription = names.subscription_in(arn)

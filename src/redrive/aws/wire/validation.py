@@ -276,6 +276,7 @@ def _pattern_rules(shape: Shape) -> list[_Rule]:
         match = _compile(shape.pattern).fullmatch
     except re.error:  # Unicode classes such as \p{M}: Python has none, so the facade must look
         return []
+    # A longer text is not matched, and so breaks no pattern.
     length_max = _PATTERN_LENGTH_MAX if shape.most is None else max(int(shape.most), _TOO_LONG_MATCHED_MAX)
     return [
         _Rule(

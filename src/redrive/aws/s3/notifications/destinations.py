@@ -130,7 +130,7 @@ class Destinations:
         notification = OwedNotification.unpack(push_request.body)
         bucket = Bucket(notification.bucket, account, region, 0)
         sending = self._send(bucket, notification.arn, notification.message, notification.trace)
-        service = notification.arn.split(":")[2]
+        service = parse_arn(notification.arn).service
         error, attempt = await make_call(
             sending, service, lambda refused: f"{refused.message} ({refused.code})"
         )
@@ -155,7 +155,7 @@ class Destinations:
         Raises:
             StoreUnavailable: The test was not possible.
         """
-        service = arn.split(":")[2]
+        service = parse_arn(arn).service
         try:
             await self._send(bucket, arn, test_message(bucket.name, call), is_test=True)
         except KeyError:

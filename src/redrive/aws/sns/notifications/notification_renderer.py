@@ -202,7 +202,7 @@ class NotificationRenderer:
         if form is MessageForm.RECORD:
             role_header = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
             return _push_request(subscription, self._record(published, delivery.body), _JSON, role_header)
-        return _push_request(subscription, delivery.body, CONTENT_TYPE)
+        return _push_request(subscription, delivery.body, CONTENT_TYPE)  # MessageForm.TEXT
 
     async def notifications(
         self, subscription: Subscription, deliveries: Sequence[Delivery], content_type: str

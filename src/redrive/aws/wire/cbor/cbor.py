@@ -41,8 +41,10 @@ def decode(content: bytes) -> Value:
         MalformedCbor: The content is not such an item, is nested too deeply, or holds too many maps and tags.
     """
     is_large = len(content) > _UNCOUNTED_BYTES
-    if is_large and len(content) - len(content.translate(None, _ARRAY_BYTES)) > _ARRAYS_MAX:
-        raise MalformedCbor("the request holds too many values")
+    if is_large:
+        other_bytes = content.translate(None, _ARRAY_BYTES)  # those that begin no array
+        if len(content) - len(other_bytes) > _ARRAYS_MAX:
+            raise MalformedCbor("the request holds too many values")
     decoder = CBORDecoder(
         BytesIO(content),
         max_depth=_DEPTH_MAX,

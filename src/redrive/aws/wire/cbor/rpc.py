@@ -50,7 +50,8 @@ def _structure_reader(shape: Shape) -> Reader:
         structure = {}
         for name, value in _check_type(dict, item, shape).items():
             if not _is_absent(value) and (member := members.get(name)) is not None:
-                structure[member[0]] = member[1](value)
+                member_name, read_member = member
+                structure[member_name] = read_member(value)
         return structure
 
     return read

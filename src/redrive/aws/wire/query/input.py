@@ -57,7 +57,7 @@ def _search_in(text: bytes, mark: bytes) -> str | None:
     """The value behind the last mark at the start of a text, else at its end; None: there is none; empty: too long."""
     start = text.rfind(mark, 0, SEARCHED_BYTES)
     if start < 0:
-        if text.startswith(mark[1:]):  # the first field, which has no ampersand
+        if text.startswith(mark[1:]):  # the first field, as if its ampersand stood before the text
             start = -1
         else:
             start = text.rfind(mark, max(SEARCHED_BYTES, len(text) - SEARCHED_BYTES))
@@ -193,7 +193,8 @@ def structure_reader(shape: Shape) -> Reader:
         for step, child in node.children.items():
             member = members.get(step)
             if member is not None:
-                structure[member[0]] = member[1](child)
+                member_name, read_member = member
+                structure[member_name] = read_member(child)
         return structure
 
     return read

@@ -151,7 +151,7 @@ class RestXmlCodec:
             else:
                 body[name] = value
         status = _PARTIAL if "ContentRange" in result else operation.status
-        if shape is None or not any(not member.location for member in members.values()):
+        if shape is None or all(member.location for member in members.values()):  # nothing is in the body
             return Response(status, b"", "", headers, length)
         if shape.payload and shape.members[shape.payload].shape.type == "blob":
             content = body.get(shape.payload, b"")

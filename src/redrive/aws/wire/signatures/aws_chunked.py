@@ -72,11 +72,12 @@ def _read_chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
         line = _LINE.match(body, position, position + _LINE_BYTES_MAX)
         if line is None or len(chunks) >= _CHUNKS_MAX:
             raise _incomplete()
-        end = line.end() + int(line[1], 16)
+        size_text, signature = line.groups()
+        end = line.end() + int(size_text, 16)
         content = body[line.end() : end]
         if content and body[end : end + 2] != b"\r\n":
             raise _incomplete()
-        chunks.append(Chunk(content, (line[2] or b"").decode()))
+        chunks.append(Chunk(content, (signature or b"").decode()))
         if not content and end != line.end():  # the body ends before the chunk does
             raise _incomplete()
         position = end + 2 if content else end
@@ -92,9 +93,7 @@ def _trailers(rest: bytes) -> Iterator[tuple[str, str]]:
             break
         yield line[1].decode().lower(), line[2].decode()
         position = line.end()
-        if rest[position : position + 2] == b"\r\n" and rest[position + 2 :].startswith(
-            _TRAILER_SIGNATURE.encode()
-        ):
+        if rest.startswith(b"\r\n" + _TRAILER_SIGNATURE.encode(), position):
             position += 2  # Java's SDK has an empty line before the signature
     if rest[position:] not in (b"", b"\r\n", b"\r\n\r\n"):
         raise _malformed_trailer()
