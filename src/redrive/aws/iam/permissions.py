@@ -66,19 +66,16 @@ async def _resource_and_keys(
         name = params.get(entity.parameter)
         if entity is USERS and operation in _OF_CALLER and not name:
             return call.principal.name, keys
-        if name:
-            if params.get("PolicyArn"):
-                keys["iam:policyarn"] = params["PolicyArn"]
-            if operation == f"Create{entity.word}":
-                return _new_arn(call, entity, name, params), keys
-            document = await documents.get(entity.kind, key_of(call.account, name))
-            if (
-                isinstance(document, PolicyHolder)
-                and document.boundary
-                and "iam:permissionsboundary" not in keys
-            ):
-                keys["iam:permissionsboundary"] = document.boundary
-            return await _arn(call, entity, params, documents), keys
+        if not name:
+            continue
+        if params.get("PolicyArn"):
+            keys["iam:policyarn"] = params["PolicyArn"]
+        if operation == f"Create{entity.word}":
+            return _new_arn(call, entity, name, params), keys
+        document = await documents.get(entity.kind, key_of(call.account, name))
+        if isinstance(document, PolicyHolder) and document.boundary:
+            keys.setdefault("iam:permissionsboundary", document.boundary)
+        return await _arn(call, entity, params, documents), keys
     return _other_resource(call, operation, params), keys
 
 

@@ -88,6 +88,7 @@ def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
         e < _EXPONENT_END
         and d < n
         and all(d * e % (prime - 1) == 1 and pow(2, prime - 1, prime) == 1 for prime in (p, q))
+        # The exponents and the coefficient by which two primes are computed with one by one.
         and (numbers.dmp1, numbers.dmq1, numbers.iqmp * q % p) == (d % (p - 1), d % (q - 1), 1)
     )
 

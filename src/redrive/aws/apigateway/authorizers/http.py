@@ -156,7 +156,7 @@ def _read_key(document: Any) -> tuple[str, RSAPublicKey] | None:
     if not isinstance(document, dict) or document.get("kty") != "RSA" or document.get("use", "sig") != "sig":
         return None
     key_id = document.get("kid")
-    if not isinstance(key_id, str) or "d" in document:
+    if not isinstance(key_id, str) or "d" in document:  # the private exponent
         return None
     try:
         modulus = _read_number(document.get("n"), _MODULUS_CHARS_MAX)

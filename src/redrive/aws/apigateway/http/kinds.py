@@ -192,7 +192,7 @@ class HttpPartOperations:
             remaining = {
                 name: value for name, value in api.tree[kind.tree_key].items() if name != params[kind.id]
             }
-            member, prefix = _USES.get(kind.tree_key, ("", ""))
+            member, prefix = _USES.get(kind.tree_key, ("", ""))  # empty: no route names such a part
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
             if member and any(route.get(member) == f"{prefix}{params[kind.id]}" for route in routes.values()):
                 raise conflict(f"Cannot delete {kind.noun}. It is used by a route of this API")

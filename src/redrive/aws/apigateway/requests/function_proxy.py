@@ -21,7 +21,7 @@ from redrive.aws.wire.errors import AwsError
 _FUNCTION: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:[a-z0-9-]+:lambda:path/2015-03-31/functions/(.+?)/invocations"
 )
-_ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:.+")
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:(?P<region>[a-z0-9-]+):\d{12}:function:.+")
 _CONNECTION_HEADERS: Final = frozenset({"Connection", "Content-Length"})
 _KEY_MEMBERS: Final = frozenset({"apiKey", "apiKeyId"})
 _STATUS_MIN, _STATUS_MAX, _STATUS_CHARS_MAX = 101, 599, 4
@@ -56,8 +56,8 @@ async def invoke_function(
     Raises:
         Refusal: `API_CONFIGURATION_ERROR`: it may not be invoked, or is absent.
     """
-    match = _ARN.fullmatch(arn)
-    region = exchange.stage_place.region if match is None else match[1]
+    arn_match = _ARN.fullmatch(arn)
+    region = exchange.stage_place.region if arn_match is None else arn_match["region"]
     trace = exchange.header("x-amzn-trace-id")
     headers = {} if trace is None else {"x-amzn-trace-id": trace}
     params = {"FunctionName": arn, "Payload": payload}
@@ -103,7 +103,9 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
             *("resourceId", "resourcePath", "stage"),
         )
     }
-    identity = context["identity"]
+    identity = context[
+        "identity"
+    ]  # all members that are not known are null, but those of API keys are left out
     request_context["identity"] = {
         name: value for name, value in identity.items() if value is not None or name not in _KEY_MEMBERS
     }

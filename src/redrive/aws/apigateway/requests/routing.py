@@ -102,9 +102,10 @@ def _search(
         match = _search(below, parts, at + 1, method, {**parameters, name: unquote(parts[at])})
         if match is not None:
             return match
-    if node.greedy is not None and _answers(node.greedy[1], method):
+    if node.greedy is not None:
         name, resource = node.greedy
-        return resource, {**parameters, name: unquote("/".join(parts[at:]))}
+        if _answers(resource, method):
+            return resource, {**parameters, name: unquote("/".join(parts[at:]))}
     return None
 
 

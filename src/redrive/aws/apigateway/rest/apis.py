@@ -157,7 +157,7 @@ def _valid_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _apply_patch(settings: Structure, operation: Mapping[str, Any]) -> Structure:
-    """The settings of an API after a patch operation; two members follow rules of their own (recorded)."""
+    """The settings of an API after a patch operation; some members follow rules of their own (recorded)."""
     path, value = operation.get("path") or "", operation.get("value") or ""
     steps = steps_of(path)
     if steps[:1] == [_BINARY]:

@@ -51,8 +51,8 @@ def read_method(
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
-    expressions = [*_list_or_empty(item.get("parameters")), *_list_or_empty(operation.get("parameters"))]
-    parameters = [definition.resolve(each) for each in expressions]
+    listed = (*_list_or_empty(item.get("parameters")), *_list_or_empty(operation.get("parameters")))
+    parameters = [definition.resolve(each) for each in listed]
     params = {
         "httpMethod": name,
         "operationName": operation.get("operationId"),

@@ -116,24 +116,22 @@ def import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, a
 
 def _import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
     schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
-    validators: dict[str, dict[str, Any]] = {
-        new_id(rng): {
+    validators: dict[str, dict[str, Any]] = {}
+    for name, value in _object(document.get(f"{_X}request-validators")).items():
+        checks = ("validateRequestBody", "validateRequestParameters")
+        validator_id = new_id(rng)
+        validators[validator_id] = {
+            "id": validator_id,
             "name": str(name),
-            "validateRequestBody": bool(_object(value).get("validateRequestBody")),
-            "validateRequestParameters": bool(_object(value).get("validateRequestParameters")),
+            **{check: bool(_object(value).get(check)) for check in checks},
         }
-        for name, value in _object(document.get(f"{_X}request-validators")).items()
-    }
     schemes = _object(
         document.get("securityDefinitions") or _object(document.get("components")).get("securitySchemes")
     )
     tree: Tree = {
         **before,
         "models": {**(before.get("models") or {}), **_models(schemas, rng, api_id)},
-        "validators": {
-            **(before.get("validators") or {}),
-            **{key: {"id": key, **value} for key, value in validators.items()},
-        },
+        "validators": {**(before.get("validators") or {}), **validators},
         GATEWAY_RESPONSES: {**(before.get(GATEWAY_RESPONSES) or {}), **dict(_gateway_responses(document))},
     }
     for name, scheme in schemes.items():
@@ -166,6 +164,7 @@ def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], rng: rand
 
 
 def _models(schemas: Mapping[str, Any], rng: random.Random, api_id: str) -> dict[str, Any]:
+    """The models that schemas become; references between them become references by the URLs of the models."""
     urls = {str(name): f"{_MODELS.format(api_id)}{name}" for name in schemas}
     texts = {
         str(name): json.dumps(_with_model_urls(schema, urls), default=str) for name, schema in schemas.items()

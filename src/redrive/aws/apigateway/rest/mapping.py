@@ -164,12 +164,11 @@ def _status(override: Any, status: int) -> int:
 def select_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:
     """The response whose pattern matches an answer, or the one without a pattern; None: there is neither.
 
-    A pattern has to match the whole status, or the whole error message of a function; it matches no other answer of one.
+    A pattern has to match the whole status; of a function the whole error message, without which no pattern matches.
     """
     default = None
-    subject: str | None = str(answer.status)
-    if answer.failure is not None or answer.header("x-amz-executed-version") is not None:
-        subject = answer.failure
+    is_function = answer.failure is not None or answer.header("x-amz-executed-version") is not None
+    subject = answer.failure if is_function else str(answer.status)
     for response in responses.values():
         pattern = response.get("selectionPattern")
         if not pattern:

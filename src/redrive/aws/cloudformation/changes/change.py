@@ -51,6 +51,7 @@ class Change:
         self._programs = Programs(engine)
         self._journal = Journal(engine, operation, stack)
         self._resources: dict[str, StackResource] = {}
+        # Two, as a failure ends the steps forward, which must not end those back.
         self._steps = Steps(engine, services, signals, self._journal, self._resources)
         self._rollback_steps = Steps(engine, services, signals, self._journal, self._resources)
         self._removal = ResourceRemoval(engine, services, signals, self._journal, self._resources)
@@ -93,7 +94,7 @@ class Change:
         now = self._journal.now
         await self._journal.write_status(
             status,
-            f"{reason} {ending}" if failed_names or ending else reason,
+            f"{reason} {ending}" if failed_names or ending else reason,  # a list of names ends with a blank
             change=lambda stack: replace(stack, deleted_at=now) if is_rollback else stack,
         )
 

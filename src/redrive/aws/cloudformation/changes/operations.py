@@ -154,7 +154,10 @@ class StackOperations:
                 renewals.cancel()
 
     async def _renew_lease(self, operation: StackOperation) -> None:
-        """Renew the lease until this is cancelled, when work on the change ends here."""
+        """Renew the lease until this is cancelled, when work on the change ends here.
+
+        Its starts are set to 0, as they count only those after which no node kept at it.
+        """
         clock = self._engine.clock
 
         def renew(current: StackOperation) -> StackOperation:

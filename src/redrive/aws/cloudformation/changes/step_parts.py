@@ -138,7 +138,7 @@ class StepParts:
         call_id = id_text(self._runtime.message_id())
         try:
             properties = await resolve_references(spec.properties, self._ask)
-            if properties != spec.properties:
+            if properties != spec.properties:  # what a reference stands for is text, also of a number
                 properties = kind.schema.typed(properties)
             action = act(self._ask, replace(spec, properties=properties))
             resource_state: ResourceState = await (self._unless_over(action) if kind.waits else action)

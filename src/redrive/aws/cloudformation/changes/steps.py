@@ -38,7 +38,7 @@ class Steps(StepParts):
             is_new = True
         elif current is not None and current.change == change and current.status.endswith("_COMPLETE"):
             return  # done before an interruption
-        else:
+        else:  # what this change itself began to create is still new
             is_new = current is None or current.born == change
         earlier_imports = set(values.imported)
         try:

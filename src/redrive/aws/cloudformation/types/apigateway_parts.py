@@ -57,7 +57,7 @@ class MethodType(PutResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
-        if spec.may_exist or spec.physical_id:
+        if spec.may_exist or spec.physical_id:  # an update puts the method anew, with all of its parts
             await self.delete(ask, spec)
         identifiers = self.identifiers(spec)
         params = lower_first_keys(pick(properties, *_METHOD))

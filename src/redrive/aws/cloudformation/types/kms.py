@@ -86,10 +86,10 @@ class KeyType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        mark = f"{spec.stack_id}/{spec.logical_id}"[-256:]
-        marker: dict[str, str] = {}
+        mark = _tags(spec)[_MARK]
+        page_params: dict[str, str] = {}
         while True:
-            page = await ask("kms", "ListKeys", **marker)
+            page = await ask("kms", "ListKeys", **page_params)
             for key in page.get("Keys") or ():
                 try:
                     answer = await ask("kms", "ListResourceTags", KeyId=key["KeyId"])
@@ -101,7 +101,7 @@ class KeyType(ResourceType):
                     return str(key["KeyId"])
             if not page.get("NextMarker"):
                 return ""
-            marker = {"Marker": page["NextMarker"]}
+            page_params = {"Marker": page["NextMarker"]}
 
 
 def _tags(spec: ResourceSpec) -> dict[str, str]:

@@ -155,13 +155,13 @@ class Composites:
         if target.value != alarm.state.value:
             await self._transitions.change_in(draft, changed_alarm, target, now, acts=next_state.acts)
             return
-        quiet_alarm = changed_alarm.with_change()
-        draft.put(ALARMS, alarm.name.key, quiet_alarm)
+        # The state stays, but its actions may have been suppressed until now.
+        alarm_after = changed_alarm.with_change()
+        draft.put(ALARMS, alarm.name.key, alarm_after)
         before = suppression_of(alarm)
-        if next_state.acts and quiet_alarm.acts and before is not None:
-            await owe_actions_in(
-                draft, self._engine, StateChange(quiet_alarm, alarm.state._replace(value=before.announced))
-            )
+        if next_state.acts and alarm_after.acts and before is not None:
+            announced_state = alarm.state._replace(value=before.announced)
+            await owe_actions_in(draft, self._engine, StateChange(alarm_after, announced_state))
 
     # ---- the state that a rule has -------------------------------------------------------------------------
 

@@ -65,11 +65,12 @@ class AlarmReadings:
             }
             for source in watch.sources
         }
+        oldest_first = moments[::-1]
         try:
             values = await within_budget(
                 watch.alarm.name.account,
                 lambda budget: compute_values(
-                    watch.expressions, metrics, moments[::-1], watch.period_seconds, budget
+                    watch.expressions, metrics, oldest_first, watch.period_seconds, budget
                 ),
                 patient=True,
             )

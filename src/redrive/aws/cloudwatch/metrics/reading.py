@@ -64,11 +64,11 @@ class MetricReader:
         values_by_period = _by_period(await self._store.find_values(query)) if values else {}
         own_unit = unit_of(metric)
 
-        def measurements() -> list[Measurement]:
+        def measure() -> list[Measurement]:
             points = [_measurement(bucket, own_unit, values_by_period) for bucket in buckets]
             return [point for point in points if unit is None or point.unit == unit]
 
-        return await at_once_or_beside(call, len(buckets), measurements)
+        return await at_once_or_beside(call, len(buckets), measure)
 
 
 async def at_once_or_beside(call: Call, points: int, work: Callable[[], T]) -> T:
