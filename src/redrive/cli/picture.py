@@ -351,5 +351,6 @@ def _text(
     size: str | None = None,
     fill: str = _INK,
 ) -> None:
-    attributes = {"x": f"{at[0]:.1f}", "y": f"{at[1]:.1f}", "text-anchor": anchor, "fill": fill}
+    x, y = at
+    attributes = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "fill": fill}
     ET.SubElement(parent, "text", {**attributes, **({"font-size": size} if size else {})}).text = text

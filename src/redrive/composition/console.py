@@ -43,9 +43,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
             kinds=[SAVED_VIEWS],
             reset=[nodes.reset],
         ),
-        delivery=DeliveryParts(
-            listeners=[(tail.losses, ())],
-        ),
+        delivery=DeliveryParts(listeners=[(tail.losses, ())]),
         lifecycle=Lifecycle(
             start=[nodes.start],
             stop=[nodes.stop],

@@ -36,9 +36,7 @@ def extension(core: Core) -> Extension:
     if settings.smtp_host:
         endpoints |= _mail(core)
     return Extension(
-        delivery=DeliveryParts(
-            endpoints=endpoints,
-        ),
+        delivery=DeliveryParts(endpoints=endpoints),
     )
 
 

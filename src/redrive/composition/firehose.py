@@ -25,12 +25,8 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         alone=simulated or not core.settings.store_is_shared,
     )
     return Extension(
-        interface=Interface(
-            services={"firehose": firehose},
-        ),
-        delivery=DeliveryParts(
-            endpoints={"firehose": firehose.endpoint},
-        ),
+        interface=Interface(services={"firehose": firehose}),
+        delivery=DeliveryParts(endpoints={"firehose": firehose.endpoint}),
         lifecycle=Lifecycle(
             start=(firehose.deliveries.start,),
             lives_by_the_clock=(firehose.deliveries,),

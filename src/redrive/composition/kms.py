@@ -38,9 +38,7 @@ def extension(core: Core) -> Extension:
     clock = core.runtime.clock
     upkeep = Upkeep(lambda: parts.keyring.tidy(clock.now()), clock, _ROUND_MS, "kms.unread")
     return Extension(
-        delivery=DeliveryParts(
-            encryption=encryption,
-        ),
+        delivery=DeliveryParts(encryption=encryption),
         lifecycle=Lifecycle(
             prepare=(queue_key.open, parts.keyring.wrap_anew),
             start=(upkeep.start,),

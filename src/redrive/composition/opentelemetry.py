@@ -52,9 +52,7 @@ class Collector:
             started_at=SystemClock().now(),
         )
         return Extension(
-            delivery=DeliveryParts(
-                listeners=[(AttemptSpans(exporter.tracer, exporter.ids), ())],
-            ),
+            delivery=DeliveryParts(listeners=[(AttemptSpans(exporter.tracer, exporter.ids), ())]),
             lifecycle=Lifecycle(
                 start=(lambda: exporter.start(readings.read),),
                 close=(exporter.close,),

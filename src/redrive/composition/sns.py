@@ -114,9 +114,7 @@ def extension(core: Core, sns_parts: Sequence[SnsPart], encryption: Encryption |
             listeners=[(status_log, ("sns",))],
             presenters={ENVELOPE: renderer.present, CONFIRMATION_ENVELOPE: renderer.present},
         ),
-        lifecycle=Lifecycle(
-            close=(close,),
-        ),
+        lifecycle=Lifecycle(close=(close,)),
     )
 
 
@@ -132,9 +130,7 @@ def mobile_push(core: Core) -> Extension:
             endpoints={"application": devices},
             sns=replace(parts.mobile_push(core.engine), logs={"application": log}),
         ),
-        lifecycle=Lifecycle(
-            close=(services.close,),
-        ),
+        lifecycle=Lifecycle(close=(services.close,)),
     )
 
 
@@ -161,9 +157,7 @@ def text_messages(core: Core) -> Extension:
             endpoints={"sms": telephones},
             sns=replace(parts.text_messages(core.engine), logs={"sms": log}),
         ),
-        lifecycle=Lifecycle(
-            start=() if centre is None else (centre.start,),
-        ),
+        lifecycle=Lifecycle(start=() if centre is None else (centre.start,)),
     )
 
 
@@ -212,7 +206,5 @@ def data_protection(core: Core) -> Extension:
     telemetry = core.telemetry
     audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.rng, core.stream)
     return Extension(
-        delivery=DeliveryParts(
-            sns=parts.data_protection(core.engine, audit_log),
-        ),
+        delivery=DeliveryParts(sns=parts.data_protection(core.engine, audit_log)),
     )

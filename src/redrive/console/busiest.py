@@ -91,9 +91,11 @@ class Rankings:
             hour: With the points of their series.
             now: The time (ms).
         """
-        known, minute = self._known.get(tuple(scopes)), now // MINUTE_MS
-        if known is not None and known[0] == minute:
-            return known[1]
+        minute = now // MINUTE_MS
+        if tuple(scopes) in self._known:
+            ranked_in, ranking = self._known[tuple(scopes)]
+            if ranked_in == minute:
+                return ranking
         if len(self._known) >= _PLACES_MAX:
             self._known.clear()
         ranking = _ranking(candidates, _whole_minutes(hour, candidates, now))

@@ -50,7 +50,9 @@ def members(text: str) -> list[tuple[str, str]]:
 def _in_a_row(value: object) -> str:
     if isinstance(value, str):
         return value
-    return "{…}" if isinstance(value, dict) else "[…]" if isinstance(value, list) else json.dumps(value)
+    if isinstance(value, dict):
+        return "{…}"
+    return "[…]" if isinstance(value, list) else json.dumps(value)
 
 
 def pretty(text: str) -> str | None:

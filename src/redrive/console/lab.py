@@ -160,12 +160,12 @@ def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> RetryPlan:
         return read_plan("HTTP/S by this policy", orjson.dumps({"healthyRetryPolicy": retry}).decode())
     numbers = [_within(field) for field in fields]
     if kind == EVENT_GRID:
-        schedule = replace(EVENT_WEBHOOK, attempts_max=numbers[0], expires_after_ms=numbers[1] * MINUTE_MS)
+        attempts_max, minutes = numbers
+        schedule = replace(EVENT_WEBHOOK, attempts_max=attempts_max, expires_after_ms=minutes * MINUTE_MS)
         return RetryPlan("Event Grid by this retry policy", schedule)
     if kind == FUNCTION:
-        schedule = replace(
-            FUNCTION_ERROR, attempts_max=1 + numbers[0], expires_after_ms=numbers[1] * SECOND_MS
-        )
+        retries, seconds = numbers
+        schedule = replace(FUNCTION_ERROR, attempts_max=1 + retries, expires_after_ms=seconds * SECOND_MS)
         return RetryPlan("A function that fails, invoked asynchronously", schedule)
     return PLANS[kind]
 

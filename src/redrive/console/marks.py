@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 async def marks_of(visit: Visit, since: int, until: int, of: str) -> list[Mark]:
     """The last changes of a time, in order: of things whose names contain a text, or of all (empty)."""
     entries = await visit.installation.audit.entries(visit.scope, _LOOKED_AT, (until + 1, 0))
-    fitting = [
+    matches = [
         each.entry
         for each in entries
         if each.entry.at >= since
@@ -44,9 +44,10 @@ async def marks_of(visit: Visit, since: int, until: int, of: str) -> list[Mark]:
             entry.who.rpartition(":")[2] or "anybody",
             entry.what,
             entry.on,
+            # The entries of its millisecond; moments are searched for without the Z.
             visit.link("audit", q=f"since:{moment(entry.at)[:-1]} until:{moment(entry.at + 1)[:-1]}"),
         )
-        for number, entry in enumerate(reversed(fitting[:MARKS_MAX]), 1)
+        for number, entry in enumerate(reversed(matches[:MARKS_MAX]), 1)
     ]
 
 

@@ -132,7 +132,7 @@ def _of_endpoint(
     visit: Visit, subscription: Subscription, kind: tuple[str, str, str], title: str, detail: str
 ) -> Need:
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
-    return Need(*kind, title, detail, link, "Open subscription", link, scope_text(subscription.topic))
+    return Need(*kind, title, detail, link, "Open subscription", scope_text(subscription.topic))
 
 
 def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
@@ -152,7 +152,6 @@ def _unattended(visit: Visit, level: Level, hour: Hour) -> Need:
         f"{detail} {age}",
         link,
         action="Open queue",
-        acts=link,
         scope=scope_text(level.name),
         trend=depth_curve(hour, level.name),
     )
@@ -177,7 +176,6 @@ def _alarm(visit: Visit, alarm: Alarm, hour: Hour) -> Need:
         _alarm_detail(alarm),
         link,
         action="Open alarm",
-        acts=link,
         scope=scope_text(name),
         since=alarm.state.transitioned_at,
         trend=_alarm_trend(alarm, hour),
@@ -239,7 +237,6 @@ async def _functions(visit: Visit, scopes: Collection[ResourceName], hour: Hour)
                 "In the last hour",
                 link,
                 action="Open function",
-                acts=link,
                 scope=scope_text(each.name),
                 trend=hour.sparkline("Errors of the last hour", _errors(each.name), sums=True),
             )
@@ -264,7 +261,6 @@ async def _stacks(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
                 detail,
                 link,
                 action="Open stack",
-                acts=link,
                 scope=scope_text(stack.name),
                 since=stack.updated_at or stack.created_at,
             )
@@ -297,7 +293,6 @@ def _task(visit: Visit, task: MoveTask) -> Need:
         why,
         link,
         action="Open redrive",
-        acts=link,
         scope=scope_text(task.source),
         since=task.started_at,
     )

@@ -46,8 +46,8 @@ class Need:
     detail: str  # The cause, in one line
     link: str  # The page of what it is about
     action: str  # The words on its button
-    acts: str  # Where the button leads: a plan or a form, or the page itself
     scope: str  # Account and region
+    acts: str = ""  # Where the button leads: a plan or a form; empty: the page itself
     since: int = 0  # When it began (ms); 0: not known
     # Of the form that does it at once, sent to `acts`; empty: the button is a link.
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -102,8 +102,8 @@ async def lost_needs(visit: Visit, losses: Losses) -> list[Need]:
     rows = []
     for name, subscription in ranked:
         causes, hours = of_each[name, subscription], totals[name, subscription]
-        main = max(causes, key=lambda cause: (sum(causes[cause]), cause))
-        reason = "Function error" if subscription == LAMBDA else failure_words(main)
+        main_cause = max(causes, key=lambda cause: (sum(causes[cause]), cause))
+        reason = "Function error" if subscription == LAMBDA else failure_words(main_cause)
         need = await _loss(visit, name, subscription, sum(hours), reason)
         summary = f"Lost in each of the last 24 hours: {number(max(hours))} at most"
         rows.append(replace(need, trend=sparkline(hours, summary)))
@@ -120,7 +120,7 @@ async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int,
     to = f"{source.redacted_endpoint}: " if isinstance(source, Subscription) else ""
     now = f"dead letters go to {kept_in.name} now" if kept_in else "no dead-letter queue has them"
     link = _loss_link(visit, name, subscription, source)
-    action, acts = "Open", link
+    action, acts = "Open", ""
     if source is not None and kept_in is None and is_account(name.account) and visit.session.writes:
         of = {"topic": name.name, "subscription": subscription} if subscription else {"queue": name.name}
         action, acts = "Add dead-letter queue…", visit.link_in(name, "dead-letter-queue", **of)
@@ -158,8 +158,10 @@ def _loss_link(
     if not subscription:
         return visit.link_in(name, "queues", name.name)
     if not name.name:
-        return visit.link_in(name, *(("functions",) if subscription == LAMBDA else ("tail",)))
-    return visit.link_in(name, "topics", name.name, *([subscription] if source is not None else []))
+        return visit.link_in(name, "functions" if subscription == LAMBDA else "tail")
+    if source is None:
+        return visit.link_in(name, "topics", name.name)
+    return visit.link_in(name, "topics", name.name, subscription)
 
 
 async def dead_letter_needs(

@@ -89,7 +89,7 @@ class Upgrade:
         after = ""
         while page := await self._directory.find_versioned(kind, "", after, _AT_ONCE):
             yield [key for key, _, value in page if needs_repair(value)]
-            after = page[-1][0]
+            after, *_ = page[-1]
 
     async def _end_deletion(self, draft: Draft, tombstone: QueueRecord) -> None:
         """Finish a deletion that an older version left half done, and have the sweep find its tombstone."""

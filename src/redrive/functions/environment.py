@@ -136,7 +136,7 @@ class Environment:
     async def _spawn(self, program: Program) -> tuple[LaunchChannel, int]:
         """Start the chain that ends in the launcher; the channel to that, and its descriptor for framed records."""
         setting, channel = self._setting, LaunchChannel()
-        before = isolation.command(
+        launch_command = isolation.command(
             setting.isolation,
             setting.tools,
             self._owner,
@@ -148,7 +148,7 @@ class Environment:
         try:
             with channel:
                 self._process = await asyncio.create_subprocess_exec(
-                    *before,
+                    *launch_command,
                     str(channel.theirs.fileno()),
                     env=self._marks,
                     cwd="/",

@@ -77,13 +77,14 @@ def _read(peer: Address, own: Address) -> Peer | None:
     addresses = [_kernel_address(peer), _kernel_address(own)]
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            columns = line.split()
-            if columns[1:3] == addresses:
-                return Peer(user=int(columns[7]), inode=int(columns[9]))
+            _, local, remote, _, _, _, _, user, _, inode, *_ = line.split()
+            if [local, remote] == addresses:
+                return Peer(user=int(user), inode=int(inode))
     return None
 
 
 def _kernel_address(address: Address) -> str:
     """An address as the kernel shows it: of the machine's own byte order."""
-    (number,) = struct.unpack("=I", socket.inet_aton(address[0]))
-    return f"{number:08X}:{address[1]:04X}"
+    host, port = address
+    (number,) = struct.unpack("=I", socket.inet_aton(host))
+    return f"{number:08X}:{port:04X}"

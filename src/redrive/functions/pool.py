@@ -27,7 +27,7 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
-Key: TypeAlias = tuple[ResourceName, str, str]
+Key: TypeAlias = tuple[ResourceName, str, str]  # a function's name, its version and its revision
 
 
 class KeptEnvironments:
@@ -46,7 +46,7 @@ class KeptEnvironments:
         """
         self._count = count
         self._start = start
-        self._provisions: dict[Key, tuple[FunctionVersion, int]] = {}
+        self._provisions: dict[Key, tuple[FunctionVersion, int]] = {}  # with how many are to be kept
         self._failures: dict[Key, str] = {}
         self._starting: dict[Key, asyncio.Task[None]] = {}
 
@@ -66,8 +66,8 @@ class KeptEnvironments:
 
     def wants(self, key: Key) -> bool:
         """True if no environment of a revision is too many."""
-        count = self._provisions.get(key)
-        return count is not None and self._count(key) <= count[1]
+        _, number = self._provisions.get(key, (None, -1))
+        return self._count(key) <= number
 
     def failure(self, key: Key) -> str:
         """The reason that the last start failed for; empty: it did not."""

@@ -209,8 +209,11 @@ def _is_orphan(folder: Path) -> bool:
 
 def _is_gone(owner: str) -> bool:
     """True if a server of this namespace has ended; of another namespace's nothing is known."""
-    read = _OWNER.fullmatch(owner)
-    return read is not None and read[3] == _namespace() != "0" and read[2] != _began_at(int(read[1]))
+    match = _OWNER.fullmatch(owner)
+    if match is None:
+        return False
+    process, began_at, namespace = match.groups()
+    return namespace == _namespace() != "0" and began_at != _began_at(int(process))
 
 
 def _began_at(process: int) -> str:

@@ -114,6 +114,6 @@ def after_failure(
         doubled_ms = policy.first_ms << min(rests, _DOUBLINGS_MAX)
         open_ms = max(open_ms, min(doubled_ms, policy.longest_ms))
         rests += 1
-    if not open_ms:
+    if not open_ms:  # such a failure opens nothing by itself
         return circuit
     return OpenCircuit(attempt.reason, attempt.status, since, now + open_ms, failures, rests)

@@ -284,7 +284,8 @@ class Connection(asyncio.Protocol):
     def _stream(self, request: Request, reply: Response, connection: bytes) -> None:
         """Write a response's head, and then its body as that comes; until its end the request is running."""
         chunked = self._reader.takes_chunks and reply.length is None
-        is_last = connection == _CLOSE or not (chunked or reply.length is not None)
+        has_end = chunked or reply.length is not None  # else the connection's end is the body's
+        is_last = connection == _CLOSE or not has_end
         lines = (_CLOSE if is_last else connection) + (CHUNKED if chunked else content_length(reply.length))
         self.deadline = _NEVER
         self._transport.write(self._shared.renderer.begin(reply, lines))

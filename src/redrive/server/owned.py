@@ -217,7 +217,8 @@ def _by_url(where: ResourceName, text: str) -> ResourceName:
     parts = urlsplit(text).path.strip("/").split("/")
     if len(parts) != _URL_PARTS:
         raise ControlRefusal(f"{text} is not the URL of a queue: http://HOST/ACCOUNT/NAME")
-    return _require_own(where, ResourceName(parts[0], where.region, parts[1]), text)
+    account, name = parts
+    return _require_own(where, ResourceName(account, where.region, name), text)
 
 
 def _require_own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:

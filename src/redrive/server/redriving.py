@@ -215,9 +215,9 @@ def pace_of(members: Mapping[str, Any]) -> CarefulPace | int | None:
         raise ControlRefusal(
             '"pace" must be "careful" or "fast", and excludes "rate", which is a steady pace'
         )
-    if pace == "careful":
-        return CarefulPace()
-    return 0 if pace == "fast" else None if rate is None else number("rate", rate, 1, RATE_MAX)
+    if pace is not None:
+        return CarefulPace() if pace == "careful" else 0
+    return None if rate is None else number("rate", rate, 1, RATE_MAX)
 
 
 def _ids(value: object) -> list[int]:

@@ -78,7 +78,8 @@ class LossLog(Listener):
     def _end(self, key: _Key) -> None:
         left_out = self._minutes.pop(key).left_out
         if left_out:
-            logger.warning("delivery.left_out", extra={"fields": {key[0]: key[1], "number": left_out}})
+            kind, name = key
+            logger.warning("delivery.left_out", extra={"fields": {kind: name, "number": left_out}})
             self._begin(key)
 
 

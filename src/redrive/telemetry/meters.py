@@ -124,8 +124,8 @@ class Histogram:
     def median_bound(self) -> float | None:
         """The least bound that half of the values are no greater than; None: there are no values."""
         buckets, _ = self.read()
-        number = buckets[-1][1]
-        return next((bound for bound, count in buckets if number and 2 * count >= number), None)
+        _, total = buckets[-1]
+        return next((bound for bound, count in buckets if total and 2 * count >= total), None)
 
     def read(self) -> Reading:
         """The counts so far."""

@@ -179,7 +179,7 @@ class Telemetry:
             self._news.set()
             raise
         finally:
-            self.metrics.put_back(points)  # those that were not written
+            self.metrics.put_back(points)  # those that `_add` has not written: it takes the others out
 
     async def _add(self, points: list[MetricPoint]) -> None:
         """Write points down; each leaves the list once it is written."""

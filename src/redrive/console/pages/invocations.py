@@ -126,6 +126,7 @@ def _event_row(tries: Sequence[InvocationCall], scale: float) -> EventRow:
             wait_ms = max(0, round(each.at - _ran_ms(each) - tries[number - 1].at))
             waits.append((round(x, 2), round(x + _WAIT_WIDTH, 2), span(wait_ms)))
             x += _WAIT_WIDTH
+        # The first of each is its colour: see `AttemptBar`.
         parts = [(4, each.init_ms, "cold start")] if each.init_ms is not None else []
         parts.append((3, each.duration_ms, "failed") if each.trouble else (2, each.duration_ms, "handler"))
         for colour, ms, words in parts:

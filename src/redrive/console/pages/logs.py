@@ -249,9 +249,13 @@ def level_of(message: str) -> str:
     begin = message[:_LEVEL_CHARS]
     if (level_match := _JSON_LEVEL.search(begin)) is not None:
         level = level_match[1].lower()
-        return "error" if level in _ERRORS else "warn" if level.startswith("warn") else ""
+        if level in _ERRORS:
+            return "error"
+        return "warn" if level.startswith("warn") else ""
     level_word = _WRITTEN_LEVEL.search(begin)
-    return "" if level_word is None else "error" if level_word[1] else "warn"
+    if level_word is None:
+        return ""
+    return "error" if level_word[1] else "warn"
 
 
 class Bar(NamedTuple):
@@ -306,16 +310,18 @@ async def _bars(visit: Visit, query: LogQuery) -> Bars | None:
 def _bar(
     visit: Visit, at: int, step: int, position: tuple[float, float], counts: Counter[str], most: int
 ) -> Bar:
+    """The bar of `step` ms from `at` on; the one with the `most` events has all the height."""
+    x, width = position
     parts, top = [], _BAR_HEIGHT
     for level in ("error", "warn", ""):
-        if height := -(-counts[level] * _BAR_HEIGHT // most):
+        if height := -(-counts[level] * _BAR_HEIGHT // most):  # rounded up
             top -= height
             parts.append((level, max(0, top), height))
     fields = {name: visit.parameter(name) for name in ("name", "stream", "pattern")}
     link = visit.link("logs", "group", **fields, since=moment(at)[:19], until=moment(at + step)[:19])
     total, errors = counts.total(), counts["error"]
     words = f"{moment(at)[11:16]}Z: {total:,} {many(total, 'event')}, {errors:,} {many(errors, 'error')}"
-    return Bar(round(position[0], 2), round(position[1], 2), parts, words, link)
+    return Bar(round(x, 2), round(width, 2), parts, words, link)
 
 
 # ---- time and place --------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def statistic_value(statistics: Statistics, statistic: str) -> float:
 
 def _link_row(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
     things = ", ".join(f"{name} {value}" for name, value in metric.dimensions)
-    of = metric.dimensions[-1][1] if metric.dimensions else ""
+    _, of = metric.dimensions[-1] if metric.dimensions else ("", "")
     link = visit.link("metrics", namespace=metric.namespace, metric=metric.name, of=of, since=since)
     return {
         "name": metric.name,

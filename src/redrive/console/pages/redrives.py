@@ -187,9 +187,9 @@ async def start(visit: Visit) -> Page | Redirect:
         )
     choice = _choice(visit, ids if visit.parameter("what") == "except" else [])
     expected = visit.number("number")
-    now = await operations.redrives.plan(queue, choice)
-    if abs(now.number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
-        sentence = f"There were {expected:,} when this was planned, and are {now.number:,} now. Look again."
+    number = (await operations.redrives.plan(queue, choice)).number
+    if abs(number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
+        sentence = f"There were {expected:,} when this was planned, and are {number:,} now. Look again."
         return await plan_page(visit, queue, sentence, _CONFLICT)
     pace = visit.parameter("pace", "careful")
     options = RedriveOptions(
@@ -207,7 +207,7 @@ async def start(visit: Visit) -> Page | Redirect:
     except TaskActive:
         return await plan_page(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all causes" if choice is None else failure_words(choice.text)
-    did = f"Redrive {task.id[:8]} of {now.number:,} {many(now.number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
+    did = f"Redrive {task.id[:8]} of {number:,} {many(number, 'message')} ({cause}), {_PACES.get(pace, pace)}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)
 
 

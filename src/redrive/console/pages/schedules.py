@@ -1,6 +1,6 @@
 """Schedules: the lab, where numbers of a retry policy are tried before an outage tries them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -232,14 +232,16 @@ def _command(visit: Visit, inputs: Lab, plan: RetryPlan, subscription: Subscript
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
         words = ("sns", "set-subscription-attributes", "--subscription-arn", arn)
         return aws_command(visit, *words, "--attribute-name", "DeliveryPolicy", "--attribute-value", policy)
-    numbers: Sequence[str] = [field.value for field in inputs.fields]
+    numbers = [field.value for field in inputs.fields]
     if inputs.kind == EVENT_GRID:
+        attempts, minutes = numbers
         return (
             "az eventgrid event-subscription update --name NAME --source-resource-id ID"
-            f" --max-delivery-attempts {numbers[0]} --event-ttl {numbers[1]}"
+            f" --max-delivery-attempts {attempts} --event-ttl {minutes}"
         )
     if inputs.kind == FUNCTION:
+        retries, seconds = numbers
         words = ("lambda", "put-function-event-invoke-config", "--function-name", "NAME")
-        retries = ("--maximum-retry-attempts", numbers[0])
-        return aws_command(visit, *words, *retries, "--maximum-event-age-in-seconds", numbers[1])
+        limits = ("--maximum-retry-attempts", retries, "--maximum-event-age-in-seconds", seconds)
+        return aws_command(visit, *words, *limits)
     return f"redrive schedule --plan {inputs.kind}"

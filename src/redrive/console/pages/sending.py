@@ -73,7 +73,10 @@ async def _send_copies(visit: Visit, queue: Queue, entry: Mapping[str, Any], cop
     if "MessageDeduplicationId" in entry:
         raise Unusable("Copies with one deduplication ID are taken for one message: send 1.")
     accepted, failures = await _send_each(visit, queue, [entry] * copies)
-    return f"{accepted} of {copies} sent" + (f": {failures[0][1]}" if failures else "")
+    if not failures:
+        return f"{accepted} of {copies} sent"
+    _, text = failures[0]
+    return f"{accepted} of {copies} sent: {text}"
 
 
 def _typed_entry(visit: Visit) -> dict[str, Any]:

@@ -72,9 +72,9 @@ class Directory:
 
     def _remember(self, key: Key, versioned: tuple[int, Any]) -> None:
         """Remember a value, unless only the sweep will look at it again, in up to 14 days, or its kind has too many."""
-        if not isinstance(versioned[1], Due | Unremembered) and not (
-            isinstance(versioned[1], QueueRecord) and versioned[1].deleted_at
-        ):
+        _, value = versioned
+        is_tombstone = isinstance(value, QueueRecord) and bool(value.deleted_at)
+        if not is_tombstone and not isinstance(value, Due | Unremembered):
             self._memory[key] = versioned
 
     @property

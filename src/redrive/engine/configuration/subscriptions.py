@@ -112,11 +112,11 @@ class Subscriptions:
         """The subscriptions that an account has at topics of others, by key, beginning after the key `after`."""
         prefix = of_account(account, region)
         subscriptions: list[Subscription] = []
-        while keys := await self._directory.find(
+        while subscription_keys := await self._directory.find(
             ELSEWHERE, prefix, f"{prefix}{after}" if after else "", limit
         ):
-            after = keys[-1]
-            for key in keys:
+            after = subscription_keys[-1]
+            for key in subscription_keys:
                 subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
                 if subscription is not None and subscription.owner == account:
                     subscriptions.append(subscription)

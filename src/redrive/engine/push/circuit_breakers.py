@@ -88,13 +88,14 @@ class CircuitBreakers:
         """Read every state: at the beginning, and when it is not known which changed."""
         while self._all_unread_since:
             async with self._reading:  # others wait meanwhile: what is remembered is out of date
-                if not (began := self._all_unread_since):
+                if not (unread_since := self._all_unread_since):
                     return  # another task read them while this one waited
-                before = self._news_count
-                states = dict(await self._directory.entries(CIRCUIT))
-                self._states = states
-                self._unread_since = {key: news for key, news in self._unread_since.items() if news > before}
-                if self._all_unread_since == began:
+                news_before = self._news_count
+                self._states = dict(await self._directory.entries(CIRCUIT))
+                self._unread_since = {
+                    key: news for key, news in self._unread_since.items() if news > news_before
+                }
+                if self._all_unread_since == unread_since:
                     self._all_unread_since = 0
 
     async def _read(self, key: str, news: int) -> None:

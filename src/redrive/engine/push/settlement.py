@@ -317,7 +317,7 @@ class JointSettlements:
         if group is None or group.context is not context:
             self._begin()
             group = self._group = _SettlementGroup(context, until)
-            # The tasks under way may wait for the store until their leases end.
+            # Else the end of a task under way begins it, unless that may wait for the store until its lease ends.
             if not self.tasks or self._parts.retrier.waiting:
                 asyncio.get_running_loop().call_soon(self._begin)
         group.until = min(group.until, until)

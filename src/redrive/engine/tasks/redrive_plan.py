@@ -145,6 +145,7 @@ class RedrivePlanner:
     async def count(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
         """The plan of a task that starts, which does not count messages without an origin."""
         last_seq = await self._store.last_seq()
+        # Of a choice the messages are counted below: here only what is in flight matters.
         count_max = COUNTED_MAX if choice is None else IN_FLIGHT_MAX
         counts = await self._store.count(source.id, self._clock.now(), count_max)
         if choice is None:

@@ -124,6 +124,7 @@ class Replayer:
             await self._buffer.hold_in(draft, replay)
         if replay is None:
             return
+        # One with an end is stopped at rest: what came until now was for nobody, and is purged.
         missed_to = 0 if replay.ends_at is None else await self._store.last_seq()
         stopped = draft.change(
             REPLAY,

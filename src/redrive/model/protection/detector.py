@@ -168,8 +168,9 @@ class Either:
         """See `Finder.find`; overlapping finds become one, from the first start to the last end."""
         finds: list[Span] = []
         for start, end in sorted(span for finder in self.finders for span in finder.find(text)):
-            if finds and start < finds[-1][1]:
-                finds[-1] = (finds[-1][0], max(end, finds[-1][1]))
+            last_start, last_end = finds[-1] if finds else (0, 0)
+            if start < last_end:
+                finds[-1] = (last_start, max(end, last_end))
             else:
                 finds.append((start, end))
         return finds

@@ -86,7 +86,7 @@ class ClaimPasses:
             if not self._may_have_more or not room or self._removal_count >= REMOVALS_MAX:
                 break
             await self._pass(room, max(window, room))
-            window = _WINDOW if self._removal_count else 0
+            window = _WINDOW if self._removal_count else 0  # where some left, many behind them may leave too
         answers_without_next_at = [share.claimed for share in self.shares if share.wants_next_at]
         if answers_without_next_at:
             next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)

@@ -76,7 +76,7 @@ class Outbox:
         self._is_failing = False
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()  # a step has ended: there may be room
-        self._all_moved = asyncio.Event()  # and nothing is left that could be moved now
+        self._all_moved = asyncio.Event()  # and nothing is left for another at once
         self._all_moved.set()
         self._task: asyncio.Task[None] | None = None
 
@@ -149,7 +149,7 @@ class Outbox:
                 self._wake.set()
             elif not self._stuck:
                 self._waiting = 0
-        if self._is_failing or not self._queues:
+        if self._is_failing or not self._queues:  # nothing is left that could be moved now
             self._all_moved.set()
         self._moved.set()
 

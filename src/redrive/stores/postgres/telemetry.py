@@ -289,7 +289,7 @@ def _text_of(series: Series) -> str:
 
 def _series_of(record: Any) -> Series:
     account, region, namespace, name, dimensions = record
-    pairs = tuple((pair[0], pair[1]) for pair in orjson.loads(dimensions))
+    pairs = tuple((key, value) for key, value in orjson.loads(dimensions))
     return Series(account, region, namespace, name, pairs)
 
 
