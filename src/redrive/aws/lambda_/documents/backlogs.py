@@ -62,13 +62,13 @@ def function_of(topic: ResourceName) -> str:
 async def update_backlogs_in(draft: Draft, resources: Resources, function: FunctionRecord) -> None:
     """Bring the backlogs of a function up to what it is in the draft."""
     for _, settings in await draft.find(EVENTS, f"{function.name.key}/"):
-        await put_backlog_in(draft, resources, function, settings)
+        await put_backlogs_in(draft, resources, function, settings)
 
 
-async def put_backlog_in(
+async def put_backlogs_in(
     draft: Draft, resources: Resources, function: FunctionRecord, settings: EventSettings
 ) -> None:
-    """Make the backlog of a version or an alias, or bring it up to its settings."""
+    """Make the backlogs of a version or an alias, for its events and their targets, or bring them up to its settings."""
     name = topic_of(function.name, settings.qualifier)
     if await resources.topics.get_in(draft, name) is None:
         await resources.topics.create_in(draft, Topic(0, name, DIALECT))
@@ -111,7 +111,7 @@ async def begin_backlog_in(
     if settings is None:
         settings = EventSettings(function.name, qualifier)
         draft.put(EVENTS, qualified_key(function.name, qualifier), settings)
-    await put_backlog_in(draft, resources, function, settings)
+    await put_backlogs_in(draft, resources, function, settings)
 
 
 async def count_waiting(engine: Engine, function: ResourceName, qualifier: str | None = None) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.backlogs import put_backlog_in
+from redrive.aws.lambda_.documents.backlogs import put_backlogs_in
 from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
@@ -67,7 +67,7 @@ class EventSettingsOperations:
                 raise _unset(reference)
             plain = EventSettings(settings.function, settings.qualifier)
             draft.put(EVENTS, key, plain)
-            await put_backlog_in(draft, self._engine.resources, function, plain)
+            await put_backlogs_in(draft, self._engine.resources, function, plain)
 
         await self._engine.resources.write(decide)
         return {}
@@ -118,7 +118,7 @@ class EventSettingsOperations:
                     await _check_function_in(draft, reference, arn)
                     await self._roles.check_destination(target.configuration, arn)
             draft.put(EVENTS, key, after)
-            await put_backlog_in(draft, self._engine.resources, function, after)
+            await put_backlogs_in(draft, self._engine.resources, function, after)
             return after
 
         return _render(await self._engine.resources.write(decide))
