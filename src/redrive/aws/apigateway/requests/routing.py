@@ -15,12 +15,12 @@ _REMEMBERED_MAX: Final = 256
 class _RouteNode:
     """A node of the tree of paths, below one part of a path."""
 
-    resource: Mapping[str, Any] | None = None  # The resource whose path ends here
+    # The resources whose paths end here: in HTTP APIs several, which name their variables differently.
+    resources: list[Mapping[str, Any]] = field(default_factory=list)
     literals: dict[str, "_RouteNode"] = field(default_factory=dict)  # The next parts, by their text
-    # The name of a variable for the next part, and the node below it.
-    variable: tuple[str, "_RouteNode"] | None = None
-    # The name of a variable for all the parts that follow, and its resource.
-    greedy: tuple[str, Mapping[str, Any]] | None = None
+    variable: "_RouteNode | None" = None  # The node below a variable for the next part
+    # The resources whose paths end in a variable for all the parts that follow.
+    greedy_resources: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 class Routes:
@@ -42,26 +42,30 @@ class Routes:
             if not part:
                 continue
             if part.startswith("{") and part.endswith("+}"):
-                node.greedy = part[1:-2], resource
+                node.greedy_resources.append(resource)
                 return
             if part.startswith("{"):
-                node.variable = node.variable or (part[1:-1], _RouteNode())
-                _, node = node.variable
+                node.variable = node.variable or _RouteNode()
+                node = node.variable
             else:
                 node = node.literals.setdefault(part, _RouteNode())
-        node.resource = resource
+        node.resources.append(resource)
 
     def find(
         self, path: str, method: str
     ) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, str]] | None:
         """The resource of a path, its method, and the path's parameters; None: there is no such resource or method."""
         parts = [part for part in path.split("/") if part]
-        route_match = _search(self._root, parts, 0, method, {})
+        route_match = _search(self._root, parts, 0, method, [])
         if route_match is None:
             if self._default is None:
                 return None
-            route_match = self._default, {}
-        resource, parameters = route_match
+            route_match = self._default, []
+        resource, values = route_match
+        names = [part.strip("{+}") for part in resource["path"].split("/") if part.startswith("{")]
+        parameters = dict(
+            zip(names, values, strict=False)
+        )  # names behind a greedy variable are without a value
         methods = resource[METHODS]
         return resource, methods.get(method) or methods["ANY"], parameters
 
@@ -85,30 +89,32 @@ class RoutesCache:
 
 
 def _search(
-    node: _RouteNode, parts: list[str], at: int, method: str, parameters: dict[str, str]
-) -> tuple[Mapping[str, Any], dict[str, str]] | None:
-    """The best resource below a node, and the parameters. A part leads to at most two nodes: text and variable."""
+    node: _RouteNode, parts: list[str], at: int, method: str, values: list[str]
+) -> tuple[Mapping[str, Any], list[str]] | None:
+    """The best resource below a node, and the values of its variables in their order.
+
+    A part leads to at most two nodes: text and variable.
+    """
     if at == len(parts):
-        if node.resource is not None and _answers(node.resource, method):
-            return node.resource, parameters
-        return None
+        resource = _resource_for(method, node.resources)
+        return None if resource is None else (resource, values)
     literal = node.literals.get(parts[at])
     if literal is not None:
-        match = _search(literal, parts, at + 1, method, parameters)
+        match = _search(literal, parts, at + 1, method, values)
         if match is not None:
             return match
     if node.variable is not None:
-        name, below = node.variable
-        match = _search(below, parts, at + 1, method, {**parameters, name: unquote(parts[at])})
+        match = _search(node.variable, parts, at + 1, method, [*values, unquote(parts[at])])
         if match is not None:
             return match
-    if node.greedy is not None:
-        name, resource = node.greedy
-        if _answers(resource, method):
-            return resource, {**parameters, name: unquote("/".join(parts[at:]))}
+    resource = _resource_for(method, node.greedy_resources)
+    return None if resource is None else (resource, [*values, unquote("/".join(parts[at:]))])
+
+
+def _resource_for(method: str, resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The resource that has a method, before one that has `ANY`; None: there is neither."""
+    for name in (method, "ANY"):
+        for resource in resources:
+            if name in (resource.get(METHODS) or {}):
+                return resource
     return None
-
-
-def _answers(resource: Mapping[str, Any], method: str) -> bool:
-    methods = resource.get(METHODS) or {}
-    return method in methods or "ANY" in methods
