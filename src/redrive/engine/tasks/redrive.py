@@ -257,7 +257,7 @@ class Redriver:
                 if not self._tasks.is_ours(task):
                     return  # another node took it up meanwhile, and carries it on
                 if has_more and step.wait_ms:
-                    # The wait is for as many as were to move: fewer had room in the batch, or could go.
+                    # In proportion: a batch may have moved fewer than the step's wait is for.
                     pause_ms = step.wait_ms * moved.total // step.move if step.move else step.wait_ms
                     await self._runtime.clock.sleep_until(began + pause_ms)
                     task = await self._documents.get(TASK, task.key) or task

@@ -76,7 +76,7 @@ class Outbox:
         self._is_failing = False
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()  # a step has ended: there may be room
-        self._all_moved = asyncio.Event()  # and nothing is left for another at once
+        self._all_moved = asyncio.Event()  # nothing is left that the next step could move
         self._all_moved.set()
         self._task: asyncio.Task[None] | None = None
 
