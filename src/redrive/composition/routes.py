@@ -1,6 +1,7 @@
 """The ways in: control routes, the paths and protocols of extensions, and Amazon's services for everything else."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import chain
 from urllib.parse import urlsplit
 
 from redrive.aws.gateway.gateway import Gateway
@@ -140,9 +141,9 @@ async def _reset(core: Core, extensions: ExtensionRegistry) -> None:
     await extensions.open_all()  # each knows what it keeps
     await core.engine.reset()
     await core.telemetry.flush()  # first: it may make log groups
-    for extension in extensions.extensions:
-        for kind in extension.interface.kinds:
-            await core.engine.resources.documents.clear(kind)
-        for remove in extension.interface.reset:
+    interfaces = [extension.interface for extension in extensions.extensions]
+    await core.engine.resources.documents.clear(*chain.from_iterable(each.kinds for each in interfaces))
+    for interface in interfaces:
+        for remove in interface.reset:
             await remove()
     await core.telemetry.reset()

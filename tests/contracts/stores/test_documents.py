@@ -50,6 +50,16 @@ async def test_several_documents_are_read_at_once_whatever_their_kinds(store: St
     assert await store.get_each([]) == []
 
 
+async def test_kinds_are_those_of_which_there_is_a_document(store: Store) -> None:
+    of_the_store = await store.kinds()
+    await put(store, "a", n=0)
+    await put(store, "b", n=1)
+    await store.write([Put("topic", "a", {}), Put("alarm", "z", {})])
+    assert await store.kinds() == of_the_store | {"alarm", "queue", "topic"}
+    await store.write([Remove("queue", "a"), Remove("topic", "a")])
+    assert await store.kinds() == of_the_store | {"alarm", "queue"}
+
+
 @pytest.mark.parametrize("version", [0, 1, 3])
 async def test_a_change_of_another_version_is_refused(store: Store, version: int) -> None:
     await put(store, "a", n=0)

@@ -266,10 +266,13 @@ class Directory:
         (was_there,) = await self.write([Removal(kind, key)])
         return was_there
 
-    async def clear(self, kind: DocumentKind[Any]) -> None:
-        """Remove every value of a kind."""
-        while resources := await self._store.find(kind.name, "", limit=_REMOVED_AT_ONCE):
-            await self.write([Removal(kind, resource.key) for resource in resources])
+    async def clear(self, *kinds: DocumentKind[Any]) -> None:
+        """Remove every value of some kinds."""
+        stored = await self._store.kinds()
+        for kind in kinds:
+            if kind.name in stored:
+                while resources := await self._store.find(kind.name, "", limit=_REMOVED_AT_ONCE):
+                    await self.write([Removal(kind, resource.key) for resource in resources])
 
     async def _write(
         self,

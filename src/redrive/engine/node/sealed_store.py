@@ -225,6 +225,10 @@ class SealedStore(MessageStore, DocumentStore):
         return [self._documents.open_resource(resource) for resource in resources]
 
     @override
+    async def kinds(self) -> set[str]:
+        return await self._store.kinds()
+
+    @override
     async def new_id(self) -> int:
         return await self._store.new_id()
 

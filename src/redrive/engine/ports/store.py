@@ -101,6 +101,10 @@ class DocumentStore(Protocol):
         """Documents whose key begins with `prefix` and is greater than `after`, in byte order of the key."""
         ...
 
+    async def kinds(self) -> set[str]:
+        """The kinds that any document is of: one read, which costs a look at the index for each."""
+        ...
+
     async def new_id(self) -> int:
         """A number never given before, for a queue. Drawn from a block that is reserved: most cost no commit."""
         ...

@@ -15,6 +15,14 @@ _FIND: Final = (
     "SELECT kind, key, version, document FROM resources"
     " WHERE kind = $1 AND key >= $2 AND key < $3 AND key > $4 ORDER BY key LIMIT $5"
 )
+# From one kind to the next in the index: a DISTINCT reads every document.
+_KINDS: Final = (
+    "WITH RECURSIVE stored (kind) AS ("
+    "SELECT min(kind) FROM resources"
+    " UNION ALL SELECT (SELECT min(r.kind) FROM resources r WHERE r.kind > stored.kind)"
+    " FROM stored WHERE stored.kind IS NOT NULL)"
+    " SELECT kind FROM stored WHERE kind IS NOT NULL"
+)
 # Row by row in the order given, so that writes of the same documents do not wait for each other in a circle.
 _LOCK: Final = (
     "SELECT coalesce(mine.version, shared.version, 0) FROM unnest($1::text[], $2::text[], $3::boolean[])"
@@ -82,6 +90,11 @@ async def find(
     after = after.partition(_NUL)[0]  # no key stands between the two
     records = await connection.fetch(_FIND, kind, prefix, prefix + _LAST, after, limit)
     return [_resource_of(record) for record in records]
+
+
+async def kinds(connection: Connection) -> set[str]:
+    """The kinds that any document is of."""
+    return {record["kind"] for record in await connection.fetch(_KINDS)}
 
 
 async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:

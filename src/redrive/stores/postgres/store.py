@@ -212,6 +212,10 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         return [self._seal.opened(resource) for resource in resources]
 
     @override
+    async def kinds(self) -> set[str]:
+        return await self.connections.run(documents.kinds)
+
+    @override
     async def new_id(self) -> int:
         if not self._ids:
             self._ids.extend(await self.connections.run(_reserve_ids))

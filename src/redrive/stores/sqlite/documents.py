@@ -19,6 +19,14 @@ _FIND: Final = (
     "SELECT kind, key, version, document FROM resources"
     " WHERE kind = ? AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?"
 )
+# From one kind to the next in the index: a DISTINCT reads every document.
+_KINDS: Final = (
+    "WITH RECURSIVE stored (kind) AS ("
+    "SELECT min(kind) FROM resources"
+    " UNION ALL SELECT (SELECT min(r.kind) FROM resources r WHERE r.kind > stored.kind)"
+    " FROM stored WHERE stored.kind IS NOT NULL)"
+    " SELECT kind FROM stored WHERE kind IS NOT NULL"
+)
 _VERSION: Final = "SELECT version FROM resources WHERE kind = ? AND key = ?"
 _KEYS: Final = "SELECT key FROM resources WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
 _PUT: Final = "INSERT OR REPLACE INTO resources (kind, key, version, document) VALUES (?, ?, ?, ?)"
@@ -45,6 +53,11 @@ def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cur
     """Documents by the beginning of their key."""
     records = cursor.execute(_FIND, (kind, prefix, prefix + _LAST, after, -1 if limit is None else limit))
     return [_resource_of(row) for row in records]
+
+
+def kinds(cursor: apsw.Cursor) -> set[str]:
+    """The kinds that any document is of."""
+    return {kind for (kind,) in cursor.execute(_KINDS)}
 
 
 def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:

@@ -228,6 +228,10 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         return [self._seal.opened(resource) for resource in resources]
 
     @override
+    async def kinds(self) -> set[str]:
+        return await self._read(documents.kinds)
+
+    @override
     async def new_id(self) -> int:
         """See `Store.new_id`: from memory, as far as the reserve is on disk."""
         drawn = self._numbers.drawn()
