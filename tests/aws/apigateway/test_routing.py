@@ -16,7 +16,9 @@ RESOURCES = {
     "/files/{target+}": "PUT",
     DEFAULT: "ANY",
 }
-ROUTES = Routes([{"path": path, "resourceMethods": {verb: verb}} for path, verb in RESOURCES.items()])
+ROUTES = Routes(
+    [{"path": path, "resourceMethods": {verb: {"verb": verb}}} for path, verb in RESOURCES.items()]
+)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_the_closest_resource_answers(
 ) -> None:
     match = ROUTES.find(path, method)
     assert match is not None
-    assert (match[0]["path"], match[1], match[2]) == (resource, RESOURCES[resource], parameters)
+    assert (match[0]["path"], match[1]["verb"], match[2]) == (resource, RESOURCES[resource], parameters)
 
 
 def test_nothing_counts_behind_a_greedy_variable() -> None:

@@ -120,6 +120,7 @@ class KeyRing:
             raise not_found(f"Key '{key_arn(name)}' does not exist") from None
 
     async def _service_key(self, alias: ResourceName, service: str, now: int) -> KmsKey:
+        """The key that a service's alias leads to, created with the alias if that does not exist."""
         name = alias._replace(name=self.new_id())
         key = KmsKey(
             name,
@@ -175,7 +176,7 @@ class KeyRing:
 
         async def decide(draft: Draft) -> None:
             current = await draft.get(KEY, key.name.key)
-            if current is None or current.deletion_at != key.deletion_at:
+            if current is None or current.deletion_at != key.deletion_at:  # it was cancelled, or put off
                 return
             draft.remove(KEY, key.name.key)
             for region in {*current.replica_regions, current.primary_region} - {"", key.name.region}:

@@ -197,6 +197,7 @@ def _metric_point(
     *,
     fills: bool = False,
 ) -> MetricPoint:
+    """A point of one value in the event's minute; `fills`: it counts only where the minute has no other."""
     transformation, group = metric_filter.transformation, metric_filter.group
     series = Series(
         group.account,

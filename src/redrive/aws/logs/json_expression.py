@@ -193,7 +193,10 @@ def _text(value: str | float) -> str:
 
 
 def _fits(text: str, first: str, others: Sequence[str]) -> bool:
-    """Returns whether the parts follow each other in the text, in linear time; a regular expression takes longer."""
+    """Returns whether a text is these parts of a pattern, with anything in between where it has asterisks.
+
+    In linear time; a regular expression takes longer.
+    """
     if not others:
         return text == first
     *middle, last = others

@@ -121,7 +121,7 @@ class AnswerCache:
         return answer
 
     def put(self, account: str, key: bytes, until: int, answer: bytes) -> None:
-        """Remember an answer until a moment (ms)."""
+        """Remember an answer until a moment (ms); if there are too many, the account with the most loses its oldest."""
         answers = self._by_account.setdefault(account, OrderedDict())
         self._count += key not in answers
         answers[key] = until, answer

@@ -214,10 +214,7 @@ def check_authorizer(authorizer: Mapping[str, Any], _: Tree) -> None:
 
 
 def _check_function(authorizer: Mapping[str, Any], sources: Sequence[str]) -> None:
-    version, simple = (
-        authorizer.get("AuthorizerPayloadFormatVersion"),
-        authorizer.get("EnableSimpleResponses"),
-    )
+    version = authorizer.get("AuthorizerPayloadFormatVersion")
     if not authorizer.get("AuthorizerUri"):
         raise bad_request("AuthorizerUri is required for authorizers of the type REQUEST")
     if version not in ("1.0", "2.0"):
@@ -225,7 +222,7 @@ def _check_function(authorizer: Mapping[str, Any], sources: Sequence[str]) -> No
             "AuthorizerPayloadFormatVersion is a required parameter for authorizers of the type REQUEST. Allowed values:"
             " 1.0, 2.0"
         )
-    if simple and version == "1.0":
+    if authorizer.get("EnableSimpleResponses") and version == "1.0":
         raise bad_request("EnableSimpleResponses is only supported for the payload format version 2.0")
     check_ttl(authorizer.get("AuthorizerResultTtlInSeconds") or 0)
     if authorizer.get("AuthorizerResultTtlInSeconds") and not sources:

@@ -127,7 +127,9 @@ class RestAuthorizers:
         exchange.usage_key = verdict.usage_key
         decision = decide(exchange, verdict)
         if not decision.allowed:
-            reason = f" {decision.reason('')}" if decision.explicit else ""
+            reason = (
+                f" {decision.reason('')}" if decision.explicit else ""
+            )  # an explicit deny names no action
             raise Refusal("ACCESS_DENIED", message=f"User is not authorized to access this resource{reason}")
 
     async def verdict(self, exchange: Exchange, authorizer: Mapping[str, Any]) -> AuthorizerVerdict:

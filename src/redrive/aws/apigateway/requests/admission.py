@@ -203,7 +203,7 @@ class Throttles:
         """
         bucket = self._buckets.get(key)
         if bucket is None:
-            if len(self._buckets) >= _BUCKETS_MAX:
+            if len(self._buckets) >= _BUCKETS_MAX:  # then all begin full again, which is rare
                 self._buckets.clear()
             bucket = self._buckets[key] = _Bucket(burst, now)
         bucket.tokens = min(burst, bucket.tokens + (now - bucket.at) / 1000 * rate)

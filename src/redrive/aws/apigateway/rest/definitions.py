@@ -206,6 +206,7 @@ def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[
 def _with_path(
     tree: Tree, path: str, item: Mapping[str, Any], definition: Definition, rng: random.Random
 ) -> Tree:
+    """The tree with the resources that a path leads through, and the methods of its item at the last one."""
     by_path = {resource["path"]: key for key, resource in tree[RESOURCES].items()}
     resource_id, full_path = by_path["/"], ""
     for part in path.strip("/").split("/"):

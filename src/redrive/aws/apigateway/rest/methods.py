@@ -70,7 +70,7 @@ class ResourceOperations:
             if "parentId" not in before:
                 member = "parentId" if "parentId" in after else "pathPart"
                 raise bad_request(f"Root resource cannot update its {member}.")
-            RESOURCE.part_in(tree, {"resourceId": after["parentId"]})
+            RESOURCE.part_in(tree, {"resourceId": after["parentId"]})  # refuses an absent parent
             if _is_below(tree, after["parentId"], resource_id):
                 raise bad_request("Resources cannot be cyclical.")
             others = {key: resource for key, resource in tree[RESOURCES].items() if key != resource_id}

@@ -1,7 +1,7 @@
 """Operations on deployments, and on the stages under which callers reach them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -262,7 +262,7 @@ class StageOperations:
         STAGE.part_in(api.tree, params)
         return {}
 
-    async def _write(self, call: Call, params: Structure, change: Any) -> Structure:
+    async def _write(self, call: Call, params: Structure, change: Callable[[Tree], Tree]) -> Structure:
         """Change the tree; raises AwsError if the stage then has an absent deployment."""
 
         async def decide(draft: Draft) -> RestApi:

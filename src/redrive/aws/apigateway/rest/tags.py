@@ -70,17 +70,17 @@ class ApiTags:
 
         async def decide(draft: Draft) -> None:
             document = await draft.get(kind, key)
-            subtree = document
-            if document is not None and stage:
-                subtree = value_at(document.tree, [STAGES, stage])
-            if document is None or subtree is None:
+            if document is None:
                 raise _absent()
-            if stage:
-                tags = change(subtree.get("tags") or {})
-                tree = with_value(document.tree, [STAGES, stage, "tags"], tags)
-                draft.put(kind, key, replace(document, tree=tree))
-            else:
+            if not stage:
                 draft.put(kind, key, replace(document, tags=change(document.tags)))
+                return
+            stage_tree = value_at(document.tree, [STAGES, stage])
+            if stage_tree is None:
+                raise _absent()
+            tags = change(stage_tree.get("tags") or {})
+            tree = with_value(document.tree, [STAGES, stage, "tags"], tags)
+            draft.put(kind, key, replace(document, tree=tree))
 
         await self._engine.resources.write(decide)
 

@@ -292,6 +292,7 @@ class SignalOperations:
         return Response(405, b"", "text/plain") if store is None else await store(request)
 
     async def _store_answer(self, request: Request) -> Response:
+        """Store the answer of a custom resource, or a signal of a wait condition, which a request brings to its URL."""
         target = self._signals.target_of(request.path)
         if target is None:
             return Response(403, b"", "text/plain")

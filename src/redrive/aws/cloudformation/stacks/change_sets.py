@@ -116,7 +116,7 @@ class ChangeSetOperations:
             nested=bool(params.get("IncludeNestedStacks")),
             token=params.get("ClientToken") or "",
         )
-        if changes:
+        if changes:  # also if they are of outputs or tags alone, which are not listed
             return change_set
         return replace(change_set, status="FAILED", execution="UNAVAILABLE", reason=NO_CHANGES)
 

@@ -139,9 +139,8 @@ class StackChanges:
             await policy_in(self._services, call, params, member)
             for member in ("StackPolicy", "StackPolicyDuringUpdate")
         ]
-        if stack.status != "UPDATE_FAILED" and not await preview(
-            self._engine, stack, plan.settings, plan.program
-        ):
+        may_repeat = stack.status == "UPDATE_FAILED"  # a failed update is tried again as it was
+        if not may_repeat and not await preview(self._engine, stack, plan.settings, plan.program):
             raise invalid(NO_CHANGE)
         on_failure = "DO_NOTHING" if params.get("DisableRollback") else "ROLLBACK"
         await self.begin_update(call, stack, plan.settings, plan.text, on_failure, token, policies)
@@ -235,6 +234,7 @@ class StackChanges:
             after = replace(
                 with_rights_of(current, call, role),
                 status=status,
+                # The rollback of a creation sets the time of deletion (recorded).
                 deleted_at=call.now if status == "ROLLBACK_IN_PROGRESS" else current.deleted_at,
                 reason="User Initiated",
                 skipped=skipped,
@@ -262,7 +262,7 @@ class StackChanges:
         check_deletable(current, params)
         if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
             return
-        if current.status == "CREATE_IN_PROGRESS":
+        if current.status == "CREATE_IN_PROGRESS":  # the creation ends, and then deletes the stack
             operation = await draft.get(OPERATION, current.key)
             if operation is not None and operation.state.active:
                 draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))

@@ -315,6 +315,7 @@ def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The patch operations that change the limits and the stages of a usage plan."""
     for name in _LIMITS:
         old, new = before.get(name) or {}, after.get(name) or {}
         if old and not new:

@@ -126,6 +126,7 @@ def _scalar(value: Any, kinds: tuple[str, ...]) -> Any:
 
 
 def _read(text: str, kind: str) -> Any:
+    """The text as a value of a type; None: it is not one."""
     try:
         match kind:
             case "string":

@@ -148,6 +148,7 @@ def _dimensions(metric: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _query(query: Mapping[str, Any]) -> dict[str, Any]:
     returns_data = query.get("ReturnData") is not False
+    label = {"Label": query["Label"]} if query.get("Label") else {}
     if stat := query.get("MetricStat"):
         metric = stat["Metric"]
         description = {
@@ -160,9 +161,7 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
             "Stat": stat["Stat"],
             **({"Unit": stat["Unit"]} if stat.get("Unit") else {}),
         }
-        label = {"Label": query["Label"]} if query.get("Label") else {}
         return {"Id": query["Id"], **label, "MetricStat": description, "ReturnData": returns_data}
-    label = {"Label": query["Label"]} if query.get("Label") else {}
     return {"Expression": query["Expression"], "Id": query["Id"], **label, "ReturnData": returns_data}
 
 

@@ -230,7 +230,7 @@ def _summary(summarize: Callable[[Sequence[float]], float], value: Value) -> Val
     if isinstance(value, float):
         return summarize([value])
     if isinstance(value, Mapping):
-        points = list(value.values())
+        points = list(value.values())  # of no points only the count is a number
         return summarize(points) if points or summarize is _SUMMARIES["DATAPOINT_COUNT"] else math.nan
     by_moment: dict[int, list[float]] = {}
     for series in value:

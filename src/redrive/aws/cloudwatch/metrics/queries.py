@@ -220,7 +220,7 @@ def _request(structures: Sequence[Structure]) -> _DataRequest:
     metrics = [query for query in queries if isinstance(query, _Query)]
     expressions = [query for query in queries if isinstance(query, _Math)]
     _check_expressions(metrics, expressions)
-    if not expressions:
+    if not expressions:  # which alone would need the others
         metrics = [query for query in metrics if query.id in returned_ids]
     return _DataRequest(metrics, expressions, returned_ids)
 
