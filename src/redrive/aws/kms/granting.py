@@ -48,7 +48,7 @@ class Granting:
         parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
         new_grant = self._new_grant(call, key, params)
-        # Whom grants allow it gives away only what one of them has.
+        # A caller who may do this by grants passes on no more than one of them gives.
         if parents and not any(covers(parent, new_grant) for parent in parents):
             raise denied(call.principal.name, "kms:CreateGrant", key.arn, NOT_ALLOWED)
         if params.get("DryRun"):

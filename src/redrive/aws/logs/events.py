@@ -49,9 +49,8 @@ class PutEventOperations:
         group = await self._places.group(names.group_name(call, params["logGroupName"]))
         stream = await self._places.stream(group, params["logStreamName"])
         _check(entries)
-        rejections = _rejections(
-            entries, group, call.now
-        )  # in order of time: the first are too old, the last too new
+        # The entries are in order of time: the first may be too old, the last too new.
+        rejections = _rejections(entries, group, call.now)
         first = max(rejections.get("tooOldLogEventEndIndex", 0), rejections.get("expiredLogEventEndIndex", 0))
         last = rejections.get("tooNewLogEventStartIndex", len(entries))
         events = [

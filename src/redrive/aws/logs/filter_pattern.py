@@ -132,9 +132,7 @@ def _column(part: str) -> LogColumn:
         regexes += kind == "regex"
         rest = rest[condition.end() :]
         if rest:
-            join = _JOIN.match(
-                rest
-            )  # with or without the name that the next condition is on, which is the same
+            join = _JOIN.match(rest)  # which may repeat the column's name
             if join is None or join[2] not in (None, name):
                 refuse()
             if join[1] == "||":

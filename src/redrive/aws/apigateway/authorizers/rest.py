@@ -127,9 +127,8 @@ class RestAuthorizers:
         exchange.usage_key = verdict.usage_key
         decision = decide(exchange, verdict)
         if not decision.allowed:
-            reason = (
-                f" {decision.reason('')}" if decision.explicit else ""
-            )  # an explicit deny names no action
+            # The reason of an explicit deny does not name the action.
+            reason = f" {decision.reason('')}" if decision.explicit else ""
             raise Refusal("ACCESS_DENIED", message=f"User is not authorized to access this resource{reason}")
 
     async def verdict(self, exchange: Exchange, authorizer: Mapping[str, Any]) -> AuthorizerVerdict:

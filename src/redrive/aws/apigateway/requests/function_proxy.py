@@ -103,9 +103,8 @@ def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
             *("resourceId", "resourcePath", "stage"),
         )
     }
-    identity = context[
-        "identity"
-    ]  # all members that are not known are null, but those of API keys are left out
+    identity = context["identity"]
+    # Unknown members are null, but those of API keys are left out.
     request_context["identity"] = {
         name: value for name, value in identity.items() if value is not None or name not in _KEY_MEMBERS
     }

@@ -63,9 +63,7 @@ class Routes:
             route_match = self._default, []
         resource, values = route_match
         names = [part.strip("{+}") for part in resource["path"].split("/") if part.startswith("{")]
-        parameters = dict(
-            zip(names, values, strict=False)
-        )  # names behind a greedy variable are without a value
+        parameters = dict(zip(names, values, strict=False))  # a name behind a greedy one has no value
         methods = resource[METHODS]
         return resource, methods.get(method) or methods["ANY"], parameters
 

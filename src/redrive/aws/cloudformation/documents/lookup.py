@@ -23,7 +23,7 @@ async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | Non
     It is read from the store, as this node's cache may be behind: an update that keeps the previous template is
     computed from it, and nothing checks later that it was current.
     """
-    if "/" in identifier and not identifier.startswith("arn:"):  # no name has one; in a key it would divide
+    if "/" in identifier and not identifier.startswith("arn:"):  # no stack has such a name
         return None
 
     async def find(draft: Draft) -> Stack | None:

@@ -261,9 +261,8 @@ async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> N
     to_visit = [(leaf.alarm, leaf.reference) for leaf in leaves(rule)]
     visited: set[str] = set()
     while to_visit:
-        child, reference = to_visit.pop(
-            0
-        )  # only those of this rule have a reference: below it alarms may be absent
+        # Only alarms of this rule have a reference: those of the rules below may be absent.
+        child, reference = to_visit.pop(0)
         if child == name.name:
             raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
         if child in visited:

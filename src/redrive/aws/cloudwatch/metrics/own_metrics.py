@@ -140,6 +140,7 @@ def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
     namespace = NAMESPACES.get(metric.namespace)
     if namespace is None:
         return [Series(account, region, *metric)]
+    # Metrics of text messages and of applications, which telemetry names as AWS does.
     if tuple(name for name, _ in metric.dimensions) in _NO_TOPICS.get(metric.name, ()):
         return [Series(account, region, namespace.series, metric.name, metric.dimensions)]
     own_metric = namespace.metrics.get(metric.name)
