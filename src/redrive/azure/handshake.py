@@ -279,10 +279,8 @@ def _allows_origin(attempt: Attempt) -> bool:
     if not HTTPStatus.OK <= attempt.status < HTTPStatus.MULTIPLE_CHOICES:
         raise ValueError(f"Http OPTIONS request failed with {_caller_detail(attempt)}")
     allowed_origins = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
-    if allowed_origins is not None and not {each.strip() for each in allowed_origins.lower().split(",")} & {
-        "*",
-        ORIGIN,
-    }:
+    origins = {each.strip() for each in (allowed_origins or "").lower().split(",")}
+    if allowed_origins is not None and origins.isdisjoint(("*", ORIGIN)):
         raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed_origins}")
     return allowed_origins is not None
 

@@ -53,14 +53,14 @@ def text(refused: KeyUnusable, request_id: str = "") -> str:
 
 def attempt(refused: KeyUnusable) -> Attempt:
     """The result of handing a message to a queue whose key the sender may not use; a service is told no reason."""
-    called = words(refused)
+    texts = words(refused)
     response = {
-        "ErrorCode": called.sqs_query,
+        "ErrorCode": texts.sqs_query,
         "ErrorMessage": _text("null", refused.code, ""),
         "sqsRequestId": "Unrecoverable",
     }
-    result = AttemptResult.FAILED if called.reason is Reason.THROTTLED else AttemptResult.REFUSED
-    return Attempt(result, called.reason, 400, orjson.dumps(response).decode(), 0)
+    result = AttemptResult.FAILED if texts.reason is Reason.THROTTLED else AttemptResult.REFUSED
+    return Attempt(result, texts.reason, 400, orjson.dumps(response).decode(), 0)
 
 
 def _text(message: str, code: str, request_id: str) -> str:

@@ -52,7 +52,9 @@ def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:
     if request.query.count("&") >= _QUERY_FIELDS_MAX:
         return None
     parameters = _bucket_and_key(request)
-    path = "/" if not parameters else _OBJECT_PATH if "Key" in parameters else _BUCKET_PATH
+    path = "/"
+    if parameters:
+        path = _OBJECT_PATH if "Key" in parameters else _BUCKET_PATH
     query = parse_qs(request.query, keep_blank_values=True)
     for route in _routes().get((request.method, path), ()):
         if route.matches(query, request.headers):

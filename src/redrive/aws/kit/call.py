@@ -122,13 +122,13 @@ class Call:
         policy_decides: bool = False,
     ) -> Decision:
         """The answer to whether the caller may do something to a resource, and why; see `may` and `policy.evaluate`."""
-        read = None if policy is None else stored_policy(policy, form)
+        resource_policy = None if policy is None else stored_policy(policy, form)
         permissions = self.principal.permissions
         access_request = AccessRequest(self.principal, action, arn)
-        # Putting them together takes longer than all the rest.
-        if (read is not None and read.keys) or (permissions is not None and permissions.keys):
+        # Condition keys are put together only for policies that ask for some: it takes longer than all the rest.
+        if (resource_policy and resource_policy.keys) or (permissions and permissions.keys):
             access_request = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
-        return evaluate(read, access_request, owner, policy_decides=policy_decides)
+        return evaluate(resource_policy, access_request, owner, policy_decides=policy_decides)
 
     def decide_own(
         self, action: str, scope: ResourceScope, keys: Mapping[str, Values] = _NO_KEYS

@@ -135,11 +135,12 @@ def _replaces_headers(params: Structure) -> bool:
 
 def _read_source(text: str) -> tuple[str, str]:
     match = _SOURCE.fullmatch(text)
-    if match is None or match[3] not in (None, "null"):
+    bucket, key, version = match.groups() if match else ("", "", "")
+    if version not in (None, "null"):
         message = "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
         raise invalid(message, ArgumentName="x-amz-copy-source", ArgumentValue=text)
     try:
-        return unquote_to_bytes(match[1]).decode(), unquote_to_bytes(match[2]).decode()
+        return unquote_to_bytes(bucket).decode(), unquote_to_bytes(key).decode()
     except UnicodeDecodeError:
         raise invalid("Copy Source must be UTF-8", ArgumentName="x-amz-copy-source") from None
 
@@ -148,7 +149,8 @@ def _range_of(text: str | None, source: ObjectRecord) -> ByteRange:
     if text is None:
         return ByteRange(0, source.size)
     match = _RANGE.fullmatch(text)
-    if match is None or not int(match[1]) <= int(match[2]) < source.size:
+    first, last = map(int, match.groups()) if match else (0, -1)
+    if not first <= last < source.size:
         message = f"Range specified is not valid for source object of size: {source.size}"
         raise invalid(message, ArgumentName="x-amz-copy-source-range", ArgumentValue=text)
-    return ByteRange(int(match[1]), int(match[2]) - int(match[1]) + 1)
+    return ByteRange(first, last - first + 1)

@@ -143,9 +143,11 @@ def query_of(request: Request) -> Mapping[str, Sequence[str]]:
 def forwarding_headers(request: Request) -> dict[str, str]:
     """The headers that a load balancer adds."""
     port = request.host.rpartition(":")[2]
+    if not port.isdigit():
+        port = "443" if request.scheme == "https" else "80"
     return {
         "x-forwarded-for": request.client_host,
-        "x-forwarded-port": port if port.isdigit() else "443" if request.scheme == "https" else "80",
+        "x-forwarded-port": port,
         "x-forwarded-proto": request.scheme,
     }
 

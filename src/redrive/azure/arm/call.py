@@ -36,13 +36,13 @@ class ArmCall:
         """
         check_bytes(len(self.request.body))
         try:
-            read = orjson.loads(self.request.body)
-            orjson.dumps(reduce(_wrap_in_list, range(_LEVELS_ABOVE), read))
+            value = orjson.loads(self.request.body)
+            orjson.dumps(reduce(_wrap_in_list, range(_LEVELS_ABOVE), value))
         except (ValueError, TypeError):
             raise _no_object() from None
-        if not isinstance(read, dict):
+        if not isinstance(value, dict):
             raise _no_object()
-        return read
+        return value
 
     @property
     def account_and_group(self) -> tuple[str, str]:

@@ -99,7 +99,8 @@ class DeploymentScope:
     def _round(self, loop: Loop | None) -> Iterator[None]:
         before = self._loops
         if loop is not None:
-            self._loops = {**before, loop[0].lower(): loop[1], "": loop[1]}
+            name, number = loop
+            self._loops = {**before, name.lower(): number, "": number}
         try:
             yield
         finally:
@@ -190,15 +191,17 @@ class DeploymentScope:
         return self._loops[name.lower()] + offset
 
     def _resource_id(self, *parts: str) -> str:
+        """`resourceId([subscription], [group], type, *names)`; the type is the first that has a dot and a slash."""
         at = next((index for index, part in enumerate(parts) if "." in part and "/" in part), None)
         if at is None:
             raise TemplateError("The function resourceId has no type of a resource.")
         _, _, subscription, _, group = self._group.split("/")
-        if at:
-            subscription, group = (parts[0], parts[1]) if at > 1 else (subscription, parts[0])
-        return resource_id(
-            f"/subscriptions/{subscription}/resourceGroups/{group}", parts[at], *parts[at + 1 :]
-        )
+        if at == 1:
+            group = parts[0]
+        elif at > 1:
+            subscription, group, *_ = parts
+        kind, *names = parts[at:]
+        return resource_id(f"/subscriptions/{subscription}/resourceGroups/{group}", kind, *names)
 
     def _reference(self, resource: str, _: str = "", full: str = "") -> Any:
         answer = self._answer(resource, "")

@@ -38,8 +38,8 @@ class EventSources:
         self._documents = engine.resources.documents
         self._subscribers = subscribers
 
-    async def resource(self, scope: ArmId | None, spelt: str) -> ArmId:
-        """The event source that a scope is, or is a name for; `spelt` is the scope as refusals repeat it.
+    async def resource(self, scope: ArmId | None, scope_text: str) -> ArmId:
+        """The event source that a scope is, or is a name for; refusals repeat the `scope_text`.
 
         Raises:
             AzureError: There is no such system topic, or the scope publishes nothing here.
@@ -51,7 +51,8 @@ class EventSources:
             scope = ArmId.parse(system_topic.source)
         if scope is None or names.topic_name(scope) is None:
             raise invalid(
-                f"Nothing publishes events at the scope '{spelt}' of this server. It has events of topics, domains, "
+                f"Nothing publishes events at the scope '{scope_text}' of this server. It has events of topics, "
+                "domains, "
                 "domain topics and system topics, and of storage accounts that dead letters are written to."
             )
         if scope.type == STORAGE_ACCOUNT:

@@ -230,8 +230,8 @@ class EventSubscriptionOperations:
         if topic is not None:
             subscription = await self._stored_subscription(call, topic)
             if subscription is not None:
-                goes = await self._sources.is_removed_with_its_last(topic)
-                await self._subscribers.remove(subscription, topic_goes_too=goes)
+                topic_goes_too = await self._sources.is_removed_with_its_last(topic)
+                await self._subscribers.remove(subscription, topic_goes_too=topic_goes_too)
                 self._handshakes.post_deletion(subscription, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
@@ -265,8 +265,8 @@ class EventSubscriptionOperations:
         if "namespace" in call.params:
             topic = call.resource(PROVIDER, "namespaces", "topics")
             return _Scope(topic, NamespaceForm(), topic)
-        spelt = call.params.get("scope") or call.params["parent"]
-        scope, path = ArmId.parse(spelt), f"/{spelt.lstrip('/')}"
+        text = call.params.get("scope") or call.params["parent"]
+        scope, path = ArmId.parse(text), f"/{text.lstrip('/')}"
         if scope is not None and scope.type == NAMESPACE_TOPIC:
             raise invalid(f"Event subscriptions of '{path}' are created at '{path}/eventSubscriptions'.")
         source = await self._sources.resource(scope, path)

@@ -60,10 +60,13 @@ class StorageAccounts:
             AzureError: It is another's.
         """
         account = resource.subscription[-_ACCOUNT_DIGITS:]
-        first = StorageAccountRecord(account, resource.text)
-        await self._check(resource.name, account, first)
+        new_record = StorageAccountRecord(account, resource.text)
+        await self._check(resource.name, account, new_record)
         await self._documents.update_or_create(
-            STORAGE_ACCOUNT, resource.name.lower(), first, lambda record: record if record.id else first
+            STORAGE_ACCOUNT,
+            resource.name.lower(),
+            new_record,
+            lambda record: record if record.id else new_record,
         )
 
     async def check_owner(self, name: str, account: str) -> None:

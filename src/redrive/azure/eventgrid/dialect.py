@@ -181,11 +181,11 @@ class EventGridDeliveryProfile(EventProfile):
     @override
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; from the profile of the subscription's kind."""
-        of_namespace = names.is_namespace_topic(topic.name)
+        is_of_namespace = names.is_namespace_topic(topic.name)
         if names.is_dead_letter_store(subscription.id):
-            letters = self._dead_letters_of_namespaces if of_namespace else self._dead_letters
-            return letters.context(topic, subscription)
-        if of_namespace:
+            profile = self._dead_letters_of_namespaces if is_of_namespace else self._dead_letters
+            return profile.context(topic, subscription)
+        if is_of_namespace:
             return self._of_namespaces.context(topic, subscription)
         return super().context(topic, subscription)
 

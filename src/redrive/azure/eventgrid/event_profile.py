@@ -152,7 +152,10 @@ def _queue_of(subscription: Subscription) -> ResourceName | None:
     if subscription.protocol != QUEUE:
         return None
     parts = subscription.endpoint.split(":")
-    return ResourceName(parts[4], parts[3], parts[5]) if len(parts) == _QUEUE_ARN_PARTS else None
+    if len(parts) != _QUEUE_ARN_PARTS:
+        return None
+    _, _, _, region, account, name = parts
+    return ResourceName(account, region, name)
 
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:

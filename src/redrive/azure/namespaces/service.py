@@ -170,12 +170,10 @@ class Namespaces:
 
     async def _path_of_host(self, host: str) -> str:
         """The path of the namespace with this host; for an unknown host a path that no namespace has."""
-        route_match = await self._hosts.find(host, self._exists)
-        return (
-            f"{EVENT_GRID}-/-/{host.partition('.')[0]}"
-            if route_match is None
-            else f"{EVENT_GRID}{route_match.key}"
-        )
+        namespace = await self._hosts.find(host, self._exists)
+        if namespace is None:
+            return f"{EVENT_GRID}-/-/{host.partition('.')[0]}"
+        return f"{EVENT_GRID}{namespace.key}"
 
     async def _host_names(self) -> dict[str, ResourceName]:
         """The namespaces by name; of several with one name the first."""

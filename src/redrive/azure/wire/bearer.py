@@ -119,12 +119,12 @@ def _client_of(token: str) -> str | None:
     if len(token) > _TOKEN_CHARS_MAX:
         return None
     try:
-        read = jwt.decode_complete(token, options={"verify_signature": False})
+        parts = jwt.decode_complete(token, options={"verify_signature": False})
     except jwt.InvalidTokenError:
         return None
-    if read["header"] != _HEADER:  # no other algorithm, and no key of the token's own choice
+    if parts["header"] != _HEADER:  # no other algorithm, and no key of the token's own choice
         return None
-    return str(read["payload"].get("appid", ""))
+    return str(parts["payload"].get("appid", ""))
 
 
 def _is_current(claims: Mapping[str, Any], now: int) -> bool:

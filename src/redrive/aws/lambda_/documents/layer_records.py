@@ -96,7 +96,8 @@ def read_layer(call: Call, text: str, number: int | None = None) -> LayerReferen
         raise invalid("Layer Version Cannot be less than 1")
     parts = text.split(":")
     if len(parts) >= _ARN_PARTS:
-        return LayerReference(ResourceName(parts[4], parts[3], parts[6]), number)
+        _, _, _, region, account, _, name, *_ = parts
+        return LayerReference(ResourceName(account, region, name), number)
     return LayerReference(ResourceName(call.account, call.region, text), number)
 
 

@@ -74,9 +74,8 @@ def of_arn(arn: str) -> FunctionReference | None:
     parts = arn.split(":")
     if len(parts) not in (_ARN_PARTS, _ARN_PARTS + 1) or parts[2] != "lambda" or parts[5] != "function":
         return None
-    return FunctionReference(
-        ResourceName(parts[4], parts[3], parts[6]), parts[7] if len(parts) > _ARN_PARTS else None
-    )
+    _, _, _, region, account, _, name, *qualifiers = parts
+    return FunctionReference(ResourceName(account, region, name), qualifiers[0] if qualifiers else None)
 
 
 def arn_of(name: ResourceName, qualifier: str | None = None) -> str:

@@ -165,10 +165,9 @@ class EventMetrics(Listener):
             age_ms = fact.at - fact.attempt.duration_ms - fact.delivery.sent_at
             self._metrics.count(name, "AsyncEventAge", max(0, age_ms), fact.at)
         elif not fact.attempt.delivered and fact.transition.outcome is not Outcome.RETRY:
-            letter = fact.subscription.id == BacklogTarget.DEAD_LETTER
-            self._metrics.count(
-                name, "DeadLetterErrors" if letter else "DestinationDeliveryFailures", 1, fact.at
-            )
+            is_dead_letter = fact.subscription.id == BacklogTarget.DEAD_LETTER
+            metric = "DeadLetterErrors" if is_dead_letter else "DestinationDeliveryFailures"
+            self._metrics.count(name, metric, 1, fact.at)
 
     @override
     def undelivered(self, fact: Undelivered) -> None:

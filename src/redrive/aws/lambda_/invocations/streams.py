@@ -44,9 +44,8 @@ class AnswerStream(AnswerParts):
         self._held_bytes = 0  # The size of these
         self._has_ended = False
         self._has_no_reader = False  # It stopped early: parts are thrown away, so that the function can end
-        self._resume: Callable[[], None] | None = (
-            None  # Lets the function write again; None: it is not held up
-        )
+        # Lets the function write again; None: it is not held up
+        self._resume: Callable[[], None] | None = None
         self._wakeup: asyncio.Future[None] | None = None
         self._running: asyncio.Task[InvocationResult]
 

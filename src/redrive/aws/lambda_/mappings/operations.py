@@ -85,8 +85,8 @@ def check_parameters(params: Structure) -> None:
     for parameter, text in _OF_OTHERS.items():
         if params.get(parameter):
             raise invalid(text)
-    for parameter, nothing in _UNOFFERED.items():
-        if parameter in params and params[parameter] not in nothing:
+    for parameter, harmless_values in _UNOFFERED.items():
+        if parameter in params and params[parameter] not in harmless_values:
             raise unoffered(parameter)
 
 
@@ -221,7 +221,8 @@ class MappingOperations:
         parts = arn.split(":")
         if len(parts) != _QUEUE_ARN_PARTS or parts[2] != "sqs":
             raise invalid("Unrecognized event source.")
-        queue = await self._engine.resources.queues.get(ResourceName(parts[4], parts[3], parts[5]))
+        _, _, _, region, account, name = parts
+        queue = await self._engine.resources.queues.get(ResourceName(account, region, name))
         if queue is None:
             raise invalid(_NO_QUEUE)
         return queue

@@ -95,7 +95,8 @@ class UrlOperations:
         function = await self._function(call, reference, "ListFunctionUrlConfigs", _NO_FUNCTION)
 
         def show(pair: tuple[str, FunctionUrl]) -> Structure:
-            return _as_structure(call, FunctionReference(function.name, pair[0] or None), pair[1])
+            qualifier, url = pair
+            return _as_structure(call, FunctionReference(function.name, qualifier or None), url)
 
         return PAGES.of("ListFunctionUrlConfigs", params, sorted(function.urls.items(), key=_key), show, _key)
 

@@ -117,9 +117,8 @@ class Destinations:
 
     def __init__(self, calls: InnerCalls, rounds: Rounds, *, is_open: bool) -> None:
         self._calls = calls
-        self._rounds = (
-            rounds  # Count runs in a row: a function is stopped whose objects run it again and again
-        )
+        # Count runs in a row: a function is stopped whose objects run it again and again
+        self._rounds = rounds
         # Whether what has no policy takes events of its own account's buckets. Amazon's does not: its
         # policy has to let `s3.amazonaws.com` in
         self._is_open = is_open
@@ -236,7 +235,7 @@ class NotificationSettings:
         for arn in dict.fromkeys(rule.arn for rule in rules_of(configuration)):
             fault = await self._destinations.fault(call, bucket, arn)
             if fault is not None:
-                number = len(faults) // 2 + 1
+                number = len(faults) // 2 + 1  # each destination has a name and a value
                 faults |= {f"ArgumentName{number}": arn, f"ArgumentValue{number}": fault}
         if faults:
             raise invalid("Unable to validate the following destination configurations", **faults)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import permutations
 from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
@@ -120,9 +121,9 @@ def _check_name(name: ApplicationName) -> None:
 
 def _check_credentials(platform_name: str, attributes: Mapping[str, str]) -> None:
     has_principal = platform.PLATFORMS[platform_name]
-    for one, other in (_PAIR, _PAIR[::-1]):
-        if has_principal and one in attributes and other not in attributes:
-            raise attributes_error(AttributeRefused(f"{one} attribute provided without {other}"))
+    for name, other_name in permutations(_PAIR):
+        if has_principal and name in attributes and other_name not in attributes:
+            raise attributes_error(AttributeRefused(f"{name} attribute provided without {other_name}"))
     required_names = ["PlatformCredential", *(["PlatformPrincipal"] if has_principal else [])]
     if not all(map(attributes.get, required_names)):
         raise attributes_error(AttributeRefused("Platform credentials are invalid"))

@@ -24,7 +24,8 @@ _TTL_NAMES: Final[Mapping[str, tuple[str, ...]]] = {"GCM": ("FCM", "GCM")}
 _MALFORMED: Final = "Notification is malformed"
 _TOO_LONG: Final = "Notification is too long"
 _TOO_LARGE: Final = "Notification data is larger than allowed limit"
-_APPLE_BYTES_MAX: Final = 4096  # and 1,024 more for calls
+_APPLE_BYTES_MAX: Final = 4096
+_APPLE_CALL_BYTES_MAX: Final = 5120
 _GOOGLE_BYTES_MAX: Final = 4096
 _SECONDS: Final = re.compile("[0-9]{1,10}")
 _ALERTING: Final = frozenset({"alert", "badge", "sound"})
@@ -168,7 +169,8 @@ def fault_of(platform: str, text: str) -> str | None:
     if document is None:
         return _MALFORMED
     if platform.startswith(("APNS", "MACOS")):
-        return _TOO_LONG if len(text.encode()) > _APPLE_BYTES_MAX + 1024 * ("VOIP" in platform) else None
+        bytes_max = _APPLE_CALL_BYTES_MAX if "VOIP" in platform else _APPLE_BYTES_MAX
+        return _TOO_LONG if len(text.encode()) > bytes_max else None
     if platform == "GCM":
         return _fault_of_google(document)
     return None

@@ -174,7 +174,8 @@ def device_at(arn: str) -> Device | None:
     parts = parsed.resource.split("/")
     if parsed.service != "sns" or len(parts) != _ENDPOINT_SLASHES + 1:
         return None
-    return Device(ApplicationName(parsed.account, parsed.region, parts[1], parts[2]), parts[3])
+    _, platform, application, device_id = parts
+    return Device(ApplicationName(parsed.account, parsed.region, platform, application), device_id)
 
 
 def application_behind(topic: ResourceName) -> ApplicationName | None:

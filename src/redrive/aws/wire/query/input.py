@@ -86,7 +86,9 @@ def read_form(request: Request, fields_max: int) -> Mapping[str, str]:
         in_body = _fields(request.body.decode(), fields_max) if _has_form(request) else None
     except UnicodeDecodeError:
         raise common("SerializationException", "The request is not valid UTF-8") from None
-    return {**in_query, **in_body} if in_query and in_body else in_body or in_query or {}
+    if in_query and in_body:
+        return {**in_query, **in_body}
+    return in_body or in_query or {}
 
 
 def tree(fields: Mapping[str, str], fields_max: int) -> FormNode:

@@ -111,8 +111,9 @@ def _entries_writer(tag: str, shape: Shape) -> XmlWriter:
     write_value = _element_writer(shape.value.query_name or "value", shape.value.shape)
 
     def write_entry(entry: Value, out: list[str]) -> None:
-        write_key(entry[0], out)
-        write_value(entry[1], out)
+        key, item = entry
+        write_key(key, out)
+        write_value(item, out)
 
     write_entries = _writer_of_each(_with_tags(tag, write_entry))
     return lambda value, out: write_entries(value.items(), out)
