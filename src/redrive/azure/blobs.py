@@ -194,19 +194,10 @@ def _number(text: str | None, maximum: int) -> int:
     return min(int(text[:9]), maximum)
 
 
-_PARAMETER_TAGS: Final = {
-    "prefix": "Prefix",
-    "marker": "Marker",
-    "maxresults": "MaxResults",
-    "delimiter": "Delimiter",
-}
-
-
 def _listing_text(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
     name = container.partition("/")[2]
-    parameters = "".join(
-        f"<{tag}>{escape(query[key])}</{tag}>" for key, tag in _PARAMETER_TAGS.items() if query.get(key)
-    )
+    texts = {tag: query.get(tag.lower()) for tag in ("Prefix", "Marker", "MaxResults", "Delimiter")}
+    parameters = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in texts.items() if text)
     items = "".join(map(_xml, page.blobs))
     folders = "".join(f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>" for folder in page.folders)
     return (

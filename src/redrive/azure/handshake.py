@@ -215,11 +215,7 @@ class Handshakes:
             "dataVersion": "2",
         }
         headers = {
-            **{
-                attribute.name: attribute.value
-                for attribute in delivery.attributes
-                if attribute.value is not None
-            },
+            **_own_headers(delivery),
             "aeg-event-type": kind,
             "aeg-subscription-name": delivery.name.upper(),
             "aeg-delivery-count": "0",
@@ -234,14 +230,15 @@ def _id_in(query: str) -> str:
     return parse_qs(query).get("id", [""])[-1] if len(query) <= _QUERY_CHARS_MAX else ""
 
 
+def _own_headers(delivery: settings.DeliverySettings) -> dict[str, str]:
+    """The headers that the event subscription has for all its deliveries, whatever the event."""
+    return {each.name: each.value for each in delivery.attributes if each.value is not None}
+
+
 def _permission_request(subscription: Subscription, url: str) -> PushRequest:
     delivery = settings.delivery_settings(subscription)
     headers = {
-        **{
-            attribute.name: attribute.value
-            for attribute in delivery.attributes
-            if attribute.value is not None
-        },
+        **_own_headers(delivery),
         "WebHook-Request-Origin": ORIGIN,
         "WebHook-Request-Callback": url,
         "WebHook-Request-Rate": "*",

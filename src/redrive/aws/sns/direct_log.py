@@ -84,14 +84,10 @@ class DeviceLog(Listener):
         application = platform.application_behind(topic.name)
         if application is None or not messages:
             return
-        self._count(
-            [
-                *_push_points(application, "NumberOfMessagesPublished", Statistics.of(messages), now),
-                *_push_points(
-                    application, "PublishSize", Statistics.of(body_bytes / messages, messages), now
-                ),
-            ]
-        )
+        sizes = Statistics.of(body_bytes / messages, messages)
+        points = [*_push_points(application, "NumberOfMessagesPublished", Statistics.of(messages), now)]
+        points += _push_points(application, "PublishSize", sizes, now)
+        self._count(points)
 
     @override
     def attempted(self, fact: Attempted) -> None:

@@ -143,23 +143,18 @@ class TopicOperations:
     # ---- policies ----------------------------------------------------------------------------------------------
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
-        label, accounts, actions = params["Label"], params["AWSAccountId"], params["ActionName"]
-        await self._change_policy(
-            call,
-            params,
-            "AddPermission",
-            lambda topic: topic_policy.with_permission(topic, label, accounts, actions),
-        )
+        def policy_of(topic: Topic) -> str:
+            accounts, actions = params["AWSAccountId"], params["ActionName"]
+            return topic_policy.with_permission(topic, params["Label"], accounts, actions)
+
+        await self._change_policy(call, params, "AddPermission", policy_of)
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
-        label = params["Label"]
-        await self._change_policy(
-            call,
-            params,
-            "RemovePermission",
-            lambda topic: topic_policy.without_permission(topic, label),
-        )
+        def policy_of(topic: Topic) -> str | None:
+            return topic_policy.without_permission(topic, params["Label"])
+
+        await self._change_policy(call, params, "RemovePermission", policy_of)
         return {}
 
     async def _change_policy(

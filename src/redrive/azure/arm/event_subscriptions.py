@@ -140,11 +140,7 @@ class EventSubscriptionOperations:
         instead_of: Subscription | None = None,
         is_change: bool = False,
     ) -> Response:
-        """Write an event subscription with these properties, in the place of the existing one or of one that is over.
-
-        Raises:
-            _ChangedMeanwhile: `is_change`, and the existing one is not as it was read.
-        """
+        """Write an event subscription: in the place of the `existing` one, or of one that is over (`instead_of`)."""
         before = {} if existing is None else documents.properties_of(existing)
         content = scope.form.accept(properties, before, topic, self._resolve, call.now)
         await self._check_theirs(call, documents.referenced_resources(content.properties))

@@ -154,8 +154,7 @@ def _queue_of(subscription: Subscription) -> ResourceName | None:
     parts = subscription.endpoint.split(":")
     if len(parts) != _QUEUE_ARN_PARTS:
         return None
-    _, _, _, region, account, name = parts
-    return ResourceName(account, region, name)
+    return ResourceName(account=parts[4], region=parts[3], name=parts[5])
 
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:

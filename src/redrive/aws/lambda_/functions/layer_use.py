@@ -51,10 +51,8 @@ async def _layer_in(draft: Draft, call: Call, reference: LayerReference) -> Laye
         )
     version = await draft.get(LAYER_VERSION, layer_version_key(reference))
     policy = policy_text(version.policy) if version is not None and version.policy.statements else None
-    is_in_region = reference.name.region == call.region
-    if not is_in_region or not call.may(
-        "lambda:GetLayerVersion", reference.arn, reference.name.account, policy
-    ):
+    is_allowed = call.may("lambda:GetLayerVersion", reference.arn, reference.name.account, policy)
+    if not is_allowed or reference.name.region != call.region:
         raise denied(call.principal.name, "GetLayerVersion", reference.arn)
     if version is None:
         raise invalid(f"Layer version {reference.arn} does not exist.")

@@ -156,11 +156,9 @@ def check_layer(
     Raises:
         AwsError: `AccessDeniedException`.
     """
-    policy = (
-        policy_text(layer_version.policy)
-        if layer_version is not None and layer_version.policy.statements
-        else None
-    )
+    policy = None
+    if layer_version is not None and layer_version.policy.statements:
+        policy = policy_text(layer_version.policy)
     if not call.may(f"lambda:{action}", reference.arn, reference.name.account, policy):
         raise denied(call.principal.name, action, reference.arn)
 

@@ -50,8 +50,8 @@ class VersionOperations:
     async def publish_version(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "PublishVersion")
-        version_revision = id_text(self._engine.runtime.message_id())
-        latest_revision = id_text(self._engine.runtime.message_id())
+        new_id = self._engine.runtime.message_id
+        revision, latest_revision = id_text(new_id()), id_text(new_id())
 
         async def decide(draft: Draft) -> Configuration:
             function = await function_in(draft, reference)
@@ -65,7 +65,7 @@ class VersionOperations:
                     " Please try again with the CodeSHA256 in $LATEST."
                 )
             description = params.get("Description")
-            return await publish_in(draft, function, version_revision, call.now, description, latest_revision)
+            return await publish_in(draft, function, revision, call.now, description, latest_revision)
 
         version = await self._engine.resources.write(decide)
         return render(await self._variables.readable(call, version), version.version)

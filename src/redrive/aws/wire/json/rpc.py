@@ -64,9 +64,8 @@ class JsonCodec:
         try:
             document = load(request.body, operation.service.profile.values_max)
             parsed: Structure = reader(operation.input)(document)
-        except orjson.JSONDecodeError as error:
-            raise common("SerializationException") from error
-        except RecursionError as error:  # only a shape that contains itself can go as deep as the document
+        # Only a shape that contains itself can go as deep as the document.
+        except (orjson.JSONDecodeError, RecursionError) as error:
             raise common("SerializationException") from error
         return parsed
 

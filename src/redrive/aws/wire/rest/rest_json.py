@@ -187,9 +187,8 @@ def _other_fields(query: Mapping[str, list[str]], operation: Operation) -> dict[
 def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:
     try:
         return reader(shape)(load(body, values_max))
-    except orjson.JSONDecodeError as error:
-        raise common("SerializationException") from error
-    except RecursionError as error:  # only a shape that contains itself can go as deep as the document
+    # Only a shape that contains itself can go as deep as the document.
+    except (orjson.JSONDecodeError, RecursionError) as error:
         raise common("SerializationException") from error
 
 
