@@ -58,7 +58,7 @@ class Console:
         public = urlsplit(options.public_url)
         self._base = f"{public.path.rstrip('/')}{PATH}"
         self._public_host = public.netloc
-        self._renderer = PageRenderer(f"{self._base}/{self._static.path('icons.svg')}")
+        self._renderer = PageRenderer()
         self.close = self._renderer.close
 
     async def answer(self, request: Request) -> Response:

@@ -6,6 +6,7 @@ The event loop waits for no template, and a browser may keep a static file for e
 import asyncio
 import functools
 import hashlib
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
@@ -28,25 +29,21 @@ _TYPES: Final = {
 }
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _DIGEST_CHARS: Final = 12
-FILES: Final = ("console.css", "console.js", "icon.svg", "icon-attention.svg", "icons.svg")
+FILES: Final = ("console.css", "console.js", "icon.svg", "icon-attention.svg")
+ICONS: Final = "icons.svg"  # beside them, of symbols that pages hold themselves
+_SYMBOL: Final = re.compile(r'<symbol id="([^"]+)" viewBox="0 0 16 16">(.+)</symbol>')
 
 
 class PageRenderer:
     """Renders templates; Jinja2 is imported at the first visit, which most servers never have."""
 
-    def __init__(self, icons: str) -> None:
-        """Begin without a thread.
-
-        Args:
-            icons: The link to the file of symbols.
-        """
-        self._icons = icons
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="redrive-console")
 
     async def render(self, template: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
         """A page, or the part of it that is alive."""
         loop = asyncio.get_running_loop()
-        work = functools.partial(_render, self._icons, template, values, live_alone=live_alone)
+        work = functools.partial(_render, template, values, live_alone=live_alone)
         return await loop.run_in_executor(self._thread, work)
 
     async def close(self) -> None:
@@ -54,8 +51,8 @@ class PageRenderer:
         self._thread.shutdown(wait=False)
 
 
-def _render(icons: str, name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
-    template = _environment(icons).get_template(name)
+def _render(name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
+    template = _environment().get_template(name)
     if live_alone and LIVE in template.blocks:
         text = "".join(template.blocks[LIVE](template.new_context(dict(values))))
     else:
@@ -63,12 +60,17 @@ def _render(icons: str, name: str, values: Mapping[str, Any], *, live_alone: boo
     return words.printable(text).encode()
 
 
-@functools.cache
-def _icon(icons: str, name: str) -> "Markup":
-    """A symbol beside words, which it does not replace."""
+def _icons() -> "dict[str, Markup]":
+    """The symbols beside words, which they do not replace.
+
+    Each stands in the page with its shapes: a `use` of a file makes the browser style and lay out every table that has
+    symbols a second time, when the file is there, which was a sixth of its work before a first paint.
+    """
     from markupsafe import Markup  # noqa: PLC0415 - with Jinja2
 
-    return Markup('<svg class="i" aria-hidden="true"><use href="{}#{}"/></svg>').format(icons, name)
+    text = (resources.files("redrive.console") / "static" / ICONS).read_text()
+    drawn = '<svg class="i" viewBox="0 0 16 16" aria-hidden="true">{}</svg>'
+    return {name: Markup(drawn).format(Markup(shapes)) for name, shapes in _SYMBOL.findall(text)}  # noqa: S704 - a file of our own
 
 
 def _spoken(text: object) -> "Markup":
@@ -82,7 +84,7 @@ def _spoken(text: object) -> "Markup":
 
 
 @functools.cache
-def _environment(icons: str) -> "Environment":
+def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 0.1 s, at the first visit
 
     environment = Environment(
@@ -109,7 +111,7 @@ def _environment(icons: str) -> "Environment":
         "receiver",
     ):
         environment.filters[name] = getattr(words, name)
-    environment.globals["icon"] = functools.partial(_icon, icons)
+    environment.globals["icon"] = _icons().__getitem__
     environment.filters["spoken"] = _spoken
     environment.filters["members"] = json_text.members
     environment.filters["duration"] = show_duration
