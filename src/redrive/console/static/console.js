@@ -160,7 +160,9 @@ function tick(now) {
   }
 }
 setInterval(() => tick(Date.now()), 250);
-on(window, "load", () => { for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove()); });
+on(window, "load", () => requestAnimationFrame(() => setTimeout(() => { // not before the page is seen
+  for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove());
+})));
 on(document, "visibilitychange", () => {
   if (document.hidden) return;
   for (const part of due.keys()) due.set(part, 0);
@@ -179,8 +181,9 @@ showLive();
 const icon = $("link[rel=icon]"), plainTitle = document.title;
 function attention() {
   const number = Number(($("main [data-attention]") || $("nav [data-attention]"))?.dataset.attention || 0);
-  if (icon && icon.dataset.attention) icon.href = number ? icon.dataset.attention : icon.dataset.rest;
-  document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
+  const link = number ? icon?.dataset.attention : icon?.dataset.rest, title = number ? `(${number}) ${plainTitle}` : plainTitle;
+  if (link && icon.getAttribute("href") !== link) icon.href = link; // the browser draws its own bars anew for each
+  if (document.title !== title) document.title = title;
 }
 attention();
 
@@ -237,10 +240,17 @@ let turn = 0;
 function openPalette(text) {
   if (!palette || palette.open) return;
   palette.showModal();
+  if (!$("#pages li")) $("#pages").append(...$$("nav a[data-go]").map(pageRow));
   const field = $("input", palette);
   field.value = text;
   field.focus();
   fillPalette(text);
+}
+function pageRow(link) {
+  const made = (name, values) => Object.assign(document.createElement(name), values);
+  const row = made("li", { role: "option", ariaSelected: false });
+  row.append($(".i", link).cloneNode(true), made("a", { href: link.href, textContent: link.childNodes[1].data, tabIndex: -1 }), made("kbd", { textContent: `g ${link.dataset.go}` }));
+  return row;
 }
 const options = () => $$("li[role=option]:not([hidden])", palette);
 function choose(rows, at) {
