@@ -116,18 +116,23 @@ def depth_curve(hour: Hour, queue: ResourceName) -> Curve | None:
 
 
 async def last_hour(
-    telemetry: TelemetryStore, series: Iterable[Series], now: int, period_ms: int = MINUTE_MS
+    telemetry: TelemetryStore,
+    series: Iterable[Series],
+    now: int,
+    period_ms: int = MINUTE_MS,
+    minutes: int = MINUTES,
 ) -> Hour:
-    """The last hour of these series.
+    """The last hour of these series, or fewer minutes.
 
     Args:
         telemetry: Where all nodes write down what they counted.
         series: One read finds them all.
         now: The time (ms).
         period_ms: What one point gathers: a list has fifty lines and does with longer ones.
+        minutes: So many before the current period.
     """
     until = now // period_ms * period_ms + period_ms
-    since = max(0, until - MINUTES * MINUTE_MS - period_ms)
+    since = max(0, until - minutes * MINUTE_MS - period_ms)
     all_series = list(series)
     points = (
         await telemetry.find_points_each(PointQuery(all_series, since, until, period_ms))

@@ -12,6 +12,7 @@ from redrive.console.installation import Installation
 from redrive.console.session import ConsoleSession
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery, is_sealed
+from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.search import Predicate, read_search
@@ -20,6 +21,11 @@ from redrive.model.topic import Topic
 PAGE_ROWS: Final = 50
 _NUMBER_DIGITS_MAX: Final = 18
 _NAMES_COMPARED: Final = 500  # with one that is not there: 4 ms
+
+
+@remembered(1024, 100)  # a page of fifty rows quotes the same account, region and names 800 times: 1 ms
+def _quoted(part: str) -> str:
+    return quote(part, safe="")
 
 
 class Missing(Exception):  # noqa: N818 - an answer, not a failure
@@ -120,7 +126,7 @@ class Visit:
 
     def link_in(self, scope: ResourceName, *parts: str, **query: object) -> str:
         """A link to a page of another scope."""
-        path = "/".join(quote(part, safe="") for part in (scope.account, scope.region, *parts))
+        path = "/".join(map(_quoted, (scope.account, scope.region, *parts)))
         present = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{self.base}/{path}" + (f"?{urlencode(present, doseq=True)}" if present else "")
 
@@ -131,7 +137,7 @@ class Visit:
             for name, value in {**query, "at": self.parameter("at")}.items()
             if value not in (None, "")
         }
-        path = "/".join((self.base, *(quote(part, safe="") for part in parts)))
+        path = "/".join((self.base, *map(_quoted, parts)))
         return path + (f"?{urlencode(present, doseq=True)}" if present else "")
 
     async def queue(self) -> Queue:

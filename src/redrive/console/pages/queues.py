@@ -30,8 +30,8 @@ _RECEIVED: Final = "messages_received"
 _DELETED: Final = "messages_deleted"
 _IN_FLIGHT: Final = "messages_claimed"
 _STEP_MS: Final = 5_000
-LISTED: Final = (SENT, _RECEIVED, WAITING)
-ALL: Final = (*LISTED, _DELETED, _IN_FLIGHT)
+_COME_AND_GONE: Final = (SENT, _RECEIVED)
+ALL: Final = (*_COME_AND_GONE, WAITING, _DELETED, _IN_FLIGHT)
 _SKIPPED_MAX: Final = 200  # of one page by name: queues that were on a page before
 _Order: TypeAlias = Callable[[Level], int]
 _ORDERS: Final[Mapping[str, _Order]] = {
@@ -43,7 +43,11 @@ _ORDERS: Final[Mapping[str, _Order]] = {
 
 
 async def listing(visit: Visit) -> Page:
-    """Queues, the fullest first, each with its numbers and its last hour. Each number is one read for all of them."""
+    """Queues, the fullest first, each with its numbers and its last hour. Each number is one read for all of them.
+
+    Only how many waited is drawn over the hour: of what came and went the last minutes are read, since the store adds up
+    9,000 points of fifty queues in 11 ms.
+    """
     scope, prefix = visit.scope, visit.parameter("prefix")
     search = await find_queues(visit)
     queues = search.queues
@@ -52,8 +56,11 @@ async def listing(visit: Visit) -> Page:
     names_shown = {queue.name for queue in queues}
     levels = {each.name: each for each in visit.installation.queue_levels() if each.name in names_shown}
     waiting = long_waiting(list(levels.values()), [visit.scope], targets)
-    series = [*flow_series(names_shown), *receive_series(waiting)]
-    hour = await last_hour(visit.installation.telemetry, series, visit.now, LISTED_MS)
+    telemetry = visit.installation.telemetry
+    counters = [*flow_series(names_shown, _COME_AND_GONE), *receive_series(waiting)]
+    recent = await last_hour(telemetry, counters, visit.now, LISTED_MS, WAITED_MINUTES)
+    depths = await last_hour(telemetry, flow_series(names_shown, (WAITING,)), visit.now, LISTED_MS)
+    hour = depths._replace(by_series={**depths.by_series, **recent.by_series})
     unattended_names = {level.name for level in unattended(waiting, hour)}
     rows = [
         {
@@ -197,9 +204,8 @@ class Flow(NamedTuple):
     curve: Curve | None  # How many waited in each period of the hour; None: it was not counted
 
 
-def flow_series(queues: Iterable[ResourceName], counters: Iterable[str] = LISTED) -> list[Series]:
-    """The series that `flow` is read from, and `flow_chart` and `depth_chart` with `ALL`."""
-    names = tuple(counters)
+def flow_series(queues: Iterable[ResourceName], names: Sequence[str]) -> list[Series]:
+    """These series of each queue: with `ALL` all that `flow`, `flow_chart` and `depth_chart` are read from."""
     return [queue_series(queue, name) for queue in queues for name in names]
 
 
