@@ -57,5 +57,4 @@ def dead_lettered(at: int, attempt: Attempt = ACCEPTED) -> DeadLettered:
 
 
 def accepted(at: int, *queues: Queue) -> Accepted:
-    sent = [(one, len("hello")) for one in queues]
-    return Accepted(TOPIC, sent, lambda: [attempted(at) for _ in queues], at)
+    return Accepted(TOPIC, queues, len("hello"), lambda: [attempted(at) for _ in queues], at)

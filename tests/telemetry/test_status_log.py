@@ -285,7 +285,7 @@ def test_deliveries_accepted_by_queues_are_logged_each_if_configured(
     log: StatusLog, lines: Lines, attributes: dict[str, str], expected: int
 ) -> None:
     topic = replace(TOPIC, attributes=attributes)
-    log.accepted(Accepted(topic, [], lambda: [attempted(accepted(), topic=topic)] * 2, 1_058))
+    log.accepted(Accepted(topic, [], 0, lambda: [attempted(accepted(), topic=topic)] * 2, 1_058))
     assert len(lines.lines) == expected
 
 

@@ -10,11 +10,12 @@ publication straight away answer nobody, and are left out.
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from redrive.model.metric import SPANS_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 
 QUEUE = ":queue"  # namespaces; a colon leads them, and no sender's namespace begins with one
 TOPIC = ":topic"
@@ -80,6 +81,14 @@ class QueueAccumulators:
                 yield queue_series(self.name, counter), tally.statistics
 
 
+class TakenTogether(NamedTuple):
+    """Publications that the same queues took: counted once, and shared out among the queues when they are collected."""
+
+    queues: Sequence[Queue]  # The identical sequence of all these publications
+    accumulators: Sequence[QueueAccumulators]  # Theirs
+    bodies: MetricAccumulator  # Bytes of each publication's text
+
+
 TOPIC_COUNTERS = (
     "messages_published",
     "bytes_published",
@@ -104,6 +113,7 @@ class TopicAccumulators:
         "bytes_published",
         "messages_published",
         "name",
+        "taken",
         "taken_at_once",
         "taken_by_queues",
     )
@@ -115,7 +125,8 @@ class TopicAccumulators:
         self.bytes_published = self.of("bytes_published")
         self.taken_by_queues = self.of("deliveries_made", OTHER)
         #: Deliveries that queues took with the publication, without a push.
-        self.taken_at_once = 0
+        self.taken_at_once = 0.0
+        self.taken: TakenTogether | None = None
 
     def of(self, counter: str, labels: Labels = ()) -> MetricAccumulator:
         """One counter, to be added to."""

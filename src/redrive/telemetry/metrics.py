@@ -48,6 +48,7 @@ from redrive.telemetry.accumulators import (
     Losses,
     MetricAccumulator,
     QueueAccumulators,
+    TakenTogether,
     TopicAccumulators,
     TrafficByPlace,
 )
@@ -162,15 +163,17 @@ class Metrics(Listener):
     @override
     def accepted(self, fact: Accepted) -> None:
         tallies = self._topic(fact.topic, fact.at)
-        tallies.taken_by_queues.add(1, len(fact.sent))
-        tallies.taken_at_once += len(fact.sent)
+        taken = tallies.taken
+        if taken is None or taken.queues is not fact.queues:
+            self._share_out([tallies])
+            queues = self._queues  # this minute's: the topic's has been found already
+            accumulators = [
+                queues.get(queue.id) or self._begin_queue(queue, fact.at) for queue in fact.queues
+            ]
+            taken = tallies.taken = TakenTogether(fact.queues, accumulators, MetricAccumulator())
+        taken.bodies.add(fact.body_bytes)
         if fact.replayed:
-            self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
-        queues = self._queues  # this minute's: the topic's has been found already
-        for queue, body_bytes in fact.sent:
-            accumulators = queues.get(queue.id) or self._begin_queue(queue, fact.at)
-            accumulators.messages_sent.add(1)
-            accumulators.bytes_sent.add(body_bytes)
+            self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.queues))
 
     @override
     def dead_lettered(self, fact: DeadLettered) -> None:
@@ -267,9 +270,24 @@ class Metrics(Listener):
             self._minute = now - now % MINUTE_MS
             self._until = self._minute + MINUTE_MS
 
+    def _share_out(self, topics: Iterable[TopicAccumulators]) -> None:
+        """Count what queues took together for each of them."""
+        for tallies in topics:
+            taken, tallies.taken = tallies.taken, None
+            if taken is None:
+                continue
+            bodies = taken.bodies.statistics
+            deliveries = bodies.samples * len(taken.queues)
+            tallies.taken_by_queues.add(1, deliveries)
+            tallies.taken_at_once += deliveries
+            for accumulators in taken.accumulators:
+                accumulators.messages_sent.add(1, bodies.samples)
+                accumulators.bytes_sent.add_statistics(bodies)
+
     def _collect(self) -> None:
         """Move what was counted in this minute into the accumulators of its series."""
         # A topic that stands for one destination is nobody's, and there may be a million: SNS counts them together.
+        self._share_out(self._topics.values())
         topics = [tallies for tallies in self._topics.values() if not tallies.name.private]
         all_tallies: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]
         for tallies in all_tallies:

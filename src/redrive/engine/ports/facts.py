@@ -44,11 +44,13 @@ class Attempted:
 class Accepted(NamedTuple):
     """A publication that queues of this server accepted directly from its topic, each at the first attempt.
 
-    One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
+    One fact for all that got the same text: a publication to four queues spent a quarter of its time on a fact for each.
     """
 
     topic: Topic  # Topic of the message
-    sent: Sequence[tuple[Queue, int]]  # The queues, and how many bytes of body each got
+    # The queues. The identical sequence for all publications by one plan, which a listener may count together.
+    queues: Sequence[Queue]
+    body_bytes: int  # How many bytes of body each of them got
     # Spells out the attempts, as `Listener.attempted` would have been told of them.
     attempts: Callable[[], Sequence[Attempted]]
     at: int  # Time (ms)

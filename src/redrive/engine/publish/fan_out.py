@@ -267,31 +267,32 @@ class TopicPublisher:
             self._tell_routes(routed, now)
 
     def _tell_planned(self, routed: Routed, plan: FanOutPlan, now: int) -> None:
-        for new_delivery in routed.planned:
-            self._wake(new_delivery, now)
+        due = [new_delivery.queue_id for new_delivery in routed.planned if new_delivery.available_at <= now]
+        self._notifier.announce_each(due)
+        if len(due) < len(routed.planned):
+            for new_delivery in routed.planned:
+                if new_delivery.available_at > now:
+                    self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
         if plan.queues:
             body_bytes = bytes_of(routed.publication.body)  # a planned queue gets no text of a protocol's own
-            self._tell_accepted(routed, [(queue, body_bytes) for queue in plan.queues], now)
+            self._tell_accepted(routed, plan.queues, body_bytes, now)
 
     def _tell_routes(self, routed: Routed, now: int) -> None:
-        sent: list[tuple[Queue, int]] = []
-        measured, body_bytes = "", 0  # nearly always every queue gets the same body
+        sent: dict[int, list[Queue]] = {}  # by the bytes of body that they got: nearly always as many
         for route in routed.routes:
             new_delivery = route.new_delivery
             if new_delivery is not None:
                 self._wake(new_delivery, now)
                 if route.refusal is None and route.queue is not None:
-                    if new_delivery.body is not measured:
-                        measured, body_bytes = new_delivery.body, bytes_of(new_delivery.body)
-                    sent.append((route.queue, body_bytes))
+                    sent.setdefault(bytes_of(new_delivery.body), []).append(route.queue)
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
-        if sent:
-            self._tell_accepted(routed, sent, now)
+        for body_bytes, queues in sent.items():
+            self._tell_accepted(routed, queues, body_bytes, now)
 
-    def _tell_accepted(self, routed: Routed, sent: Sequence[tuple[Queue, int]], now: int) -> None:
-        attempts = functools.partial(self._attempts, routed, now)
-        fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
+    def _tell_accepted(self, routed: Routed, queues: Sequence[Queue], body_bytes: int, now: int) -> None:
+        attempts = functools.partial(self._attempts, routed, body_bytes, now)
+        fact = Accepted(routed.topic, queues, body_bytes, attempts, now, routed.replayed)
         self._listeners.of(routed.topic.dialect).accepted(fact)
 
     def _tell_filtered(self, routed: Routed, now: int) -> None:
@@ -321,10 +322,16 @@ class TopicPublisher:
             audience.dead_lettered(letter)
         audience.undelivered(Undelivered(fact, handover, confirmation=False))
 
-    def _attempts(self, routed: Routed, now: int) -> list[Attempted]:
-        """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
-        direct = [route for route in routed.all_routes if route.queue is not None and route.refusal is None]
-        return [self._attempted(routed, route, _accepted(route), now) for route in direct]
+    def _attempts(self, routed: Routed, body_bytes: int, now: int) -> list[Attempted]:
+        """The deliveries with so many bytes of body that went straight into queues, which no backlog tries first."""
+        return [
+            self._attempted(routed, route, _accepted(route), now)
+            for route in routed.all_routes
+            if route.queue is not None
+            and route.refusal is None
+            and route.new_delivery is not None
+            and bytes_of(route.new_delivery.body) == body_bytes
+        ]
 
     def _attempted(self, routed: Routed, route: DeliveryRoute, attempt: Attempt, now: int) -> Attempted:
         topic, subscription = routed.topic, route.subscription

@@ -12,7 +12,7 @@ Finding each route anew took a quarter of the processor's time of a publication 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from redrive.engine.configuration.queues import Queues
@@ -26,7 +26,7 @@ ANY_BYTES: Final = 2**63
 _ROUTES_MAX: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlannedRoute:
     """The route of a subscription of an unordered topic, for as long as no document changes."""
 
@@ -36,19 +36,29 @@ class PlannedRoute:
     queue: Queue | None  # The queue that callers receive from; None: the backlog of an endpoint
     bytes_taken: int  # The size of a body that the queue did not refuse
     sealer: Sealer | None  # Sealer of the queue or the backlog
+    # What each delivery takes from them: looking it up each time took as long as making the delivery.
+    into_id: int = field(init=False)  # The number of the queue or the backlog
+    delay_ms: int = field(init=False)
+    ordered: bool = field(init=False)
+    to_headers: Callable[[bytes], bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.into_id = self.subscription.queue_id if self.queue is None else self.queue.id
+        self.delay_ms = 0 if self.queue is None else self.queue.delay_ms
+        self.ordered = self.queue is not None and self.queue.ordered
+        self.to_headers = self.context.headers
 
     def delivery(self, publication: Publication, message_id: bytes, now: int) -> NewDelivery:
         """The delivery of a publication as it enters the queue."""
-        queue, subscription = self.queue, self.subscription
         new_delivery = NewDelivery(
-            subscription.queue_id if queue is None else queue.id,
+            self.into_id,
             message_id,
-            publication.body_for(subscription.protocol) if publication.bodies else publication.body,
-            self.context.headers(publication.envelope),
-            now if queue is None else now + queue.delay_ms,
+            publication.body_for(self.subscription.protocol),
+            self.to_headers(publication.envelope),
+            now + self.delay_ms,
             now,
             publication.group_id,
-            False if queue is None else queue.ordered,
+            self.ordered,
         )
         if self.sealer is not None:
             new_delivery.sealer = self.sealer
@@ -64,12 +74,28 @@ class FanOutPlan:
     routes: Sequence[PlannedRoute]  # One for each of them
     queues: Sequence[Queue]  # Those that callers receive from
     bytes_taken: int  # The size of a body that none of them refused
+    is_sealed: bool  # Whether one of them has a sealer
 
     def deliveries(
         self, publication: Publication, new_id: Callable[[], bytes], now: int
     ) -> list[NewDelivery]:
         """The deliveries of a publication, one for each subscription."""
-        return [route.delivery(publication, new_id(), now) for route in self.routes]
+        if publication.bodies or self.is_sealed:
+            return [route.delivery(publication, new_id(), now) for route in self.routes]
+        body, envelope, group_id = publication.body, publication.envelope, publication.group_id
+        return [
+            NewDelivery(
+                route.into_id,
+                new_id(),
+                body,
+                route.to_headers(envelope),
+                now + route.delay_ms,
+                now,
+                group_id,
+                route.ordered,
+            )
+            for route in self.routes
+        ]
 
 
 class FanOutPlans:
@@ -127,5 +153,7 @@ class FanOutPlans:
         if len(self._plans) >= _ROUTES_MAX:
             self._plans.clear()
         bytes_taken = min((route.bytes_taken for route in routes), default=ANY_BYTES)
-        plan = self._plans[topic.id] = FanOutPlan(topic, subscriptions, routes, queues, bytes_taken)
+        is_sealed = any(route.sealer is not None for route in routes)
+        plan = FanOutPlan(topic, subscriptions, routes, queues, bytes_taken, is_sealed)
+        self._plans[topic.id] = plan
         return plan

@@ -11,7 +11,7 @@ was woken: it hands the news on.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from redrive.engine.ports import Clock, MoveTarget, Timer
 
@@ -101,6 +101,14 @@ class QueueNotifier:
             if not receiver.done():
                 receiver.set_result(None)
                 number -= 1
+
+    def announce_each(self, queue_ids: Iterable[int]) -> None:
+        """A delivery may be claimed in each of these queues now."""
+        for queue_id in queue_ids:
+            if queue_id in self._lines:
+                self.announce(queue_id)
+            else:
+                self._counts[queue_id % COUNTS] += 1
 
     def announce_all(self) -> None:
         """Anything may have arrived anywhere: wake all waiting receives."""

@@ -42,18 +42,19 @@ def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> 
     They are inserted at the end of the transaction: until then nobody reads the answers.
     """
     answers: list[Enqueued] = []
+    seq = transaction.next_seq(len(new_deliveries))
     for new_delivery in new_deliveries:
+        answer = Enqueued(new_delivery.message_id, seq, False)  # noqa: FBT003 - by name it takes longer, for each message
+        answers.append(answer)
         if (
             new_delivery.group_id is None
             and new_delivery.deduplication_key is None
             and new_delivery.note is None
         ):
-            seq = transaction.append(new_delivery)
-            answers.append(Enqueued(new_delivery.message_id, seq, repeated=False))
+            transaction.append(new_delivery, seq)
         else:
-            answer = Enqueued(new_delivery.message_id, transaction.next_seq(), repeated=False)
             transaction.grouped.append((new_delivery, answer))
-            answers.append(answer)
+        seq += 1
     return answers
 
 

@@ -41,12 +41,13 @@ class IdSequences:
         self._reserved = self.last
         self._kept = self.last  # reserved on disk, not only in a transaction that may be undone
 
-    def next(self) -> int:
-        """One more, in a transaction."""
-        if self.last >= self._reserved:
+    def next(self, count: int = 1) -> int:
+        """So many more, in a transaction; the first of them."""
+        first = self.last + 1
+        self.last += count
+        if self.last > self._reserved:
             self._reserve(self.last + BLOCK)
-        self.last += 1
-        return self.last
+        return first
 
     def reserve(self) -> None:
         """Reserve a block now, outside of transactions."""
@@ -92,7 +93,7 @@ class Transaction:
 
     Attributes:
         cursor: Runs statements in it.
-        next_seq: Gives the next place of arrival.
+        next_seq: Gives the next places of arrival, and returns the first.
         lapses: Which queues' claims may have run out.
         grouped: Arrivals that depend on others, being of a group or deduplicated, to be inserted in their order.
         orders: Claims that are filled at its end, by their queue: one look at its line for all of them.
@@ -109,12 +110,12 @@ class Transaction:
         self.grouped: list[Grouped] = []
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
-    def append(self, new_delivery: NewDelivery) -> int:
-        """Keep the row of a delivery without a group until the transaction ends; return its place of arrival.
+    def append(self, new_delivery: NewDelivery, seq: int) -> None:
+        """Keep the row of a delivery without a group until the transaction ends.
 
         Statements of this transaction do not see it: its sender has had no answer yet, either.
         """
-        seq, enqueued_at = self.next_seq(), new_delivery.enqueued_at
+        enqueued_at = new_delivery.enqueued_at
         self._rows.append(
             (
                 new_delivery.queue_id,
@@ -131,7 +132,6 @@ class Transaction:
                 new_delivery.sealed,
             )
         )
-        return seq
 
     def finish(self) -> None:
         """Insert the rows that were taken along, in the order they came in."""
