@@ -297,12 +297,10 @@ def _matched_statements(
             and statement.applies(principal.identities, action, request.resource, request.lookup)
         )
 
-    deciding_sources = {
-        name: source for name, source in sources.items() if is_identity == (name != _RESOURCE_POLICY)
-    }
     return [
         {"SourcePolicyId": name, "SourcePolicyType": _TYPES[decision.source], **source.places[number]}
-        for name, source in deciding_sources.items()
+        for name, source in sources.items()
+        if is_identity == (name != _RESOURCE_POLICY)  # a policy of the kind that decides
         for number, statement in enumerate(source.statements)
         if decides(statement)
     ]

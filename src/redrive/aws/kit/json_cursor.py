@@ -119,12 +119,13 @@ def is_nested_deeper(document: Any, levels_max: int) -> bool:
     """
     level, depth = [document], 0
     while level and depth <= levels_max:
-        level = [child for value in level for child in _children(value)]
+        level = [child for value in level for child in children_of(value)]
         depth += 1
     return depth > levels_max
 
 
-def _children(value: Any) -> list[Any]:
+def children_of(value: Any) -> list[Any]:
+    """The values in an object or a list; a value of another kind has none."""
     if isinstance(value, Mapping):
         return list(value.values())
     return value if isinstance(value, list) else []

@@ -221,13 +221,18 @@ def check_dry_run(params: Structure) -> None:
 
 def _algorithm(key: KmsKey, algorithm_name: str | None) -> str:
     """The algorithm of a request, by default that of symmetric keys; raises AwsError if the key does not have it."""
-    offered = algorithms_of(key.spec, key.usage)
     algorithm = algorithm_name or SYMMETRIC
+    check_algorithm(key, algorithm)
+    return algorithm
+
+
+def check_algorithm(key: KmsKey, algorithm: str) -> None:
+    """Refuse an algorithm that a key does not have."""
+    offered = algorithms_of(key.spec, key.usage)
     if algorithm not in offered:
         raise not_valid(
             f"Algorithm {algorithm} and key spec {key.spec} are incompatible: it offers {', '.join(offered)}."
         )
-    return algorithm
 
 
 def _material(key: KmsKey, parts: Ciphertext) -> Material:

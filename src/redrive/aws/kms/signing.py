@@ -6,8 +6,8 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import ciphertext, private_keys
 from redrive.aws.kms.access import KeyAccess
-from redrive.aws.kms.encrypting import check_dry_run, check_no_recipient, checked_context
-from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_usage
+from redrive.aws.kms.encrypting import check_algorithm, check_dry_run, check_no_recipient, checked_context
+from redrive.aws.kms.errors import error, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.private_keys import new_private_key, to_der
 from redrive.aws.kms.records import (
@@ -56,7 +56,7 @@ class Signing:
         if key.usage != SIGNS:
             raise wrong_usage(key, operation)
         algorithm: str = params["SigningAlgorithm"]
-        _check_algorithm(key, algorithm)
+        check_algorithm(key, algorithm)
         kind = params.get("MessageType") or "RAW"
         if kind not in ("RAW", "DIGEST"):
             raise unsupported(f"Redrive does not offer messages of the type {kind}.")
@@ -148,11 +148,3 @@ class Signing:
                 key, key.current, content, private, context, nonce
             ),
         }
-
-
-def _check_algorithm(key: KmsKey, algorithm: str) -> None:
-    offered = algorithms_of(key.spec, key.usage)
-    if algorithm not in offered:
-        raise not_valid(
-            f"Algorithm {algorithm} and key spec {key.spec} are incompatible: it offers {', '.join(offered)}."
-        )

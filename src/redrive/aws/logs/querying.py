@@ -192,15 +192,13 @@ def _key(call: Call, query: StoredQuery) -> str:
 
 def _groups(call: Call, params: Structure) -> list[Any]:
     """The names of the groups that a query looks at."""
-    group_name, group_names, identifiers = (
+    group_name, group_names, ids = (
         params.get(name) for name in ("logGroupName", "logGroupNames", "logGroupIdentifiers")
     )
-    if sum(bool(parameter) for parameter in (group_name, group_names, identifiers)) != 1:
+    if sum(bool(parameter) for parameter in (group_name, group_names, ids)) != 1:
         raise invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be specified.")
-    if identifiers:
-        groups = [
-            names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in identifiers
-        ]
+    if ids:
+        groups = [names.named_group(call, {"logGroupIdentifier": id_.removesuffix(":*")}) for id_ in ids]
     else:
         groups = [names.group_name(call, name) for name in group_names or [group_name]]
     if len(groups) > _GROUPS_MAX:

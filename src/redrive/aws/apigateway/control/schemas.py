@@ -83,11 +83,7 @@ def _read(text: str) -> Mapping[str, Any] | None:
 
 
 def _compile(schema: Any, budget: Budget, depth: int) -> dict[str, Any]:
-    """A schema whose keywords have the values by which they are checked; see `_read`.
-
-    Raises:
-        _SchemaInvalidError: A keyword has a value that it cannot have, or the schema is too large or too deep.
-    """
+    """A schema with the values that checks need, see `_read`; raises _SchemaInvalidError if it has none."""
     if not isinstance(schema, dict) or depth > _DEPTH_MAX or budget.left < len(schema):
         raise _SchemaInvalidError
     budget.spend(1 + len(schema))

@@ -228,13 +228,8 @@ def _with_quick_changes(tree: Tree, params: Structure) -> Tree:
     Raises:
         AwsError: `BadRequestException`: it was created without a target.
     """
-    members_by_section = {
-        INTEGRATIONS: {
-            "IntegrationUri": params.get("Target"),
-            "CredentialsArn": params.get("CredentialsArn"),
-        },
-        ROUTES: {"RouteKey": params.get("RouteKey")},
-    }
+    integration = {"IntegrationUri": params.get("Target"), "CredentialsArn": params.get("CredentialsArn")}
+    members_by_section = {INTEGRATIONS: integration, ROUTES: {"RouteKey": params.get("RouteKey")}}
     changed_tree = dict(tree)
     for section, members in members_by_section.items():
         changes = {name: value for name, value in members.items() if value}

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.control.exchange import Exchange, Refusal, last_values
 from redrive.aws.apigateway.mapping.velocity.values import EmptyBody, HostObject, TemplateFailed, text_of
+from redrive.aws.kit.json_cursor import children_of
 from redrive.model.budget import Budget, OverBudgetError
 
 _STEP: Final = re.compile(
@@ -32,11 +33,7 @@ Step = tuple[bool, str | int | None]
 
 @lru_cache(maxsize=1024)
 def steps_of(path: str) -> tuple[Step, ...]:
-    """The steps of a path, each as a `Step`: `..a[0]` has `(True, "a")` and `(False, 0)`.
-
-    Raises:
-        TemplateFailed: The path is malformed, or uses a filter or a slice.
-    """
+    """The steps of a path: `..a[0]` has (True, "a"), (False, 0); raises TemplateFailed for a filter or a fault."""
     text = path.strip()
     if not text.startswith("$") or len(text) > _CHARS_MAX:
         raise TemplateFailed(f"Invalid JSON path: {path[:100]}")
@@ -81,19 +78,13 @@ def _spend_value(budget: Budget, value: Any) -> None:
     budget.spend()
     if isinstance(value, str):
         budget.spend_chars(len(value))
-    for child in _children(value):
+    for child in children_of(value):
         _spend_value(budget, child)
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
     if key is None:
-        items = _children(value)
+        items = children_of(value)
         budget.spend(len(items))
         return items
     if isinstance(key, int):
@@ -110,7 +101,7 @@ def _with_descendants(budget: Budget, matches: list[Any]) -> list[Any]:
     while level:
         budget.spend(len(level))
         values += level
-        level = [child for value in level for child in _children(value)]
+        level = [child for value in level for child in children_of(value)]
     return values
 
 

@@ -148,9 +148,8 @@ def answer_from(answer: Mapping[str, Any], *, allows_base64: bool) -> ApiAnswer:
         headers[name] = ",".join(text_of(value) for value in items)
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
-    return ApiAnswer(
-        status_of(answer.get("statusCode", 200)), body_of(answer, allows_base64=allows_base64), headers
-    )
+    body = body_of(answer, allows_base64=allows_base64)
+    return ApiAnswer(status_of(answer.get("statusCode", 200)), body, headers)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

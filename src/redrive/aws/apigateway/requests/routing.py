@@ -89,10 +89,7 @@ class RoutesCache:
 def _search(
     node: _RouteNode, parts: list[str], at: int, method: str, values: list[str]
 ) -> tuple[Mapping[str, Any], list[str]] | None:
-    """The best resource below a node, and the values of its variables in their order.
-
-    A part leads to at most two nodes: text and variable.
-    """
+    """The best resource below a node, and its variables' values. A part leads to at most two nodes: text and variable."""
     if at == len(parts):
         resource = _resource_for(method, node.resources)
         return None if resource is None else (resource, values)

@@ -97,7 +97,7 @@ class ApiKeyOperations:
         document_key = api_key(call.account, call.region, params["apiKey"])
 
         async def decide(draft: Draft) -> ApiKey:
-            return draft.change(API_KEY, document_key, await _key_in(draft, document_key), change)
+            return draft.change(API_KEY, document_key, await key_in(draft, document_key), change)
 
         key = await self._engine.resources.write(decide)
         return {**as_structure(key), "tags": dict(key.tags)}  # empty, too (recorded)
@@ -107,7 +107,7 @@ class ApiKeyOperations:
         document_key = api_key(call.account, call.region, params["apiKey"])
 
         async def decide(draft: Draft) -> None:
-            key = await _key_in(draft, document_key)
+            key = await key_in(draft, document_key)
             for plan_id in key.plans:
                 plan_key = api_key(call.account, call.region, plan_id)
                 plan = await draft.get(USAGE_PLAN, plan_key)
@@ -129,7 +129,8 @@ def _check_texts(settings: Mapping[str, Any]) -> None:
         raise bad_request("Invalid API Key description specified.")
 
 
-async def _key_in(draft: Draft, document_key: str) -> ApiKey:
+async def key_in(draft: Draft, document_key: str) -> ApiKey:
+    """An API key; raises AwsError if it does not exist."""
     key = await draft.get(API_KEY, document_key)
     return _require(key)
 

@@ -19,6 +19,7 @@ from redrive.aws.apigateway.control.records import (
     new_id,
     usage_key,
 )
+from redrive.aws.apigateway.rest.keys import key_in
 from redrive.aws.apigateway.rest.kinds import PatchRules, apply_patches, shape_of, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
@@ -32,7 +33,6 @@ _RULES: Final = PatchRules(
 )
 _STAGE_RULES: Final = PatchRules(frozenset({"throttle"}), "UsagePlan")
 _NOT_FOUND: Final = "Invalid Usage Plan ID specified"
-_KEY_NOT_FOUND: Final = "Invalid API Key identifier specified"
 
 
 class UsagePlanOperations:
@@ -185,9 +185,7 @@ def _require(usage_plan: UsagePlan | None) -> UsagePlan:
 async def _change_plans(draft: Draft, call: Call, key_id: str, plan_id: str, *, add: bool) -> ApiKey:
     """Add a plan to a key, or remove it; returns the changed key."""
     document_key = api_key(call.account, call.region, key_id)
-    key = await draft.get(API_KEY, document_key)
-    if key is None:
-        raise not_found(_KEY_NOT_FOUND)
+    key = await key_in(draft, document_key)
     others = tuple(each for each in key.plans if each != plan_id)
     key = replace(key, plans=(*others, plan_id) if add else others)
     draft.put(API_KEY, document_key, key)

@@ -154,14 +154,12 @@ class StackOperations:
                 renewals.cancel()
 
     async def _renew_lease(self, operation: StackOperation) -> None:
-        """Renew the lease until this is cancelled, when work on the change ends here.
-
-        Its starts are set to 0, as they count only those after which no node kept at it.
-        """
+        """Renew the lease until this is cancelled, when work on the change ends here."""
         clock = self._engine.clock
 
         def renew(current: StackOperation) -> StackOperation:
             is_ours = self._tasks.is_ours(current)
+            # Only starts after which no node kept at it count.
             return replace(self._tasks.with_lease(current), starts=0) if is_ours else current
 
         while True:

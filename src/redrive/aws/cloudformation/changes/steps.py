@@ -87,13 +87,11 @@ class Steps(StepParts):
         """Fail as the properties cannot be used; an existing resource stays as it is."""
         if current is None or is_new:
             failed = self._as_defined(definition, values, {})
-            await self._raise_failed(
-                replace(failed, name=current.name if current else ""), "CREATE_FAILED", reason
-            )
+            failed = replace(failed, name=current.name if current else "")
+            await self._raise_failed(failed, "CREATE_FAILED", reason)
         before = current.before if current.change == self._stack.change else current.snapshot
-        await self._raise_failed(
-            replace(current, before=before, change=self._stack.change), "UPDATE_FAILED", reason
-        )
+        failed = replace(current, before=before, change=self._stack.change)
+        await self._raise_failed(failed, "UPDATE_FAILED", reason)
 
     async def _create(
         self,
@@ -215,9 +213,8 @@ class Steps(StepParts):
         name = attempt.name if attempt is not None and has_new_name else self._name(kind, after)
         if kind.name_property in after.properties and name == before.name:
             text = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
-            await self._raise_failed(
-                after, "UPDATE_FAILED", f"{text} Rename {name} and update the stack again."
-            )
+            text += f" Rename {name} and update the stack again."
+            await self._raise_failed(after, "UPDATE_FAILED", text)
         events = [event_of(self._stack, after, at), event_of(self._stack, after, at, reason=REPLACING)]
         after = replace(after, name=name, physical_id="")
         await self._write(after, *([] if attempt else events), imports=imports)
@@ -228,9 +225,8 @@ class Steps(StepParts):
         except AttemptRefused as refusal:
             if refusal.is_foreign:
                 after = replace(after, name=before.name)
-            await self._raise_failed(
-                replace(after, physical_id=before.physical_id), "UPDATE_FAILED", refusal.reason
-            )
+            failed = replace(after, physical_id=before.physical_id)
+            await self._raise_failed(failed, "UPDATE_FAILED", refusal.reason)
         leftovers = (*after.leftovers, leftover_of(after.type, before))
         after = replace(after, physical_id=resource_state.physical_id, leftovers=leftovers)
         start = event_of(self._stack, after, self._journal.now, reason=INITIATED)

@@ -42,15 +42,12 @@ class DriftOperations:
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         selected_resources = [resource for resource in resources if not names or resource.logical_id in names]
-        statuses = []
-        for resource in selected_resources:
-            status, _ = await self._drift_of(stack, resource)
-            statuses.append((resource, status))
-        has_drift = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
+        drifts = [(resource, await self._drift_of(stack, resource)) for resource in selected_resources]
+        has_drift = any(status in ("MODIFIED", "DELETED") for _, (status, _) in drifts)
         stack_status = "DRIFTED" if has_drift else "IN_SYNC"
 
         async def decide(draft: Draft) -> None:
-            for resource, status in statuses:
+            for resource, (status, _) in drifts:
                 key = resource_key(stack, resource.logical_id)
                 current = await draft.get(RESOURCE, key)
                 if current is not None and current.drift != status:

@@ -21,6 +21,7 @@ from redrive.aws.cloudformation.template.scope import (
     unresolved_references,
 )
 from redrive.aws.cloudformation.template.sections import ResourceDefinition, Template
+from redrive.aws.kit.json_cursor import children_of
 
 Holds = Callable[[str], bool] | None
 """Tells whether a condition holds; None: it is not known, and all branches count."""
@@ -48,14 +49,8 @@ def references(value: Any, holds: Holds) -> Iterator[str]:
                 branches = branches[:1] if holds(condition) else branches[1:]
             yield from references(branches, holds)
         case _:
-            for child in _children(value):
+            for child in children_of(value):
                 yield from references(child, holds)
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def _references_in_text(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
@@ -149,7 +144,7 @@ def _check(value: Any, template: Template, scope: EvaluationScope) -> None:
             _SHAPES[name](value[name])
         if name == "Fn::If" and value[name][0] not in template.conditions:
             raise template_error(f"unresolved condition dependency {value[name][0]} in Fn::If")
-    for child in _children(value):
+    for child in children_of(value):
         _check(child, template, scope)
 
 

@@ -50,9 +50,7 @@ class Description(NamedTuple):
         self, answer: Mapping[str, Any], physical_id: str, type_properties: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """The properties in an answer; None: the answer is a list without the resource."""
-        description: Any = answer
-        if self.member:
-            description = answer.get(self.member) or {}
+        description: Any = (answer.get(self.member) or {}) if self.member else answer
         if self.id:
             matches = (item for item in description if item[self.id] == physical_id)
             description = next(matches, None)

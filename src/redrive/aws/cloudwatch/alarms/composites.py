@@ -72,16 +72,14 @@ class Next(NamedTuple):
 
 
 def follow(current: Suppression | None, before: str, state: str, suppressor: Suppressor, now: int) -> Next:
-    """The next suppression of an alarm that was in the state `before` and is in `state` from now on.
-
-    A wait for the suppressor ends early when the alarm is back in the state that was announced last.
-    """
+    """The next suppression of an alarm that was in the state `before` and is in `state` from now on."""
     if current is None:
         return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
     if suppressor.on:
         return Next(Suppression(BY_ALARM, current.announced), acts=False)
     if current.by == BY_ALARM and suppressor.extension_ms:
         return Next(Suppression(BY_EXTENSION, current.announced, now + suppressor.extension_ms), acts=False)
+    # A wait for the suppressor ends early when the alarm is back in the state that was announced last.
     needs_no_wait = current.by == BY_WAIT and state == current.announced
     if not needs_no_wait and current.until is not None and now < current.until:
         return Next(current, acts=False)

@@ -57,9 +57,9 @@ class AlarmWatch:
     sources: Sequence[WatchedMetric]
     expressions: Mapping[str, Node]  # On them, by their ids
     returned: str  # The id of what is compared with the threshold
-    samples_min: float  # With fewer samples a point decides nothing
-    statistic: str | None  # In the words of CloudWatch, for reasons; None for expressions
-    unit: str | None  # As the definition has it
+    samples_min: float = 0  # With fewer samples a point decides nothing
+    statistic: str | None = None  # In the words of CloudWatch, for reasons; None for expressions
+    unit: str | None = None  # As the definition has it
 
     @property
     def periods(self) -> int:
@@ -96,21 +96,15 @@ class AlarmWatch:
     def _of_queries(cls, alarm: Alarm, rule: Rule) -> Self:
         queries: list[Mapping[str, Any]] = alarm.given["Metrics"]
         metrics = [(query["Id"], query["MetricStat"]) for query in queries if "MetricStat" in query]
+        expressions = [(query["Id"], query["Expression"]) for query in queries if "Expression" in query]
         (returned_id,) = (query["Id"] for query in queries if query.get("ReturnData") is not False)
         return cls(
             alarm,
             rule,
             period_of(queries),
             sources=[_source(alarm, id_, {**stat["Metric"], **stat}, stat["Stat"]) for id_, stat in metrics],
-            expressions={
-                query["Id"]: read_expression(query["Expression"])
-                for query in queries
-                if "Expression" in query
-            },
+            expressions={id_: read_expression(text) for id_, text in expressions},
             returned=returned_id,
-            samples_min=0,
-            statistic=None,
-            unit=None,
         )
 
 
