@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 AZ := .venv-az
 DOCS := .venv-docs
-# Each process has connections open to the one PostgreSQL of a run, so their number stays bounded.
-PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+# Tests wait for servers a third of their time, so there is one process more than processors. Each has connections open
+# to the one PostgreSQL of a run, so their number stays bounded.
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() + 1))')
+PYTEST := $(BIN)/pytest --numprocesses=$(PROCESSES) --dist=worksteal
 # Decisions, verbs, the stores on SQLite, access and the wire protocols.
 QUICK_TESTS := $(addprefix tests/,model engine access contracts/stores aws/wire test_tidy.py test_layers.py test_settings.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet

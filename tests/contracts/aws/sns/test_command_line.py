@@ -25,6 +25,13 @@ Aws = Callable[..., Any]
 
 
 @pytest.fixture
+def server(server_on_sqlite: Server) -> Iterator[Server]:
+    """One store: the other contracts try what could differ between stores, and a call costs half a second."""
+    yield server_on_sqlite
+    server_on_sqlite.reset()
+
+
+@pytest.fixture
 def aws(server: Server, tmp_path: Path) -> Aws:
     return cli(server, tmp_path, "sns")
 
