@@ -53,7 +53,7 @@ class Suppression(NamedTuple):
 
     by: str  # BY_ALARM, BY_WAIT or BY_EXTENSION
     announced: str  # The state that was announced last
-    until: int | None = None  # When the period ends (ms); None: with the other alarm
+    until: int | None = None  # When the period ends (ms); None: of BY_ALARM, which ends with the other alarm
 
 
 class Suppressor(NamedTuple):
@@ -72,7 +72,12 @@ class Next(NamedTuple):
 
 
 def follow(current: Suppression | None, before: str, state: str, suppressor: Suppressor, now: int) -> Next:
-    """The next suppression of an alarm that was in the state `before` and is in `state` from now on."""
+    """The next suppression of an alarm that was in the state `before` and is in `state` from now on.
+
+    It begins with a change of the state: BY_ALARM if the suppressor is in ALARM, else BY_WAIT if the alarm now is.
+    BY_WAIT becomes BY_ALARM once the suppressor is in ALARM, and that BY_EXTENSION once it no longer is. At the end the
+    actions are taken if the state is another than the last that was announced.
+    """
     if current is None:
         return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
     if suppressor.on:
@@ -80,8 +85,9 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
     if current.by == BY_ALARM and suppressor.extension_ms:
         return Next(Suppression(BY_EXTENSION, current.announced, now + suppressor.extension_ms), acts=False)
     # A wait for the suppressor ends early when the alarm is back in the state that was announced last.
-    needs_no_wait = current.by == BY_WAIT and state == current.announced
-    if not needs_no_wait and current.until is not None and now < current.until:
+    ends_early = current.by == BY_WAIT and state == current.announced
+    period_lasts = current.until is not None and now < current.until
+    if period_lasts and not ends_early:
         return Next(current, acts=False)
     return Next(None, acts=state != current.announced)
 
@@ -131,33 +137,33 @@ class Composites:
 
     async def _follow(self, alarm: Alarm, now: int) -> bool:
         """Returns whether an alarm came to another state."""
-        target, suppressor = self._target_state(alarm), self._suppressor(alarm)
+        target_state, suppressor = self._target_state(alarm), self._suppressor(alarm)
         current = suppression_of(alarm)
-        next_state = follow(current, alarm.state.value, target.value, suppressor, now)
-        if target.value == alarm.state.value and next_state.suppression == current and not next_state.acts:
+        step = follow(current, alarm.state.value, target_state.value, suppressor, now)
+        if target_state.value == alarm.state.value and step.suppression == current and not step.acts:
             return False
 
         async def decide(draft: Draft) -> bool:
             stored = await draft.get(ALARMS, alarm.name.key)
             if stored != alarm:
                 return False  # another node, or a caller, was faster: looked at again at the next occasion
-            await self._follow_in(draft, alarm, target, next_state, now)
-            return target.value != alarm.state.value
+            await self._follow_in(draft, alarm, target_state, step, now)
+            return target_state.value != alarm.state.value
 
         return await self._engine.resources.write(decide)
 
     async def _follow_in(
-        self, draft: Draft, alarm: Alarm, target: TargetState, next_state: Next, now: int
+        self, draft: Draft, alarm: Alarm, target_state: TargetState, step: Next, now: int
     ) -> None:
-        changed_alarm = replace(alarm, suppression=_document(alarm, next_state.suppression))
-        if target.value != alarm.state.value:
-            await self._transitions.change_in(draft, changed_alarm, target, now, acts=next_state.acts)
+        changed_alarm = replace(alarm, suppression=_document(alarm, step.suppression))
+        if target_state.value != alarm.state.value:
+            await self._transitions.change_in(draft, changed_alarm, target_state, now, acts=step.acts)
             return
         # The state stays, but its actions may have been suppressed until now.
         alarm_after = changed_alarm.with_change()
         draft.put(ALARMS, alarm.name.key, alarm_after)
         before = suppression_of(alarm)
-        if next_state.acts and alarm_after.acts and before is not None:
+        if step.acts and alarm_after.acts and before is not None:
             announced_state = alarm.state._replace(value=before.announced)
             await owe_actions_in(draft, self._engine, StateChange(alarm_after, announced_state))
 
