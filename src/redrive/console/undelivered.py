@@ -24,14 +24,15 @@ NEEDS_MAX: Final = 50  # of each kind
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
 BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
 CAUSES_OF_MAX: Final = 2  # dead-letter queues, the fullest, whose main cause is named: a read each
-#: The deliveries of topics that nobody sees, by their kinds; others are publications straight to phones and devices.
-_OWN: Final = {
+#: The deliveries of private topics, by their kinds; others are publications straight to phones and devices.
+_KIND_WORDS: Final = {
     "lambda": "function event",
     "alarms": "alarm action",
     "logs": "log delivery",
     "s3": "bucket notification",
     "cloudformation": "stack notification",
 }
+_NO_REMEDY: Final = "no dead-letter queue has them"
 LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
 
 
@@ -112,25 +113,26 @@ async def lost_needs(visit: Visit, losses: Losses) -> list[Need]:
 
 async def _loss(visit: Visit, name: ResourceName, subscription: str, total: int, reason: str) -> Need:
     """The row, whose button leads to a form for a dead-letter queue where there is none yet."""
-    thing = f"{many(total, 'message')} of {name.name}"
+    what = f"{many(total, 'message')} of {name.name}"
     if not name.name:
-        thing = many(total, _OWN.get(subscription, "direct publication"), "")
+        what = many(total, _KIND_WORDS.get(subscription, "direct publication"), "")
     source = await _loser(visit, name, subscription)
-    kept_in = _dead_letters_of(source)
-    to = f"{source.redacted_endpoint}: " if isinstance(source, Subscription) else ""
-    now = f"dead letters go to {kept_in.name} now" if kept_in else "no dead-letter queue has them"
+    dead_letter_queue = _dead_letters_of(source)
+    endpoint_prefix = f"{source.redacted_endpoint}: " if isinstance(source, Subscription) else ""
+    remedy = f"dead letters go to {dead_letter_queue.name} now" if dead_letter_queue else _NO_REMEDY
     link = _loss_link(visit, name, subscription, source)
     action, acts = "Open", ""
-    if source is not None and kept_in is None and is_account(name.account) and visit.session.writes:
-        of = {"topic": name.name, "subscription": subscription} if subscription else {"queue": name.name}
-        action, acts = "Add dead-letter queue…", visit.link_in(name, "dead-letter-queue", **of)
+    if source and not dead_letter_queue and is_account(name.account) and visit.session.writes:
+        of_topic = {"topic": name.name, "subscription": subscription}
+        source_key = of_topic if subscription else {"queue": name.name}
+        action, acts = "Add dead-letter queue…", visit.link_in(name, "dead-letter-queue", **source_key)
     return Need(
-        "lost",
-        "Lost",
-        "bad",
-        f"{number(total)} {thing} {many(total, 'was', 'were')} lost",
-        f"{to}{reason}; {now} · last 24 hours",
-        link,
+        kind="lost",
+        badge="Lost",
+        colour="bad",
+        title=f"{number(total)} {what} {many(total, 'was', 'were')} lost",
+        detail=f"{endpoint_prefix}{reason}; {remedy} · last 24 hours",
+        link=link,
         action=action,
         acts=acts,
         scope=scope_text(name),
@@ -155,6 +157,7 @@ def _dead_letters_of(source: Subscription | Queue | None) -> ResourceName | None
 def _loss_link(
     visit: Visit, name: ResourceName, subscription: str, source: Subscription | Queue | None
 ) -> str:
+    """The page of what lost messages: a queue, a topic's subscription, or deliveries of one kind; see `Loss`."""
     if not subscription:
         return visit.link_in(name, "queues", name.name)
     if not name.name:

@@ -347,8 +347,9 @@ _COUNTED: Final = "deliveries_lost"
 class Loss(NamedTuple):
     """A cause for which something loses what it cannot deliver."""
 
-    of: ResourceName  # The topic or the queue; without a name: those of one kind that nobody sees
-    subscription: str  # Of the topic, its id, or the kind of topics; empty: the queue itself loses
+    of: ResourceName  # The topic or the queue; without a name: the private topics of one kind
+    # The id of the topic's subscription; of private topics their kind, such as `lambda`; empty: the queue itself loses.
+    subscription: str
     reason: str  # The cause with its status: `client_error 404`
 
     @property
