@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from redrive.engine.configuration.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
+from redrive.engine.configuration.kinds import SUBSCRIPTION, SUBSCRIPTION_OF_BACKLOG, TOPIC
 from redrive.engine.configuration.topics import REMOVED_AT_ONCE
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
@@ -226,7 +226,7 @@ async def test_concurrent_updates_of_a_subscription_keep_both_changes(
     assert changed.attributes == {"one": "yes", "other": "yes"}
     assert await engine.resources.documents.get(SUBSCRIPTION, subscription.key) == changed
     assert (
-        len(await engine.parts.store.find(OF_QUEUE.name, ""))
+        len(await engine.parts.store.find(SUBSCRIPTION_OF_BACKLOG.name, ""))
         == len(await engine.parts.store.find(TOPIC.name, ""))
         == 1
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.configuration.kinds import DUE, OF_QUEUE, SUBSCRIPTION, TOMBSTONE, TOPIC
+from redrive.engine.configuration.kinds import DUE, SUBSCRIPTION, SUBSCRIPTION_OF_BACKLOG, TOMBSTONE, TOPIC
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
@@ -337,7 +337,7 @@ async def test_an_unsubscription_that_was_cut_short_leaves_the_subscription_as_i
     await cut_short(store, "remove", asyncio.create_task(engine.resources.subscriptions.delete(subscription)))
     await two.operations.sweep()
     assert await two.resources.subscriptions.get(topic.name, subscription.id) == subscription
-    assert await documents(engine, OF_QUEUE.name) == 1
+    assert await documents(engine, SUBSCRIPTION_OF_BACKLOG.name) == 1
     assert await documents(engine, "deleted_queue") == 0
 
 
@@ -346,7 +346,7 @@ async def test_a_subscription_that_was_cut_short_leaves_nothing(
 ) -> None:
     elsewhere = replace(wanted(topic), owner="2", expires_at=1)
     await cut_short(store, "put", asyncio.create_task(engine.resources.subscriptions.create(elsewhere)))
-    for kind in (SUBSCRIPTION.name, OF_QUEUE.name, "subscription_elsewhere", "due"):
+    for kind in (SUBSCRIPTION.name, SUBSCRIPTION_OF_BACKLOG.name, "subscription_elsewhere", "due"):
         assert await documents(engine, kind) == 0
 
 

@@ -11,10 +11,10 @@ from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
     OF_ARCHIVE,
-    OF_QUEUE,
     QUEUE,
     SERVING,
     SUBSCRIPTION,
+    SUBSCRIPTION_OF_BACKLOG,
     TOMBSTONE,
     TOPIC,
     QueueRecord,
@@ -117,7 +117,7 @@ async def test_an_unsubscription_that_was_cut_short_is_ended(
         await buried(older, backlog, "s")
     await buried(older, subscription.queue_id + 1000, "s")  # of one that left long ago
     newer = await brought_up_to_date(nodes, older)
-    for kind in (SUBSCRIPTION, OF_QUEUE, ELSEWHERE):
+    for kind in (SUBSCRIPTION, SUBSCRIPTION_OF_BACKLOG, ELSEWHERE):
         assert await newer.resources.documents.find(kind, "") == []
     await newer.operations.sweep()
     assert all(tombstone.emptied for tombstone in await newer.resources.queues.tombstones())

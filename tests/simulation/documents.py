@@ -11,12 +11,12 @@ from typing import Any, Final, TypeVar
 from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
-    OF_QUEUE,
     QUEUE,
     QUEUE_RECORD,
     SERVING,
     SUBSCRIBER,
     SUBSCRIPTION,
+    SUBSCRIPTION_OF_BACKLOG,
     TOMBSTONE,
     TOPIC,
     Due,
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Find = Callable[[str, str], Awaitable[Sequence[Resource]]]
 
 _KINDS: Final[Sequence[DocumentKind[Any]]] = (
-    *(TOPIC, SUBSCRIPTION, OF_QUEUE, ELSEWHERE, SUBSCRIBER, SERVING),
+    *(TOPIC, SUBSCRIPTION, SUBSCRIPTION_OF_BACKLOG, ELSEWHERE, SUBSCRIBER, SERVING),
     *(QUEUE, QUEUE_RECORD, TOMBSTONE, DUE),
 )
 _NAMES: Final = frozenset(kind.name for kind in _KINDS)
@@ -81,7 +81,7 @@ class Configuration:
     # ---- subscriptions -------------------------------------------------------------------------------------
 
     def _subscriptions(self) -> Iterator[str]:
-        of_queue, subscribers = self.all_of(OF_QUEUE), self.all_of(SUBSCRIBER)
+        of_queue, subscribers = self.all_of(SUBSCRIPTION_OF_BACKLOG), self.all_of(SUBSCRIBER)
         elsewhere, dues = set(self.all_of(ELSEWHERE).values()), self.all_of(DUE).values()
         ends = {(due.key, due.at) for due in dues if due.kind == SUBSCRIPTION.name}
         for key, one in self.subscriptions.items():
@@ -97,7 +97,7 @@ class Configuration:
                 yield f"nothing ends subscription {key} at {one.expires_at}"
 
     def _found_by(self) -> Iterator[str]:
-        for number, key in self.all_of(OF_QUEUE).items():
+        for number, key in self.all_of(SUBSCRIPTION_OF_BACKLOG).items():
             found = self.subscriptions.get(key)
             if found is None or number_key(found.queue_id) != number:
                 yield f"backlog {number} without its subscription {key}"

@@ -12,10 +12,10 @@ from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.kinds import (
     DUE,
     OF_ARCHIVE,
-    OF_QUEUE,
     QUEUE,
     SERVING,
     SUBSCRIPTION,
+    SUBSCRIPTION_OF_BACKLOG,
     TOMBSTONE,
     TOPIC,
     Due,
@@ -102,7 +102,7 @@ class Upgrade:
         await _make_due(draft, due_of(tombstone))
 
     async def _end_unsubscription(self, draft: Draft, tombstone: QueueRecord) -> bool:
-        key: str | None = await draft.get(OF_QUEUE, number_key(tombstone.id))
+        key: str | None = await draft.get(SUBSCRIPTION_OF_BACKLOG, number_key(tombstone.id))
         if key is None:
             return False
         subscription: Subscription | None = await draft.get(SUBSCRIPTION, key)

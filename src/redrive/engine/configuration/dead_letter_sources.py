@@ -11,10 +11,10 @@ from redrive.engine.configuration.count_by_key import CountByKey
 from redrive.engine.configuration.directory import Directory, DocumentKind
 from redrive.engine.configuration.kinds import (
     ELSEWHERE,
-    OF_QUEUE,
     QUEUE,
     QUEUE_RECORD,
     SUBSCRIPTION,
+    SUBSCRIPTION_OF_BACKLOG,
     TOMBSTONE,
     TOPIC,
     QueueRecord,
@@ -158,11 +158,13 @@ class DeadLetterSources:
         lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
             # A number is a backlog's or a queue's: if one of the two is in memory, the other is not looked for.
-            kinds: tuple[DocumentKind[Any], ...] = (OF_QUEUE, QUEUE_RECORD)
+            kinds: tuple[DocumentKind[Any], ...] = (SUBSCRIPTION_OF_BACKLOG, QUEUE_RECORD)
             kinds_in_memory = [kind for kind in kinds if self._directory.known(kind, key) is not None]
             lookups += [(kind, key) for kind in kinds_in_memory or kinds]
         values = await self._directory.get_each(lookups)
-        subscription_keys = {number: values.get((OF_QUEUE.name, number_key(number))) for number in numbers}
+        subscription_keys = {
+            number: values.get((SUBSCRIPTION_OF_BACKLOG.name, number_key(number))) for number in numbers
+        }
         subscriptions = await self._directory.get_each(
             [(SUBSCRIPTION, key) for key in subscription_keys.values() if key]
         )

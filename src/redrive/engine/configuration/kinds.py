@@ -27,7 +27,7 @@ def _read_key(document: Any) -> str:
 
 
 # Of a backlog's number: its subscription's key.
-OF_QUEUE: Final = DocumentKind("subscription_of_queue", _write_key, _read_key)
+SUBSCRIPTION_OF_BACKLOG: Final = DocumentKind("subscription_of_queue", _write_key, _read_key)
 # Of an ordered topic's number, under which its archive is: the topic's key.
 OF_ARCHIVE: Final = DocumentKind("topic_of_archive", _write_key, _read_key)
 # Those that an account has at topics of others, by the account: they are found among nobody's own.

@@ -9,11 +9,11 @@ from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
-    OF_QUEUE,
     QUEUE,
     SERVING,
     SUBSCRIBER,
     SUBSCRIPTION,
+    SUBSCRIPTION_OF_BACKLOG,
     TOPIC,
     Due,
     expiry_of,
@@ -67,7 +67,7 @@ class Subscriptions:
         self.numbers.note_change(kind, key)
         if isinstance(value, Subscription):
             self.on_backlog(value)
-        elif kind == OF_QUEUE.name and value is None:
+        elif kind == SUBSCRIPTION_OF_BACKLOG.name and value is None:
             self.on_no_backlog(int(key))
 
     def _forget_topic(self, key: str) -> None:
@@ -90,7 +90,7 @@ class Subscriptions:
 
     async def of_backlog(self, queue_id: int) -> Subscription | None:
         """The subscription whose backlog has that number."""
-        key = await self._directory.get(OF_QUEUE, number_key(queue_id))
+        key = await self._directory.get(SUBSCRIPTION_OF_BACKLOG, number_key(queue_id))
         if key is None:
             return None
         subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
@@ -175,7 +175,7 @@ class Subscriptions:
             new_subscription, queue_id=await self._store.new_id(), created_at=self._clock.now()
         )
         draft.put(SUBSCRIPTION, subscription.key, subscription)
-        draft.put(OF_QUEUE, number_key(subscription.queue_id), subscription.key)
+        draft.put(SUBSCRIPTION_OF_BACKLOG, number_key(subscription.queue_id), subscription.key)
         if subscription.owner != subscription.topic.account:
             await draft.overwrite(ELSEWHERE, _elsewhere_key(subscription), subscription.key)
         if subscription.subscriber is not None:
@@ -267,7 +267,7 @@ class Subscriptions:
     async def remove_in(self, draft: Draft, current: Subscription) -> None:
         """Delete a subscription that the draft has read and that no queue serves, with its backlogs."""
         draft.remove(SUBSCRIPTION, current.key)
-        draft.remove(OF_QUEUE, number_key(current.queue_id))
+        draft.remove(SUBSCRIPTION_OF_BACKLOG, number_key(current.queue_id))
         if current.owner != current.topic.account:
             # Read, so that only this version of it goes: a later subscription of that id has the same key.
             await draft.get(ELSEWHERE, _elsewhere_key(current))
