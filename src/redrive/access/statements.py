@@ -18,7 +18,7 @@ _NULL: Final = "null"
 class Quantifier(enum.Enum):
     """The share of a key's several values that must pass."""
 
-    NONE = ""
+    NONE = ""  # The operator has no quantifier
     ANY = "foranyvalue"
     ALL = "forallvalues"
 
@@ -44,8 +44,7 @@ class KeyComparison:
     variables: frozenset[str]  # The keys of variables in the policy's values
     test: Test  # Whether a value fits any of the policy's
     negated: bool  # A value passes where it fits none of them
-    # How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
-    quantifier: Quantifier
+    quantifier: Quantifier  # How many values must pass
     when_missing: bool  # Result for a request without the key
 
     @property
@@ -61,8 +60,9 @@ class KeyComparison:
         if not values:
             return self.when_missing
         passes = (self.test(value, lookup) is not self.negated for value in values)
-        every = self.quantifier is Quantifier.ALL or (self.quantifier is Quantifier.NONE and self.negated)
-        return all(passes) if every else any(passes)
+        # Without a quantifier one value that fits is enough, and for a negated operator none may fit.
+        needs_all = self.negated if self.quantifier is Quantifier.NONE else self.quantifier is Quantifier.ALL
+        return all(passes) if needs_all else any(passes)
 
 
 @dataclass(frozen=True, slots=True)

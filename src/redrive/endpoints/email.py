@@ -71,8 +71,8 @@ class EmailEndpoint(TimedEndpoint):
     def __init__(self, now: Callable[[], int], relay: Relay) -> None:
         super().__init__(now)
         self._relay = relay
-        # aiosmtplib would ask the system, in a thread, for each mail
-        self._domain = relay.sender.rpartition("@")[2]
+        # aiosmtplib would ask the system for it, in a thread, for each mail
+        self._ehlo_name = relay.sender.rpartition("@")[2]
         self._conversations = asyncio.Semaphore(relay.connections_max)
         self._trust = ssl.create_default_context()
         if relay.ca_file is not None:
@@ -112,7 +112,7 @@ class EmailEndpoint(TimedEndpoint):
             start_tls=relay.starttls,
             tls_context=self._trust,
             timeout=timeout_seconds,
-            local_hostname=self._domain,
+            local_hostname=self._ehlo_name,
         )
 
     def _mail_bytes(self, push_request: PushRequest, now: int) -> bytes:

@@ -183,16 +183,21 @@ def topic_named(where: ResourceName, text: object) -> ResourceName:
 
 
 def subscription_named(where: ResourceName, topic: object, name: object) -> tuple[ResourceName, str]:
-    """The topic and the id of the subscription that is meant: both, or a subscription's ARN for the two.
+    """The topic and the id of the subscription that is meant.
+
+    Args:
+        where: Whose things are asked about.
+        topic: A name or an ARN; a subscription's ARN stands for both.
+        name: The subscription's id; its ARN stands for both.
 
     Raises:
         ControlRefusal: Nothing is named, or what is another account's.
     """
-    whole = name if isinstance(name, str) and name.startswith("arn:") else topic
-    if isinstance(whole, str) and whole.startswith("arn:"):
-        topic_and_id = _by_arn(where, whole, "sns")
+    arn = name if isinstance(name, str) and name.startswith("arn:") else topic
+    if isinstance(arn, str) and arn.startswith("arn:"):
+        topic_and_id = _by_arn(where, arn, "sns")
         topic_name, _, subscription_id = topic_and_id.name.partition(":")
-        if subscription_id:
+        if subscription_id:  # else it is the topic's alone
             return topic_and_id._replace(name=topic_name), subscription_id
     return topic_named(where, topic), _text("subscription", name)
 

@@ -136,19 +136,20 @@ class Call:
         """The answer of the caller's own policies to whether it may do something to a scope's resources; see `may`."""
         decision = self.decide(action, scope.arn, self.account, keys=keys)
         related_arns = (scope.arn, *scope.related) if scope.arn.endswith("*") else scope.related
-        return (self.denial(action, related_arns, keys) if decision.allowed else None) or decision
+        return (self.first_denial(action, related_arns, keys) if decision.allowed else None) or decision
 
-    def denial(
+    def first_denial(
         self, action: str, arns: Iterable[str], keys: Mapping[str, Values] = _NO_KEYS
     ) -> Decision | None:
-        """The Deny of the caller's own policies that holds for one of several resources; None: there is none.
+        """The first Deny of the caller's own policies that holds for one of several resources; None: there is none.
 
         An ARN that ends in `*` stands for whatever begins so.
         """
         permissions = self.principal.permissions
         if permissions is None:
             return None
-        condition_keys = self._condition_keys(self.account, keys) if permissions.keys else request_keys()
+        asks_for_keys = bool(permissions.keys)  # else putting them together takes time for nothing
+        condition_keys = self._condition_keys(self.account, keys) if asks_for_keys else request_keys()
         refusals = (denial(AccessRequest(self.principal, action, arn, condition_keys)) for arn in arns)
         return next(filter(None, refusals), None)
 

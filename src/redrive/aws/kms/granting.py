@@ -120,7 +120,7 @@ class Granting:
             "RetireGrant" in grant.operations and is_of(grant.grantee, call)
         )
         arn = _arn_of(grant)
-        refusal = call.denial("kms:RetireGrant", [arn])
+        refusal = call.first_denial("kms:RetireGrant", [arn])
         if refusal is not None:
             raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
         if not may_retire:

@@ -53,8 +53,8 @@ class Logs(OfferedService):
         }
         self._filters = MetricFilters(store, places)
         self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
-        self._filters.stored_filters.stand_beside(SUBSCRIPTION_FILTER)
-        self._subscriptions.stored_filters.stand_beside(METRIC_FILTER)
+        self._filters.stored_filters.share_regex_limit_with(SUBSCRIPTION_FILTER)
+        self._subscriptions.stored_filters.share_regex_limit_with(METRIC_FILTER)
         self.tails = LiveTails(store, places, settle, engine.runtime, simulated=simulated)
         self.endpoint = SubscribedEndpoint(destinations)
         groups = LogGroupOperations(

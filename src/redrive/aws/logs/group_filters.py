@@ -56,7 +56,7 @@ class GroupFilters(Generic[F]):
         self._documents.on_write(self._follow_write)
         self._documents.on_change_elsewhere(self._follow_forget)
 
-    def stand_beside(self, others: DocumentKind[Any]) -> None:
+    def share_regex_limit_with(self, others: DocumentKind[Any]) -> None:
         """Share the number of regular expressions that a group may have with filters of another kind."""
         self._other_kinds = (others,)
 

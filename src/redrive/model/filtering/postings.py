@@ -110,13 +110,14 @@ class RangeTable:
 
     def around(self, numbers: Sequence[float]) -> set[int]:
         """The clauses with a range that one of the numbers lies in; the numbers are in order."""
-        if len(numbers) > _NUMBERS_MAX:
+        if len(numbers) > _NUMBERS_MAX:  # a look-up of each would cost more than one look at each clause
             return {clause for clause in self._live if self.holds(clause, numbers)}
         if len(self._unsorted) + self._removed_count > _UNSORTED_MAX:
             self._sort()
-        return set[int]().union(*[self._around((number, 0)) for number in numbers])
+        points = [(number, 0) for number in numbers]  # at each number, and not just beside it
+        return set[int]().union(*map(self._clauses_at, points))
 
-    def _around(self, point: _Bound) -> set[int]:
+    def _clauses_at(self, point: _Bound) -> set[int]:
         hits = {interval.clause for interval in self._unsorted if interval.low <= point <= interval.high}
         if self._tree is not None:
             hits.update(self._tree.around(point))

@@ -50,7 +50,7 @@ _GROUP = (
     f" (SELECT seq {_IN_GROUP} ORDER BY seq LIMIT 1), (SELECT seq {_IN_GROUP} ORDER BY seq DESC LIMIT 1)"
 )
 # The condition reads a row as far as its headers; the bodies of those left out stay unread.
-_WINDOW = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 2 OFFSET ?"
+_TWO_SEQS = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 2 OFFSET ?"
 _LOCATE = (
     f"{rows.SELECT} WHERE queue_id = ? AND seq <= ? AND (message_id = ? OR instr(headers, ?) > 0)"
     " ORDER BY seq"
@@ -133,13 +133,14 @@ def locate(
 ) -> tuple[list[Delivery], bool]:
     """See `Store.locate`: 10,000 deliveries are searched in 40 ms, an empty queue is passed in 5 µs."""
     deliveries: list[Delivery] = []
-    partial = False
+    partial = False  # whether some queue has more than `limit`
     for queue_id in queue_ids:
         if rows.one(cursor, _HAS_ANY, (queue_id,)) is None:
             continue
-        window = cursor.execute(_WINDOW, (queue_id, limit - 1)).fetchall()
-        partial = partial or len(window) > 1
-        last = window[0][0] if window else _SEQ_MAX
+        # Of the last delivery that is searched, and of the one behind it, as far as there are so many.
+        seqs = cursor.execute(_TWO_SEQS, (queue_id, limit - 1)).fetchall()
+        partial = partial or len(seqs) > 1
+        last = seqs[0][0] if seqs else _SEQ_MAX
         arguments = (queue_id, last, message_id, text)
         deliveries += [rows.delivery_of(row) for row in cursor.execute(_LOCATE, arguments)]
     return deliveries, partial

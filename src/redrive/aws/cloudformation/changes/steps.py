@@ -163,14 +163,14 @@ class Steps(StepParts):
                 f"Update of resource type is not permitted. The new type {after.type} is not {current.type}.",
             )
         try:
-            replacement_names = kind.replacement_names(changed_names, before.properties)
+            create_only_names = kind.create_only_names(changed_names, before.properties)
         except TemplateInvalid as refusal:
             await self._raise_failed(after, "UPDATE_FAILED", str(refusal))
-        action = "Update:Replace" if replacement_names else "Update:Modify"
+        action = "Update:Replace" if create_only_names else "Update:Modify"
         policy = self._stack.policy_during or self._stack.policy
         if not allows(policy, action, after.logical_id, after.type):
             await self._raise_failed(after, "UPDATE_FAILED", denial(action, after.logical_id))
-        if replacement_names:
+        if create_only_names:
             await self._replace(kind, after, before, current if is_resumed else None, imports)
         else:
             await self._update(kind, after, before, imports, is_resumed=is_resumed)

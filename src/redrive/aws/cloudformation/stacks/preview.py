@@ -119,11 +119,11 @@ def _changed_parameters(before: StackSettings, after: StackSettings) -> frozense
 def _of_resources(
     current: Mapping[str, StackResource], values: StackValues, changed_parameters: frozenset[str]
 ) -> list[Change]:
-    replaced_names: set[str] = set()  # `_of_resource` adds to them: those that depend on one change, too
+    replaced_ids: set[str] = set()  # `_of_resource` adds to them: those that depend on one change, too
     changes: list[Change] = []
     for name in _dependency_order(values.program):
         changes += _of_resource(
-            values.program.resources[name], current.get(name), values, replaced_names, changed_parameters
+            values.program.resources[name], current.get(name), values, replaced_ids, changed_parameters
         )
     return changes
 
@@ -161,11 +161,11 @@ def _of_resource(
     definition: ResourceDefinition,
     current: StackResource | None,
     values: StackValues,
-    replaced_names: set[str],
+    replaced_ids: set[str],
     changed_parameters: frozenset[str],
 ) -> list[Change]:
-    """The change of a resource, if any; adds its name to `replaced_names` if the change replaces it for certain."""
-    after = _known_properties(definition, values, replaced_names)
+    """The change of a resource, if any; adds its logical id to `replaced_ids` if the change replaces it for certain."""
+    after = _known_properties(definition, values, replaced_ids)
     program = values.program
     if current is None:
         _, shown_after = masked_properties(definition, program, {}, after)
@@ -176,13 +176,13 @@ def _of_resource(
         return []
     scope = [*(["Metadata"] if details else []), *(["Properties"] if changed_names else [])]
     kind = type_of(definition.type)
-    replacement_names = kind.replacement_names(changed_names, current.properties)
+    create_only_names = kind.create_only_names(changed_names, current.properties)
     unknown_names = {name for name in changed_names if after.get(name) == UNKNOWN}
-    if replacement_names - unknown_names:
-        replaced_names.add(definition.logical_id)
+    if create_only_names - unknown_names:
+        replaced_ids.add(definition.logical_id)
     shown_before, shown_after = masked_properties(definition, program, current.properties, after)
     for name in sorted(changed_names):
-        recreation = "Always" if name in replacement_names else "Never"
+        recreation = "Always" if name in create_only_names else "Never"
         target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
         target |= target_values(name, shown_before, shown_after)
         causes = list(references(definition.properties.get(name), program.conditions.holds))
@@ -195,26 +195,26 @@ def _of_resource(
     ]
     item = {
         "PhysicalResourceId": current.physical_id,
-        "Replacement": _replacement(replacement_names, unknown_names),
+        "Replacement": _replacement(create_only_names, unknown_names),
         "Scope": scope,
         "Details": [*details, *direct],
         "BeforeContext": context_of(shown_before),
         "AfterContext": context_of(shown_after),
     }
-    if replacement_names and current.replace_policy != "Retain":
+    if create_only_names and current.replace_policy != "Retain":
         item["PolicyAction"] = "ReplaceAndDelete"
     return [_change("Modify", definition.logical_id, definition.type, **item)]
 
 
-def _replacement(replacement_names: frozenset[str], unknown_names: set[str]) -> str:
+def _replacement(create_only_names: frozenset[str], unknown_names: set[str]) -> str:
     """`True` if a change replaces its resource, `False` if not, `Conditional` if unknown values decide it."""
-    if replacement_names and replacement_names <= unknown_names:
+    if create_only_names and create_only_names <= unknown_names:
         return "Conditional"
-    return str(bool(replacement_names))
+    return str(bool(create_only_names))
 
 
 def _known_properties(
-    definition: ResourceDefinition, values: StackValues, replaced_names: set[str]
+    definition: ResourceDefinition, values: StackValues, replaced_ids: set[str]
 ) -> dict[str, Any]:
     """The properties as they will be, `UNKNOWN` where they depend on a resource that is not created yet."""
     properties: dict[str, Any] = {}
@@ -222,7 +222,7 @@ def _known_properties(
         try:
             names = set(references(expression, values.program.conditions.holds))
             properties[name] = (
-                UNKNOWN if names & replaced_names else evaluate({name: expression}, values.scope)[name]
+                UNKNOWN if names & replaced_ids else evaluate({name: expression}, values.scope)[name]
             )
         except TemplateInvalid as refusal:
             if _NO_MAPPING in str(refusal):  # known now, and refused at once (recorded)

@@ -28,7 +28,7 @@ class CustomResourceType(ResourceType):
     waits = True
 
     @override
-    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+    def create_only_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
         if "ServiceToken" in changed_names:
             raise TemplateInvalid("Modifying service token is not allowed.")
         return frozenset()
@@ -244,7 +244,7 @@ class WaitConditionType(ResourceType):
     waits = True
 
     @override
-    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+    def create_only_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
         return changed_names & {"Handle"}
 
     @override

@@ -33,7 +33,7 @@ class KeyType(ResourceType):
     name_chars_max = 0
 
     @override
-    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+    def create_only_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
         return changed_names & {"KeySpec", "KeyUsage", "Origin", "MultiRegion"}
 
     @override

@@ -214,7 +214,7 @@ class LayerVersionType(PutResourceType):
     name_chars_max = 140
 
     @override
-    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+    def create_only_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()  # each change publishes another version of the same layer
 
     @override

@@ -97,7 +97,7 @@ class ResourceType:
         """The ending of generated names."""
         return ""
 
-    def replacement_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002 - as overridden
+    def create_only_names(self, changed_names: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002 - as overridden
         """The names of the changed properties that cannot change in place: their change replaces the resource."""
         return changed_names & self.schema.create_only
 

@@ -154,7 +154,7 @@ def check(call: Call, function: FunctionRecord, reference: FunctionReference, ac
     """Refuse an action on a function that the caller has no permission for; raises AwsError (`AccessDeniedException`)."""
     policy = policy_of(function, reference.qualifier)
     # A Deny of a function holds for its versions and aliases: `$LATEST` is but another spelling of it.
-    refusal = call.denial(f"lambda:{action}", [arn_of(function.name)]) if reference.qualifier else None
+    refusal = call.first_denial(f"lambda:{action}", [arn_of(function.name)]) if reference.qualifier else None
     if refusal is not None or not call.may(f"lambda:{action}", reference.arn, function.name.account, policy):
         decision = refusal or call.decide(f"lambda:{action}", reference.arn, function.name.account, policy)
         raise denied(call.principal.name, action, reference.arn, decision)

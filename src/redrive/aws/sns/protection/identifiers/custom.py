@@ -55,7 +55,7 @@ _MEMORY_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARS_MAX}}}")
 _REGEX: Final = re.compile(rf"[A-Za-z0-9_#=@/;,\- ^$?\[\]{{}}|\\*+.]{{1,{REGEX_CHARS_MAX}}}")
 
-#: Without these an expression matches at most a byte for each of its instructions, and RE2 looks no further.
+#: Repetitions without a bound.
 _ENDLESS: Final = re.compile(r"[*+]|,\}")
 
 
@@ -81,5 +81,6 @@ def custom_finder(name: str, regex: str) -> CustomFinder:
         raise CustomRefused(f"Regex of {name} is too complicated")
     if pattern.search("") is not None:
         raise CustomRefused(f"Regex of {name} must not match an empty text")
+    # Without such a repetition RE2 reads at most a byte for each instruction; with one, perhaps the rest of the text.
     lookahead = None if _ENDLESS.search(regex) else pattern.programsize
     return CustomFinder(pattern, lookahead)
