@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from redrive.server.answering import AnsweringTasks
 from redrive.server.connection import Connection, Handler, OnRefused, Shared
 from redrive.server.limits import ClientLoad, HttpLimits
 from redrive.server.reading import BodyBound
@@ -143,7 +142,6 @@ class HttpFront:
             self._new_request_id,
             loop,
             ClientLoad(self._limits),
-            AnsweringTasks(loop),
             self._body_bound,
             self._on_refused,
         )
@@ -194,7 +192,6 @@ class HttpFront:
                 connection.abort()
             await self._until_empty()
         self._timer.cancel()
-        shared.answering.close()
 
     async def _until_empty(self) -> None:
         if self.shared.connections:
