@@ -364,13 +364,7 @@ _PARTICIPLES: Final = frozenset(
     )
 )
 #: How many uses of them as names each package may have; none in those that are not here.
-PARTICIPLES_MAX: Final = {
-    "aws": 18,
-    "azure": 3,
-    "console": 1,
-    "model": 1,
-    "server": 1,
-}
+PARTICIPLES_MAX: Final = {"aws": 10, "model": 1}
 
 
 def participles(source: Source) -> int:

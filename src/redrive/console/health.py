@@ -170,12 +170,12 @@ def answer_times(hour: Hour, subscription: Subscription) -> HistogramChart | Non
         [hour.tally(answer_of(subscription, result).series_of_span(span)).samples for span in range(SPANS)]
         for result in (True, False)
     )
-    both = [good + bad for good, bad in zip(delivered, failed, strict=True)]
-    if not any(both):
+    totals = [good + bad for good, bad in zip(delivered, failed, strict=True)]
+    if not any(totals):
         return None
-    first = next(span for span, number in enumerate(both) if number)
-    end = SPANS - next(span for span, number in enumerate(reversed(both)) if number)
-    width, highest = 100 / max(end - first, _BARS_MIN), max(both)
+    first = next(span for span, number in enumerate(totals) if number)
+    end = SPANS - next(span for span, number in enumerate(reversed(totals)) if number)
+    width, highest = 100 / max(end - first, _BARS_MIN), max(totals)
     bars = [
         SpanBar(
             span_text(span),
@@ -183,13 +183,13 @@ def answer_times(hour: Hour, subscription: Subscription) -> HistogramChart | Non
             delivered[span],
             failed[span],
             round((span - first) * width, 2),
-            round(100 * both[span] / highest, 1),
+            round(100 * totals[span] / highest, 1),
             round(100 * failed[span] / highest, 1),
         )
         for span in range(first, end)
     ]
-    median, most = (span_text(span_within(both, share)) for share in (0.5, 0.95))
-    summary = f"half of {sum(both):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
+    median, most = (span_text(span_within(totals, share)) for share in (0.5, 0.95))
+    summary = f"half of {sum(totals):,} attempts took {median}, 95 % of them {most}; {sum(failed):,} failed"
     return HistogramChart(bars, width, median, most, summary)
 
 

@@ -54,6 +54,6 @@ async def marks_of(visit: Visit, since: int, until: int, of: str) -> list[Mark]:
 def with_marks(chart: TimeChart, marks: Sequence[Mark]) -> TimeChart:
     """A chart with a line at each mark, and its number."""
     since, until = chart.moments[0], chart.moments[-1]
-    whole = max(1, until - since)
-    shares = [(min(1, max(0, (each.at - since) / whole)), each.number) for each in marks]
+    span_ms = max(1, until - since)
+    shares = [(min(1, max(0, (each.at - since) / span_ms)), each.number) for each in marks]
     return replace(chart, marks=[(round(100 * share, 2), number) for share, number in shares])

@@ -119,8 +119,8 @@ def _of_hour(answers: Health) -> str:
     """The answers of the last hour as a sentence; empty: there were none."""
     if answers.mean_ms is None:
         return ""
-    taken = f"{number(answers.delivered)} of {number(answers.attempts)} {many(answers.attempts, 'attempt')}"
-    return f" In the last hour it took {taken}, answering in {span(answers.mean_ms)} on average."
+    text = f"{number(answers.delivered)} of {number(answers.attempts)} {many(answers.attempts, 'attempt')}"
+    return f" In the last hour it took {text}, answering in {span(answers.mean_ms)} on average."
 
 
 def _queue(
@@ -144,7 +144,7 @@ def _queue(
     if queue.ordered:
         checks.append(SafetyCheck("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
     if plan.in_flight:
-        left, stay = plan.in_flight, many(plan.in_flight, "stays", "stay")
-        text = f"{number(left)} {many(left, 'message')} in flight {stay}."
+        messages, stay = many(plan.in_flight, "message"), many(plan.in_flight, "stays", "stay")
+        text = f"{number(plan.in_flight)} {messages} in flight {stay}."
         checks.append(SafetyCheck("info", "In flight", text))
     return checks

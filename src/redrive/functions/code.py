@@ -202,12 +202,12 @@ class FunctionCode:
         """Make a folder, once for all who wait for it, and remember its path."""
         if folder in self._paths:
             return self._paths[folder]
-        making = self._making.get(folder)
-        if making is None:
-            making = asyncio.get_running_loop().create_task(make())
-            self._making[folder] = making
-            making.add_done_callback(lambda _: self._making.pop(folder, None))
-        await asyncio.shield(making)
+        make_task = self._making.get(folder)
+        if make_task is None:
+            make_task = asyncio.get_running_loop().create_task(make())
+            self._making[folder] = make_task
+            make_task.add_done_callback(lambda _: self._making.pop(folder, None))
+        await asyncio.shield(make_task)
         return self._paths.setdefault(folder, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:

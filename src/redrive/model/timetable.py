@@ -108,6 +108,7 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
 
 
 def _columns(run: Run, longest: int) -> Iterator[Column]:
+    """A column for each of a run's first retries, and for its last one: `longest` together at most."""
     phase, attempt = run.last.phase, run.head[0].attempt
     if phase is None:
         return

@@ -18,7 +18,7 @@ def client_variables(
     Without a configuration file `--profile` finds no credentials that the real AWS would accept, and no endpoint.
     """
     host = urlsplit(url).hostname or ""
-    direct = {
+    no_proxy_variables = {
         name: ",".join(dict.fromkeys([host, *filter(None, environment.get(name, "").split(","))]))
         for name in ("NO_PROXY", "no_proxy")
     }
@@ -32,7 +32,7 @@ def client_variables(
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "REDRIVE_URL": url,
-        **direct,
+        **no_proxy_variables,
     }
 
 

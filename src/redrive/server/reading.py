@@ -233,9 +233,9 @@ class RequestReader:
                 bound = min(bound, self._body_bound(self._request(b"")))
             self._body_bytes_max = max(bound, self._body_bytes_max)
         if size > self._body_bytes_max:
-            # Only services that take archives of code, or objects, have the whole bound.
-            whole = self._body_bytes_max >= self._limits.body_bytes_max
-            advice = "; put a larger archive of code into a bucket, in parts" if whole else ""
+            # Only services that take archives of code, or objects, have the greatest bound.
+            is_greatest_bound = self._body_bytes_max >= self._limits.body_bytes_max
+            advice = "; put a larger archive of code into a bucket, in parts" if is_greatest_bound else ""
             raise RefusedRequestError(413, f"The body is larger than {self._body_bytes_max} bytes{advice}")
 
     def _read_headers(self) -> dict[str, str]:

@@ -183,9 +183,9 @@ class Answer(NamedTuple):
 
     def series_of_span(self, span: int) -> Series:
         """The series of those answers that took so long, with a sample for each; see `SPANS_MS`."""
-        whole = self.series
-        dimensions = tuple(sorted((*whole.dimensions, ("span", str(span)))))
-        return whole._replace(name=f"{whole.name}_by_span", dimensions=dimensions)
+        all_answers = self.series
+        dimensions = tuple(sorted((*all_answers.dimensions, ("span", str(span)))))
+        return all_answers._replace(name=f"{all_answers.name}_by_span", dimensions=dimensions)
 
 
 class _Count:

@@ -127,7 +127,7 @@ class Flusher:
 
     async def _release(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
         for begin in range(0, len(claims), _SETTLED_AT_ONCE):
-            await self._engine.messages.release(queue, claims[begin : begin + _SETTLED_AT_ONCE], 0)
+            await self._engine.messages.release(queue, claims[begin : begin + _SETTLED_AT_ONCE], delay_ms=0)
 
     async def _settle(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
         for begin in range(0, len(claims), _SETTLED_AT_ONCE):

@@ -93,7 +93,7 @@ class Transformation:
         result: TransformationResult,
     ) -> None:
         """Let the function process a batch, again after failures as often as the stream says; adds to `result`."""
-        arn, now = processor.parameters["LambdaArn"], self._runtime.clock.now
+        arn, clock = processor.parameters["LambdaArn"], self._runtime.clock
         attempts_max = 1 + int(processor.parameters["NumberOfRetries"])
         for attempts in itertools.count(1):
             try:
@@ -102,13 +102,13 @@ class Transformation:
             except TransformationFailed as error:
                 self._count(stream, "ExecuteProcessing.Success", 0)
                 if attempts == attempts_max:
-                    self._log.write(stream, error.code, str(error), now(), arn)
-                    failure = Failure(error.code, str(error), attempts, now())
+                    self._log.write(stream, error.code, str(error), clock.now(), arn)
+                    failure = Failure(error.code, str(error), attempts, clock.now())
                     result.failed += [_failed_line(record, failure, arn) for record in batch]
                     return
         self._count(stream, "ExecuteProcessing.Success", 1)
         failure = Failure(
-            f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, now()
+            f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, clock.now()
         )
         contents: list[bytes] = []
         for record in batch:

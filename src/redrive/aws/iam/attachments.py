@@ -129,7 +129,7 @@ async def managed_policy_in(source: Documents | Draft, arn: str) -> ManagedPolic
 
 
 async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> None:
-    """Count the uses of a boundary and of the one that it replaces (empty: none); raises AwsError if it is absent."""
+    """Count a use less of the boundary `before`, one more of `after` (ARNs; empty: none); raises AwsError if absent."""
     if after:
         policy = await managed_policy_in(draft, after)
         if policy is None or policy.account not in (call.account, AMAZON):

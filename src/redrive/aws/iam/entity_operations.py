@@ -38,7 +38,7 @@ class EntityOperations(Generic[N]):
         async def decide(draft: Draft) -> None:
             await self._check_free_in(draft, new)
             if isinstance(new, PolicyHolder):
-                await set_boundary_in(draft, call, "", new.boundary)
+                await set_boundary_in(draft, call, before="", after=new.boundary)
             draft.put(self.entity.kind, new.key, new)
 
         await self._resources.write(decide)
@@ -98,7 +98,7 @@ class EntityOperations(Generic[N]):
                     raise in_use("Cannot delete entity, must detach all policies first.")
                 if entity.inline:
                     raise in_use("Cannot delete entity, must delete policies first.")
-                await set_boundary_in(draft, call, entity.boundary, "")
+                await set_boundary_in(draft, call, before=entity.boundary, after="")
             await check_unused(draft, entity)
             draft.remove(self.entity.kind, entity.key)
 

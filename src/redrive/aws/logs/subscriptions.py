@@ -115,7 +115,7 @@ class SubscriptionFilters:
                 backlog = await backlog_in(
                     draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION
                 )
-                self._engine.messages.publish_alone_in(draft, *backlog, log_batch.pack(), b"")
+                self._engine.messages.publish_alone_in(draft, *backlog, log_batch.pack(), headers=b"")
 
         await self._engine.resources.write(decide)
 

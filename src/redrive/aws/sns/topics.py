@@ -137,7 +137,7 @@ class TopicOperations:
         changed_topic = topic_attributes.with_attribute(topic, MAXIMUM_SIZE, value, now)
         if bytes_max(changed_topic) > BYTES_MAX:
             subscriptions = self._engine.resources.subscriptions
-            page = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
+            page = await subscriptions.of(topic.name, limit=limits.LARGE_SUBSCRIPTIONS_MAX + 1)
             limits.check_large((each.protocol for each in page), len(page))
 
     # ---- policies ----------------------------------------------------------------------------------------------

@@ -93,11 +93,11 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
 
 
 def _record_of_queue(ended: dict[str, Any]) -> tuple[str, int, str, int]:
-    how = DeadLetterReason(ended["how"])
+    reason = DeadLetterReason(ended["how"])
     return (
-        _REASONS[how],
+        _REASONS[reason],
         ended["attempts"],
-        _REJECTED if how is DeadLetterReason.REJECTED else _LEFT,
+        _REJECTED if reason is DeadLetterReason.REJECTED else _LEFT,
         ended["at"],
     )
 

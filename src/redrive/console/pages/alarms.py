@@ -203,7 +203,7 @@ async def _reach(visit: Visit, arns: Sequence[str]) -> dict[str, Reach]:
     troubled = await troubled_subscriptions(visit, {topic._replace(name="") for topic in topics.values()})
     reach: dict[str, Reach] = {}
     for arn, topic in topics.items():
-        page = await visit.engine.resources.subscriptions.of(topic, "", PAGE_ROWS)
+        page = await visit.engine.resources.subscriptions.of(topic, limit=PAGE_ROWS)
         confirmed = [each.key for each in page if each.confirmed]
         number = len(set(confirmed) & set(troubled))
         reach[arn] = Reach(len(confirmed), number, len(page) == PAGE_ROWS)

@@ -43,7 +43,7 @@ async def checks_of_node(visit: Visit) -> list[Check]:
     own, now = nodes[0], visit.installation.nodes.now()
     silent = [node.name for node in nodes[1:] if node.is_silent(now)]
     versions = sorted({node.version for node in nodes})
-    link, to = visit.link_anywhere("settings"), "Nodes"
+    link, link_text = visit.link_anywhere("settings"), "Nodes"
     seconds = visit.installation.commit_seconds()
     slow = seconds is not None and seconds > _SLOW_COMMIT_SECONDS
     return [
@@ -52,14 +52,14 @@ async def checks_of_node(visit: Visit) -> list[Check]:
             f"{len(nodes)}, this one is {own.name}",
             f"{_list(silent)}: silent, killed or cut off from the store" if silent else "",
             link,
-            to,
+            link_text,
         ),
         Check(
             "Versions",
             ", ".join(versions),
             "nodes of several versions share the store: upgrade the older ones" if len(versions) > 1 else "",
             link,
-            to,
+            link_text,
         ),
         Check(
             "Commits",
@@ -76,7 +76,7 @@ async def checks_of_scope(visit: Visit, owner: ResourceName) -> list[Check]:
 
 async def _unwired(visit: Visit, owner: ResourceName) -> Check:
     resources = visit.engine.resources
-    subscriptions = await resources.subscriptions.of_account(owner.account, owner.region, "", LOOKED_AT)
+    subscriptions = await resources.subscriptions.of_account(owner.account, owner.region, limit=LOOKED_AT)
     pushed = [each for each in subscriptions if not each.topic.private and each.protocol != "queue"]
     losing = [each.redacted_endpoint for each in pushed if each.dead_letter is None]
     return Check(

@@ -43,7 +43,7 @@ async def listing(visit: Visit) -> Page:
     kind = visit.parameter("kind") if visit.parameter("kind") in _SEGMENTS else ""
     topics = [
         topic
-        for topic in await resources.topics.of_account(scope.account, scope.region, "", TOPICS_MAX)
+        for topic in await resources.topics.of_account(scope.account, scope.region, limit=TOPICS_MAX)
         if topic.dialect == names.DIALECT and _kind_of(topic.name).startswith(kind)
     ]
     after = visit.parameter("after")

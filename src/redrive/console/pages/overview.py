@@ -95,10 +95,10 @@ async def visible_scopes(visit: Visit) -> VisibleScopes:
     operations, session = visit.engine.operations, visit.session
     if only := read_scope(visit.parameter("place")):
         return VisibleScopes([only] if session.sees(only.account) else [], None)
-    of, after = visit.parameter("of"), read_scope(visit.parameter("after"))
-    candidates = await operations.dead_letters.scopes(of, after)
+    account, after = visit.parameter("of"), read_scope(visit.parameter("after"))
+    candidates = await operations.dead_letters.scopes(account, after)
     visible = {scope for scope in candidates if session.sees(scope.account) and not scope.private}
-    if session.account is not None and not of and after is None:
+    if session.account is not None and not account and after is None:
         visible.update(await operations.dead_letters.scopes(session.account))
     scopes = sorted(visible, key=lambda scope: scope.key)
     return VisibleScopes(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
@@ -147,21 +147,22 @@ def _waiting(
     levels: Sequence[Level], scopes: Collection[ResourceName], dead: Collection[ResourceName]
 ) -> dict[str, Any]:
     """The number of messages that wait, dead letters aside, and the queue of the oldest, at the last look."""
-    here = [
+    levels_here = [
         level
         for level in levels
         if level.name._replace(name="") in scopes and level.name not in dead and level.counts.available
     ]
     return {
-        "number": sum(level.counts.available for level in here),
-        "oldest": max(here, key=lambda level: level.age_seconds).name.name if here else "",
+        "number": sum(level.counts.available for level in levels_here),
+        "oldest": max(levels_here, key=lambda level: level.age_seconds).name.name if levels_here else "",
     }
 
 
 async def _first_steps(visit: Visit, scopes: Sequence[ResourceName], *, sent: bool) -> dict[str, Any]:
     """The first steps on an empty server; its page goes on showing them, as they are done, until it is left."""
-    chooses = any(visit.parameter(name) for name in ("of", "after", "place"))
-    if chooses or len(scopes) > 1 or (scopes and not visit.parameter("steps")):
+    # The parameters of `visible_scopes`: somebody who looks for one of many scopes is past the first steps.
+    picks_scopes = any(visit.parameter(name) for name in ("of", "after", "place"))
+    if picks_scopes or len(scopes) > 1 or (scopes and not visit.parameter("steps")):
         return {"steps": []}
     steps = await first_steps(visit, scopes[0] if scopes else None, sent=sent)
     return {"steps": steps, "live_from": visit.link_anywhere("", steps="yes")}

@@ -133,9 +133,9 @@ def _with_breaker(outcome: BreakerOutage, schedule: RetrySchedule, inputs: Lab) 
 def _note(inputs: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     """A figure that puts the answer into proportion, and what it is."""
     if inputs.kind == POLICY:
-        used = f"{schedule.total_ms() // 1000:,} of them are used here"
+        used_text = f"{schedule.total_ms() // 1000:,} of them are used here"
         advice = "For longer outages switch the circuit breaker on, or redrive."
-        return "3,600 s", f"of waits are the most that a delivery policy may have; {used}. {advice}"
+        return "3,600 s", f"of waits are the most that a delivery policy may have; {used_text}. {advice}"
     lifetime_ms = schedule.expires_after_ms
     if lifetime_ms is not None:
         fixed = "may an event live at most before an attempt; the waits between attempts are fixed."

@@ -49,8 +49,9 @@ def _fits(line: Line, only: str, part: str) -> bool:
         return False
     if not part:
         return True
-    to = "" if line.subscription is None else f"{line.subscription.id} {line.subscription.redacted_endpoint}"
-    return part in line.resource.name or part in to or part == line.message_id
+    subscription = line.subscription
+    subscription_text = f"{subscription.id} {subscription.redacted_endpoint}" if subscription else ""
+    return part in line.resource.name or part in subscription_text or part == line.message_id
 
 
 def row_of(visit: Visit, line: Line) -> dict[str, Any]:

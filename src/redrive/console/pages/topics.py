@@ -203,8 +203,8 @@ def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, int]:
 
 
 def _subscribe_command(visit: Visit, topic: Topic) -> str:
-    to = ("--protocol", "https", "--notification-endpoint", "https://example.com/hook")
-    return aws_command(visit, "sns", "subscribe", "--topic-arn", _arn(topic), *to)
+    endpoint_options = ("--protocol", "https", "--notification-endpoint", "https://example.com/hook")
+    return aws_command(visit, "sns", "subscribe", "--topic-arn", _arn(topic), *endpoint_options)
 
 
 def is_logged(topic: Topic) -> bool:
@@ -374,7 +374,7 @@ async def _fates(visit: Visit, topic: Topic) -> list[tuple[Subscription, str]]:
         for name, each in typed_attributes(visit).items()
         if "StringValue" in each
     }
-    subscriptions = await visit.engine.resources.subscriptions.of(topic.name, "", PAGE_ROWS)
+    subscriptions = await visit.engine.resources.subscriptions.of(topic.name, limit=PAGE_ROWS)
     return [(each, fate_of(each, attributes, visit.parameter("body"))) for each in subscriptions]
 
 

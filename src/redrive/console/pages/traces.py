@@ -80,12 +80,12 @@ class Axis:
         """The places of the head's labels (percent), and the time since the beginning; none where steps are equal."""
         if self.steps:
             return []
-        whole = max(1, self.end - self.begin)
+        span_ms = max(1, self.end - self.begin)
         positions = range(1, _LABELS)
         return [
             (
                 _LEFT + (_RIGHT - _LEFT) * each / (_LABELS - 1),
-                f"+{span(whole * each // (_LABELS - 1) // 100 * 100)}",
+                f"+{span(span_ms * each // (_LABELS - 1) // 100 * 100)}",
             )
             for each in positions
         ]
@@ -190,7 +190,7 @@ async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list
     queues = {names.arn_of(each.queue.name) for each in trace.deliveries if each.queue is not None}
     subscriptions: list[Subscription] = []
     for topic in topics:
-        subscriptions += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
+        subscriptions += await visit.engine.resources.subscriptions.of(topic, limit=SUBSCRIBERS_MAX)
     return [
         {
             "name": each.redacted_endpoint,

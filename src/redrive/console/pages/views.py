@@ -98,12 +98,12 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
     rows: list[dict[str, Any]] = [
         {"view": view, "link": f"{visit.base}{view.path}", "page": page_words(view.path)} for view in views
     ]
-    to = visit.parameter("to")[:PATH_CHARS_MAX]
-    _, label, chips = page_words(to) if to else ("", "", [])
+    path = visit.parameter("to")[:PATH_CHARS_MAX]
+    _, label, chips = page_words(path) if path else ("", "", [])
     values = {
         "rows": rows,
         "notice": notice,
-        "to": to,
+        "to": path,
         "page": (label, chips),
         "name": visit.parameter("name") or " · ".join([label, *chips])[:NAME_CHARS_MAX],
         "room_for_stars": len(starred(views)) < STARRED_MAX,

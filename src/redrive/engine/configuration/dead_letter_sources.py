@@ -109,19 +109,19 @@ class DeadLetterSources:
         """The sources of dead letters of an account's region by their target, and those that were deleted."""
         by_name: dict[ResourceName, Sources] = {}
 
-        def of(target: ResourceName) -> Sources:
+        def sources_of(target: ResourceName) -> Sources:
             return by_name.setdefault(target, Sources([], [], []))
 
         for target, keys in (await self._queues.keys_by_category(of_account(account, region))).items():
-            of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
+            sources_of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
         for subscription in await self._dead_lettering_subscriptions(account, region):
             if subscription.dead_letter is not None:
-                of(subscription.dead_letter).subscriptions.append(subscription)
+                sources_of(subscription.dead_letter).subscriptions.append(subscription)
             if subscription.carries_to is not None:
-                of(subscription.carries_to).carriers.append(subscription)
+                sources_of(subscription.carries_to).carriers.append(subscription)
         for tombstone in await self._tombstones(account, region):
             if tombstone.dead_letters_to is not None:
-                sources = of(tombstone.dead_letters_to)
+                sources = sources_of(tombstone.dead_letters_to)
                 latest = max(sources.deleted_at or 0, tombstone.deleted_at or 0)
                 by_name[tombstone.dead_letters_to] = sources._replace(deleted_at=latest)
         return dict(sorted(by_name.items()))

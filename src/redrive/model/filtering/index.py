@@ -231,6 +231,7 @@ class _Group:
             self._postings(test.key).discard(number, test)
 
     def candidates(self, fields: SubjectFields, values_by_key: dict[str, Values]) -> set[int]:
+        """See `Groups.candidates`; adds to `values_by_key`, which all groups share for one message."""
         values = fields.values
         if any(key not in values for key in self._required):
             return set()

@@ -51,12 +51,12 @@ def key_of(row: str, shard: str = "own.seq", column: str = "seq", *, tie: str = 
     return f"{row}.queue_id = ANY (ARRAY[coalesce($1, {tie or shard})]) AND {row}.{column} = {shard}"
 
 
-def in_group(columns: str, turn: int, limit: str) -> str:
-    """The oldest deliveries of the group `g.id` that stand in this place."""
+def in_group(columns: str, position: int, limit: str) -> str:
+    """The oldest deliveries of the group `g.id` in that `LinePosition`, their `place`."""
     return (
         f"SELECT {columns} FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL"
-        f" AND (group_id, place, seq) > (g.id, {turn}, {_LEAST})"
-        f" AND (group_id, place, seq) < (g.id, {turn + 1}, {_LEAST})"
+        f" AND (group_id, place, seq) > (g.id, {position}, {_LEAST})"
+        f" AND (group_id, place, seq) < (g.id, {position + 1}, {_LEAST})"
         f" ORDER BY group_id, place, seq LIMIT {limit}"
     )
 

@@ -153,14 +153,14 @@ class ClaimPasses:
         if not names or (not self._order.ordered and len(line) >= room):  # else the line alone is enough
             return {}, True
         room_max = max(share.room for share in self.shares)
-        each = room_max if self._order.ordered else room // len(names) + 1
-        limit = room if self._order.ordered else each * len(names)
-        records = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each, limit)
+        each_max = room_max if self._order.ordered else room // len(names) + 1
+        limit = room if self._order.ordered else each_max * len(names)
+        records = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each_max, limit)
         followers: Followers = {}
         for record in records:
             delivery = rows.delivery_of(record)
             followers.setdefault(delivery.group_id or "", []).append(delivery)
-        is_cut_off = len(records) == limit or any(len(members) == each for members in followers.values())
+        is_cut_off = len(records) == limit or any(len(members) == each_max for members in followers.values())
         return followers, not is_cut_off
 
     async def _apply(self, plan: ClaimPlan) -> None:

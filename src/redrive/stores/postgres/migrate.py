@@ -58,12 +58,12 @@ async def migrate(connection: Connection) -> None:
             let go of the tables.
     """
     all_steps = steps.read("redrive.stores.postgres")
-    applied = await _applied_steps(connection)
-    steps.refuse_newer(max(applied, default=0), len(all_steps))
-    if not applied or connection.is_in_transaction():
+    applied_numbers = await _applied_steps(connection)
+    steps.refuse_newer(max(applied_numbers, default=0), len(all_steps))
+    if not applied_numbers or connection.is_in_transaction():
         await _make(connection, all_steps)
         return
-    if len(applied) < len(all_steps):
+    if len(applied_numbers) < len(all_steps):
         await _upgrade(connection, all_steps)
 
 
@@ -78,9 +78,9 @@ async def _make(connection: Connection, all_steps: Sequence[str]) -> None:
     async with connection.transaction():
         await connection.execute(_LOCK)
         await connection.execute(_RECORD)
-        applied = await _applied_steps(connection)
+        applied_numbers = await _applied_steps(connection)
         for number, statements in enumerate(all_steps, start=1):
-            if number not in applied:
+            if number not in applied_numbers:
                 for statement in _each(statements):
                     await connection.execute(statement.replace(_CONCURRENTLY, ""), timeout=_LONG_SECONDS)
                 await connection.execute(_ADD, number)
@@ -96,9 +96,9 @@ async def _upgrade(connection: Connection, all_steps: Sequence[str]) -> None:
     while not await connection.fetchval(_TRY_LOCK):
         await connection.execute(_PAUSE)
     try:
-        applied = await _applied_steps(connection)
+        applied_numbers = await _applied_steps(connection)
         for number, statements in enumerate(all_steps, start=1):
-            if number not in applied:
+            if number not in applied_numbers:
                 await _apply(connection, number, statements)
     finally:
         if not connection.is_closed():

@@ -96,14 +96,14 @@ async def find_log_events(connection: Connection, query: LogQuery) -> list[LogEv
         statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
     after: tuple[int, ...] = ()
     order = "DESC" if query.backwards else "ASC"
-    by = f"at {order}, seq {order}"
+    order_by = f"at {order}, seq {order}"
     if query.arrived_after is not None:
-        after, by = (query.arrived_after,), f"seq {order}"
+        after, order_by = (query.arrived_after,), f"seq {order}"
         statement += " AND seq > $6::bigint"
     elif query.after is not None:
         after = query.after
         statement += f" AND (at, seq) {'<' if query.backwards else '>'} ($6::bigint, $7::bigint)"
-    statement += f" ORDER BY {by} LIMIT $5"
+    statement += f" ORDER BY {order_by} LIMIT $5"
     bounds = (query.group_id, query.since, query.until, None if streams is None else list(streams))
     return [LogEvent(*record) for record in await connection.fetch(statement, *bounds, query.limit, *after)]
 

@@ -96,10 +96,10 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
     """
     table_rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     tables = {str(name) for (name,) in table_rows}
-    applied = connection.pragma("user_version")
-    if tables >= _OURS if applied else not tables:
+    applied_count = connection.pragma("user_version")
+    if tables >= _OURS if applied_count else not tables:
         return
-    difference = f"it has the table {min(tables)}" if tables else f"its user_version is {applied}"
+    difference = f"it has the table {min(tables)}" if tables else f"its user_version is {applied_count}"
     raise StoreUnavailable(
         f"{path} is a SQLite database of another program ({difference}), and was left as it is: name another file"
     )
@@ -162,9 +162,9 @@ def migrate(connection: apsw.Connection) -> None:
     Raises:
         StoreUnavailable: A newer version of Redrive was here.
     """
-    applied = connection.pragma("user_version")
-    known = steps.read("redrive.stores.sqlite")
-    steps.refuse_newer(applied, len(known))
-    for number, statements in enumerate(known, start=1):
-        if number > applied:
+    applied_count = connection.pragma("user_version")
+    all_steps = steps.read("redrive.stores.sqlite")
+    steps.refuse_newer(applied_count, len(all_steps))
+    for number, statements in enumerate(all_steps, start=1):
+        if number > applied_count:
             connection.execute(f"BEGIN IMMEDIATE; {statements}; PRAGMA user_version = {number}; COMMIT")

@@ -253,7 +253,7 @@ class ReadingThread:
 def as_read(
     look: Callable[Concatenate[apsw.Cursor, P], T],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The verb of the store that looks so where the engine reads what it needs to go on."""
+    """A method of the store that looks on the connection on which the engine reads what it needs to go on."""
 
     async def verb(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._read(lambda cursor: look(cursor, *args, **kwargs))
@@ -265,7 +265,7 @@ def as_read(
 def as_look(
     look: Callable[Concatenate[apsw.Cursor, P], T],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The verb of the store that looks so where it reads what a person asked for."""
+    """A method of the store that looks on the connection on which it reads what a person asked for."""
 
     async def verb(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._look(lambda cursor: look(cursor, *args, **kwargs))

@@ -128,8 +128,8 @@ def extend(
     for seq, token, until in claims:
         transaction.lapses.claimed(queue_id, until if until > now else 0)
         statement = _EXTEND if until > now else _GIVE_BACK
-        done = rows.one(cursor, statement, (queue_id, seq, token, holds_until, until))
-        answers.append(_DONE if done else _why_not(cursor, queue_id, seq, token))
+        row = rows.one(cursor, statement, (queue_id, seq, token, holds_until, until))
+        answers.append(_DONE if row else _why_not(cursor, queue_id, seq, token))
     return answers
 
 

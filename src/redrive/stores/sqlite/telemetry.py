@@ -73,9 +73,9 @@ def find_log_events(cursor: apsw.Cursor, query: LogQuery) -> list[LogEvent]:
     if streams is not None:
         statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
     order = "DESC" if query.backwards else "ASC"
-    by = f"at {order}, seq {order}"
+    order_by = f"at {order}, seq {order}"
     if query.arrived_after is not None:
-        statement, by = f"{statement} AND seq > :arrived_after", f"seq {order}"
+        statement, order_by = f"{statement} AND seq > :arrived_after", f"seq {order}"
     elif query.after is not None:
         statement += f" AND (at, seq) {'<' if query.backwards else '>'} (:after_at, :after_seq)"
     after_at, after_seq = query.after or (0, 0)
@@ -90,7 +90,7 @@ def find_log_events(cursor: apsw.Cursor, query: LogQuery) -> list[LogEvent]:
         "arrived_after": query.arrived_after,
         "limit": query.limit,
     }
-    records: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
+    records: list[Any] = cursor.execute(f"{statement} ORDER BY {order_by} LIMIT :limit", arguments).fetchall()
     return [LogEvent(*row) for row in records]
 
 

@@ -48,8 +48,8 @@ def route_series(account: str, region: str, api: str, route: str, answers: str) 
 @lru_cache(maxsize=16_384)
 def route_span_series(account: str, region: str, api: str, route: str, span: int) -> Series:
     """The latencies (ms) of a route that are within one of `SPANS_MS`: of all answers, so that percentiles are known."""
-    whole = route_series(account, region, api, route, "by_span")
-    return whole._replace(dimensions=(*whole.dimensions, ("span", str(span))))
+    all_spans = route_series(account, region, api, route, "by_span")
+    return all_spans._replace(dimensions=(*all_spans.dimensions, ("span", str(span))))
 
 
 class ApiMetrics:

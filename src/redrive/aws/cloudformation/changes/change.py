@@ -154,7 +154,7 @@ class Change:
     # ---- deletion ----------------------------------------------------------------------------------------------------
 
     async def _delete(self) -> None:
-        if reason := await self._export_in_use(set()):
+        if reason := await self._export_in_use(new_names=set()):
             await self._journal.write_status("DELETE_FAILED", reason)
             return
         failed_names = await self._remove_all(list(self._resources))

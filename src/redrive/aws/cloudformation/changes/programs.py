@@ -220,9 +220,9 @@ async def with_included_parts(
         parts[location] = await offload(call.account, functools.partial(read, text))
 
     def put_together() -> dict[str, Any]:
-        whole: dict[str, Any] = with_parts(source, scope, parts)
-        check_depth(whole)
-        return whole
+        complete_template: dict[str, Any] = with_parts(source, scope, parts)
+        check_depth(complete_template)
+        return complete_template
 
     return await offload(call.account, put_together)
 

@@ -162,9 +162,9 @@ def with_rights_of(stack: Stack, call: Call, role: str | None = None) -> Stack:
     caller, session = call.principal.name, session_of(call.principal)
     if not role:
         return replace(stack, caller=caller, session=session)
-    wanted = stack.wanted and replace(stack.wanted, role=role)
+    next_settings = stack.wanted and replace(stack.wanted, role=role)
     settings = replace(stack.settings, role=role)
-    return replace(stack, caller=caller, session=session, settings=settings, wanted=wanted)
+    return replace(stack, caller=caller, session=session, settings=settings, wanted=next_settings)
 
 
 @dataclass(frozen=True, slots=True)

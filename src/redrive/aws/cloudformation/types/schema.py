@@ -46,10 +46,10 @@ class TypeSchema:
             TemplateInvalid: One is missing or unknown, or cannot be converted to its type.
         """
         faults: list[str] = []
-        whole: dict[str, Any] = {"type": "object", "properties": self.properties, "required": self.required}
+        schema: dict[str, Any] = {"type": "object", "properties": self.properties, "required": self.required}
         if not self.is_open:
-            whole["additionalProperties"] = False
-        typed: dict[str, Any] = _Converter(self.definitions, faults).convert(properties, whole, "")
+            schema["additionalProperties"] = False
+        typed: dict[str, Any] = _Converter(self.definitions, faults).convert(properties, schema, "")
         faults += [
             f"Encountered a read-only property {{/{name}}}"
             for name in typed

@@ -210,12 +210,12 @@ def suppression_of(alarm: Alarm) -> Suppression | None:
 def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] | None:
     if suppression is None:
         return None
-    by = alarm.given[_SUPPRESSOR] if suppression.by == BY_ALARM else suppression.by
+    cause = alarm.given[_SUPPRESSOR] if suppression.by == BY_ALARM else suppression.by
     return {
         "by": suppression.by,
         "told": suppression.announced,
         "until": suppression.until,
-        "reason": f"Actions suppressed by {by}",
+        "reason": f"Actions suppressed by {cause}",
     }
 
 

@@ -101,7 +101,7 @@ async def owe_actions_in(draft: Draft, engine: Engine, change: StateChange) -> N
         backlog = backlog or await backlog_in(
             draft, engine, alarm.name.account, alarm.name.region, DIALECT, ACTIONS, TO_ACTION
         )
-        engine.messages.publish_alone_in(draft, *backlog, action.pack(), b"")
+        engine.messages.publish_alone_in(draft, *backlog, action.pack(), headers=b"")
 
 
 def _params(change: StateChange, arn: str) -> Mapping[str, Any]:

@@ -75,9 +75,7 @@ class Lookup:
         known = self.known_at(arn)
         if known is not None:
             return known
-        changes = (
-            self._documents.changes
-        )  # counted before the reads: a change meanwhile outdates what they find
+        changes = self._documents.changes  # before the reads: a change meanwhile outdates what they find
         reference = of_arn(arn)
         if reference is None:
             return None

@@ -92,11 +92,11 @@ class ExecutionRoles:
     async def may_log(self, version: Configuration) -> bool:
         """True if the role may write the function's lines to its log group."""
         call, name = await self._call(version), version.name
-        if call.is_open(name.account, None):
+        if call.is_open(name.account, policy=None):
             return True
         group = f"arn:aws:logs:{name.region}:{name.account}:log-group:{version.logging['LogGroup']}"
         arn = f"{group}:log-stream:[{version.version}]"
-        return all(call.may(each, arn, name.account, None) for each in _LOGS)
+        return all(call.may(each, arn, name.account, policy=None) for each in _LOGS)
 
     async def principal(self, version: Configuration) -> Principal:
         """The principal that a function's calls are made by."""

@@ -78,7 +78,7 @@ def _function(arn: str) -> names.FunctionReference:
 def _key(call: Call, arn: str, action: str) -> str:
     """The key of a mapping, which is its account's alone: mappings have no policies."""
     region, account, _, mapping_id = arn.split(":")[3:7]
-    if not call.may(f"lambda:{action}", arn, account, None):
+    if not call.may(f"lambda:{action}", arn, account, policy=None):
         raise denied(call.principal.name, action, arn)
     return f"{account}/{region}/{mapping_id}"
 

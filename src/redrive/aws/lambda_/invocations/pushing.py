@@ -83,7 +83,7 @@ class InvocationEndpoint(DirectEndpoint):
             nonlocal is_given_up
             is_given_up = True
 
-        begun = self._executor.begin(
+        is_begun = self._executor.begin(
             target,
             headers[profile.INVOKED_AS],
             push_request.body,
@@ -91,7 +91,7 @@ class InvocationEndpoint(DirectEndpoint):
             headers.get(profile.TRACE),
             end,
         )
-        return give_up if begun else None
+        return give_up if is_begun else None
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Run the function; the attempt says what came of it."""

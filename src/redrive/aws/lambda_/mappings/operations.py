@@ -187,8 +187,8 @@ class MappingOperations:
             await self._check_consumer(target, await self._queue(before.queue_arn))
 
         def change(current: EventSourceMapping) -> EventSourceMapping:
-            to = reference or current.reference
-            retargeted = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
+            name, qualifier = reference or current.reference
+            retargeted = replace(current, function=name, qualifier=qualifier, modified_at=call.now)
             return with_parameters(retargeted, params)
 
         try:

@@ -140,7 +140,7 @@ class BucketAccess:
         self.check_offered(params)
         bucket = await self._bucket(params["Bucket"])
         owner = params.get("ExpectedBucketOwner")
-        if not call.may(f"s3:{action}", bucket.arn, bucket.account, None) or owner not in (
+        if not call.may(f"s3:{action}", bucket.arn, bucket.account, policy=None) or owner not in (
             None,
             bucket.account,
         ):

@@ -260,7 +260,7 @@ class Notifier:
         )
         message = event_message(call, event, bucket, rule.id, record, self._sequencer(call.now))
         notification = OwedNotification(bucket.name, rule.arn, message, call.request.headers.get(TRACE, ""))
-        self._engine.messages.publish_alone_in(draft, *backlog, notification.pack(), b"")
+        self._engine.messages.publish_alone_in(draft, *backlog, notification.pack(), headers=b"")
 
     def _sequencer(self, now: int) -> str:
         """A number greater than all earlier ones; those of several nodes follow their clocks.

@@ -86,8 +86,8 @@ class TopicDeliveryPolicy:
 
     def effective_json(self) -> str:
         """The topic's `EffectiveDeliveryPolicy`: completed; a throttle appears only where one was set."""
-        whole = replace(self, content_type=self.content_type or CONTENT_TYPE_DEFAULT)
-        return _topic_json(whole, (self.retry or RetryPolicy()).to_document())
+        effective_policy = replace(self, content_type=self.content_type or CONTENT_TYPE_DEFAULT)
+        return _topic_json(effective_policy, (self.retry or RetryPolicy()).to_document())
 
 
 @dataclass(frozen=True, slots=True)
