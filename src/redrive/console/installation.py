@@ -59,15 +59,16 @@ class Doctor:
         self._findings = findings
         self._examine = examine
         self._clock = clock
-        self._known: tuple[int, Sequence[Check], Sequence[Check]] = (0, (), ())
+        self._checked_at = 0
+        self._checks: tuple[Sequence[Check], Sequence[Check]] = (), ()
 
     async def checks(self) -> tuple[Sequence[Check], Sequence[Check]]:
         """The checks of the settings, and those of the store."""
-        if self._clock.now() >= self._known[0] + _REMEMBERED_MS:
+        if self._clock.now() >= self._checked_at + _REMEMBERED_MS:
             settings = [Check(name.capitalize(), wrong=wrong) for name, wrong in self._findings()]
             store = [Check(name.capitalize(), fact, wrong) for name, fact, wrong in await self._examine()]
-            self._known = self._clock.now(), settings, store
-        return self._known[1:]
+            self._checked_at, self._checks = self._clock.now(), (settings, store)
+        return self._checks
 
 
 class Remembered(Generic[T]):

@@ -192,7 +192,7 @@ class FunctionCode:
         Raises:
             NotFound: One is not kept (any more).
         """
-        folders = [await self.folder(name, digest) for name, digest in archives]
+        folders = [await self.folder(layer, digest) for layer, digest in archives]
         mark = hashlib.sha256("".join(digest for _, digest in archives).encode()).hexdigest()
         folder = self._home(name) / f"layers-{mark}"
         layers = [Path(each) for each in folders]

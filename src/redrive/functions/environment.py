@@ -296,13 +296,13 @@ class Environment:
         output, request_id = self._output, run.invocation.request_id
         duration_ms = self._setting.milliseconds() - run.began
         output.drain()
-        memory = self._memory.used_mb()
-        billed = math.ceil(duration_ms + (run.init_ms or 0))
+        memory_mb = self._memory.used_mb()
+        billed_ms = math.ceil(duration_ms + (run.init_ms or 0))
         output.event(f"END RequestId: {request_id}\n")
-        output.event(self._report(request_id, duration_ms, billed, memory, run.init_ms))
+        output.event(self._report(request_id, duration_ms, billed_ms, memory_mb, run.init_ms))
         self.idle_since = self._setting.clock.now()
         result.duration_ms, result.init_ms = duration_ms, run.init_ms
-        result.memory_mb, result.log_tail = memory, output.tail
+        result.memory_mb, result.log_tail = memory_mb, output.tail
         run.take(result)
 
     def _time_out(self, invocation: Invocation) -> InvocationResult:

@@ -209,7 +209,7 @@ class Telemetry:
         begin = functools.partial(_begin, flush_task, lambda: _survive(self.flush(), "sample"))
         timer = self._clock.call_at(moment, begin)
         try:
-            await (await flush_task)
+            await (await flush_task)  # first until it begins, then until it is over
         finally:
             timer.cancel()
 

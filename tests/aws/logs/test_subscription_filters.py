@@ -50,7 +50,7 @@ def owed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[LogBatch]:
     """The deliveries that enter the backlog."""
     found: list[LogBatch] = []
 
-    def enter(_draft: Any, _topic: Any, _subscription: Any, body: str, _headers: bytes) -> None:
+    def enter(_draft: Any, _topic: Any, _subscription: Any, body: str, **_: bytes) -> None:
         found.append(LogBatch.unpack(body.encode()))
 
     monkeypatch.setattr(stage.server.core.engine.messages, "publish_alone_in", enter)

@@ -137,13 +137,13 @@ def name_fault(name: str, foreign: re.Pattern[str]) -> str | None:
         return "Message attribute name can not be empty."  # chosen
     if len(name.encode()) > NAME_BYTES_MAX:
         return f"Length of message attribute name must be less than {NAME_BYTES_MAX} bytes."
-    if strange := foreign.search(name):
+    if match := foreign.search(name):
         return (
-            f"Invalid non-alphanumeric character '#x{ord(strange[0]):X}' was found in the message attribute name."
+            f"Invalid non-alphanumeric character '#x{ord(match[0]):X}' was found in the message attribute name."
             " Can only include alphanumeric characters, hyphens, underscores, or dots."
         )
-    for end, at_fault in (("starting", name.startswith(".")), ("ending", name.endswith("."))):
-        if at_fault:
+    for end, has_dot in (("starting", name.startswith(".")), ("ending", name.endswith("."))):
+        if has_dot:
             return f"Invalid message attribute name {end} with character '.' was found."
     return "Message attribute name can not have successive '.' character." if ".." in name else None
 

@@ -80,7 +80,7 @@ def _serialize(policy: Document) -> str:
 
 def _with_statement(policy: Document, statement: Document) -> Document:
     label = statement["Sid"]
-    if any(statement.get("Sid") == label for statement in policy["Statement"]):
+    if any(each.get("Sid") == label for each in policy["Statement"]):
         raise invalid("Label", label, "Already exists.")
     return policy | {"Statement": [*policy["Statement"], statement]}
 

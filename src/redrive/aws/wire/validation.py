@@ -87,12 +87,12 @@ class Checks:
         """Return the function that lists what is wrong with a structure of `shape`, which stands at `path`."""
         check = self._structure_checker(shape)
 
-        def violations(structure: Structure) -> Sequence[Violation]:
-            violations_so_far: list[Violation] = []
-            check(structure, path, violations_so_far)
-            return violations_so_far
+        def list_violations(structure: Structure) -> Sequence[Violation]:
+            violations: list[Violation] = []
+            check(structure, path, violations)
+            return violations
 
-        return violations
+        return list_violations
 
     def _checker(self, shape: Shape) -> Checker | None:
         match shape.type:

@@ -125,28 +125,28 @@ async def one(visit: Visit) -> Page:
 async def try_it(visit: Visit) -> Page:
     """Ask a REST API's method as it is edited now, without a deployment: what it calls is really called."""
     route = await _route(visit)
-    typed = {
+    inputs = {
         name: visit.parameter(name).replace("\r\n", "\n") for name in ("path", "headers", "body", "method")
     }
     if not route.is_rest:
         return await _page(
-            visit, route, {**typed, "notice": "API Gateway tests methods of REST APIs alone."}, REFUSED
+            visit, route, {**inputs, "notice": "API Gateway tests methods of REST APIs alone."}, REFUSED
         )
-    declared = route.key.partition(" ")[0]
+    method = route.key.partition(" ")[0]
     params = {
         "restApiId": route.api.id,
         "resourceId": route.resource,
-        "httpMethod": declared,
-        "pathWithQueryString": typed["path"],
-        "headers": dict(_headers(typed["headers"])),
-        "body": typed["body"],
+        "httpMethod": method,
+        "pathWithQueryString": inputs["path"],
+        "headers": dict(_headers(inputs["headers"])),
+        "body": inputs["body"],
     }
     try:
         answer = await visit.call("apigateway", "TestInvokeMethod", params)
     except AwsError as error:
-        return await _page(visit, route, {**typed, "notice": error.message}, REFUSED)
-    did = f"{declared} {typed['path'].partition('?')[0]} answered {answer['status']}"
-    return await _page(visit, route, {**typed, "answer": _answer(visit, answer)}, did=did)
+        return await _page(visit, route, {**inputs, "notice": error.message}, REFUSED)
+    did = f"{method} {inputs['path'].partition('?')[0]} answered {answer['status']}"
+    return await _page(visit, route, {**inputs, "answer": _answer(visit, answer)}, did=did)
 
 
 def _headers(text: str) -> list[tuple[str, str]]:

@@ -129,11 +129,11 @@ class _Resolver(AbstractResolver):
                 hostname=host,
                 host=address[0],
                 port=port,
-                family=family,
+                family=address_family,
                 proto=protocol,
                 flags=socket.AI_NUMERICHOST,
             )
-            for family, _, protocol, _, address in await self._system.resolve(host, port, family)
+            for address_family, _, protocol, _, address in await self._system.resolve(host, port, family)
         ]
 
     @override

@@ -135,13 +135,13 @@ async def publish(
             for publication, seq in zip(publications, seqs, strict=True)
         ]
         answers = await remember(connection, memories)
-        passing = [
+        new_deliveries = [
             new_delivery
             for publication, answer in zip(publications, answers, strict=True)
             if not answer.repeated
             for new_delivery in publication.deliveries_at(answer.seq)
         ]
-        await add_locked(connection, passing)
+        await add_locked(connection, new_deliveries)
     remaining_answers = iter(answers)
     return [[next(remaining_answers) for _ in call] for call in calls]
 

@@ -49,7 +49,7 @@ async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
     connection = await (attempts[0] if len(attempts) == 1 else _first_of(attempts))
     try:
         if settings:
-            await connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+            await connection.execute("; ".join(f"SET {key} = {value}" for key, value in settings.items()))
     except BaseException:
         connection.terminate()
         raise

@@ -129,7 +129,7 @@ class ClaimSettler:
     async def _extend(self, connection: Connection, calls: Sequence[ExtendCall]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         # The moment of a claim that is given back is negative, as `_EXTEND` reads it.
-        held = [
+        held_claims = [
             HeldClaim(
                 seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until
             )
@@ -137,10 +137,10 @@ class ClaimSettler:
             for seq, token, until in call.claims
         ]
         fence = Fence(connection, queue_id)
-        groups = await _groups_in(connection, {queue_id}, queue_id, held) if ordered else ()
+        groups = await _groups_in(connection, {queue_id}, queue_id, held_claims) if ordered else ()
         async with connection.transaction():
             await rows.lock_groups(connection, groups)
-            await fence.meet(_EXTEND, held, until=True)
+            await fence.meet(_EXTEND, held_claims, until=True)
         if any(until <= call.now for call in calls for *_, until in call.claims):
             self._notices.arrived(queue_id)
         return [[fence.answer(seq, token, again=DONE) for seq, token, _ in call.claims] for call in calls]
@@ -227,8 +227,8 @@ class _SettlePass:
             [new_delivery for end in ends for new_delivery in end.settlement.follow_ups]
         )
         if queues:
-            held = [end.held for end in ends]
-            groups |= await _groups_in(self._connection, queues, self._queue_id, held)
+            held_claims = [end.held for end in ends]
+            groups |= await _groups_in(self._connection, queues, self._queue_id, held_claims)
         return groups
 
     async def remove(self, ends: Sequence[_End]) -> None:

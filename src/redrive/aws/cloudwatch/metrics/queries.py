@@ -294,7 +294,7 @@ def _page(
         points = row.points[::-1] if latest_first else row.points
         first, last = max(0, begin - point_count), max(0, begin + room - point_count)
         point_count += len(points)
-        if first < len(points) or not (begin or points):
+        if first < len(points) or not (begin or points):  # a row without points is on the first page
             results.append(_result(row, labels[row.query.id], points[first:last], whole=last >= len(points)))
     return results, point_count > begin + room
 

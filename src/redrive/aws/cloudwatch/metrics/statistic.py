@@ -58,7 +58,7 @@ class Trim:
             low, high = _or(self.low, -math.inf), _or(self.high, math.inf)
             yield from ((value, count) for *_, value, count in values if low < value <= high)
             return
-        total = sum(value.samples for value in values)
+        total = sum(each.samples for each in values)
         begin, end = total * _or(self.low, 0) / _WHOLE, total * _or(self.high, _WHOLE) / _WHOLE
         samples_before = 0.0
         for *_, value, count in values:

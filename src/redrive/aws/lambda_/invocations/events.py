@@ -106,12 +106,12 @@ def letter(fact: Attempted) -> Publication:
 def record(fact: Attempted, service: str) -> Publication:
     """The record for a destination of a service, without what would make it larger than that takes."""
     event = _event(fact)
-    written = orjson.dumps(_record(fact, event, payloads=True))
-    if len(written) > _RECORD_BYTES_MAX[service]:
-        written = orjson.dumps(_record(fact, event, payloads=False))
+    content = orjson.dumps(_record(fact, event, payloads=True))
+    if len(content) > _RECORD_BYTES_MAX[service]:
+        content = orjson.dumps(_record(fact, event, payloads=False))
     key = _object_key(fact) if service == "s3" else None
     envelope = orjson.dumps({"attributes": {}, "trace": event.trace, "object": key})
-    return _publication(fact.delivery.message_id, written.decode(), envelope)
+    return _publication(fact.delivery.message_id, content.decode(), envelope)
 
 
 def _event(fact: Attempted) -> InvocationEvent:
