@@ -127,18 +127,18 @@ class Visit:
     def link_in(self, scope: ResourceName, *parts: str, **query: object) -> str:
         """A link to a page of another scope."""
         path = "/".join(map(_quoted, (scope.account, scope.region, *parts)))
-        present = {name: value for name, value in query.items() if value not in (None, "")}
-        return f"{self.base}/{path}" + (f"?{urlencode(present, doseq=True)}" if present else "")
+        parameters = {name: value for name, value in query.items() if value not in (None, "")}
+        return f"{self.base}/{path}" + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
     def link_anywhere(self, *parts: str, **query: object) -> str:
         """A link to a page of no scope, which keeps the scope that the visitor came from (see `navigation`)."""
-        present = {
+        parameters = {
             name: value
             for name, value in {**query, "at": self.parameter("at")}.items()
             if value not in (None, "")
         }
         path = "/".join((self.base, *map(_quoted, parts)))
-        return path + (f"?{urlencode(present, doseq=True)}" if present else "")
+        return path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
     async def queue(self) -> Queue:
         """The queue that the path names.

@@ -98,12 +98,12 @@ def span(ms: int) -> str:
 
 def ago(at: int, now: int) -> str:
     """`29 min ago`, `in 9 min`, and the date of what is more than a day away."""
-    away = abs(now - at)
-    if away >= _DAY_MS:
+    distance_ms = abs(now - at)
+    if distance_ms >= _DAY_MS:
         return moment(at)[:16].replace("T", " ") + "Z"
-    if away < SECOND_MS:
+    if distance_ms < SECOND_MS:
         return "now"
-    words = span(away - away % MINUTE_MS if away >= _MINUTES_ALONE_MS else away)
+    words = span(distance_ms - distance_ms % MINUTE_MS if distance_ms >= _MINUTES_ALONE_MS else distance_ms)
     return f"{words} ago" if at <= now else f"in {words}"
 
 

@@ -77,9 +77,9 @@ class KeptEnvironments:
         """Start the missing environments one after the other; after a failure none is started by itself."""
         if key not in self._provisions or key in self._starting or key in self._failures:
             return
-        starting = asyncio.get_running_loop().create_task(self._fill(key))
-        self._starting[key] = starting
-        starting.add_done_callback(lambda _: self._starting.pop(key, None))
+        start_task = asyncio.get_running_loop().create_task(self._fill(key))
+        self._starting[key] = start_task
+        start_task.add_done_callback(lambda _: self._starting.pop(key, None))
 
     async def _fill(self, key: Key) -> None:
         while (provision := self._provisions.get(key)) is not None and self._count(key) < provision[1]:

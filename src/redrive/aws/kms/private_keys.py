@@ -156,14 +156,14 @@ def shared_secret(content: bytes, other: bytes) -> bytes:
     Raises:
         AwsError: `ValidationException` without a text (recorded): the other is no public key of the same curve.
     """
-    private = load(content)
-    if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"no key that agrees: {type(private)}")
+    private_key = load(content)
+    if not isinstance(private_key, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"no key that agrees: {type(private_key)}")
     try:
-        public = load_der_public_key(other)
-        if not isinstance(public, ec.EllipticCurvePublicKey):
+        public_key = load_der_public_key(other)
+        if not isinstance(public_key, ec.EllipticCurvePublicKey):
             raise not_valid("")
-        return private.exchange(ec.ECDH(), public)
+        return private_key.exchange(ec.ECDH(), public_key)
     except (ValueError, UnsupportedAlgorithm):
         raise not_valid("") from None
 

@@ -289,7 +289,7 @@ class Directory:
             if isinstance(change, Remove):
                 self._drop(change.kind, change.key)
         self._changes += 1
-        before = self._changes
+        changes_before = self._changes
         versions: list[int] = []
         try:
             versions = await self._store.write(changes, new_deliveries, log_events)
@@ -299,7 +299,7 @@ class Directory:
         except BaseException:
             self._forget_all(changes)
             raise
-        is_undisturbed = self._changes == before
+        is_undisturbed = self._changes == changes_before
         for change in changes:  # a read that began before, and is not yet answered, may have remembered it
             if isinstance(change, Put | Remove):
                 self._drop(change.kind, change.key)

@@ -230,8 +230,8 @@ def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> Sequence[P
     """The deliveries that may go next, without those whose origin is unknown: they stay, and hold up only their group."""
     due = (request.queue_id, request.now, request.seq_max)
     if request.seqs is not None:
-        chosen = _placed(cursor, _CHOSEN, (*due, _json(request.seqs), room))
-        return [each for each in chosen if request.goes_home(each[0].origin)]
+        candidates = _placed(cursor, _CHOSEN, (*due, _json(request.seqs), room))
+        return [each for each in candidates if request.goes_home(each[0].origin)]
     if request.cause is not None:
         if not request.goes_home(request.cause.origin):
             return []

@@ -65,9 +65,9 @@ class EventSettingsOperations:
             settings = await draft.get(EVENTS, key)
             if settings is None or settings.modified_at is None:
                 raise _unset(reference)
-            plain = EventSettings(settings.function, settings.qualifier)
-            draft.put(EVENTS, key, plain)
-            await put_backlogs_in(draft, self._engine.resources, function, plain)
+            defaults = EventSettings(settings.function, settings.qualifier)
+            draft.put(EVENTS, key, defaults)
+            await put_backlogs_in(draft, self._engine.resources, function, defaults)
 
         await self._engine.resources.write(decide)
         return {}
@@ -109,8 +109,8 @@ class EventSettingsOperations:
             before = await draft.get(EVENTS, key)
             if merges and (before is None or before.modified_at is None):
                 raise _unset(reference)
-            plain = EventSettings(reference.name, reference.qualifier or LATEST)
-            after = _with_changes(before if merges and before is not None else plain, params)
+            defaults = EventSettings(reference.name, reference.qualifier or LATEST)
+            after = _with_changes(before if merges and before is not None else defaults, params)
             after = replace(after, modified_at=call.now)
             target = await self._lookup.version(function, reference.qualifier)
             if target is not None and "DestinationConfig" in params:
