@@ -48,13 +48,13 @@ class _RequestedUrl(NamedTuple):
     """The URL that a request is for, and the function behind it."""
 
     target: UrlTarget
-    place: UrlPlace
+    location: UrlPlace
     function: FunctionTarget
     settings: FunctionUrl
 
     @property
     def function_arn(self) -> str:
-        return arn_of(self.place.function, self.place.qualifier or None)
+        return arn_of(self.location.function, self.location.qualifier or None)
 
 
 class FunctionUrls:
@@ -97,21 +97,21 @@ class FunctionUrls:
                 "x-amzn-RequestId": request_id,
                 "X-Amzn-Trace-Id": trace_of(request, began, request_id),
             }
-        self._count(url.place, answer.status, began)
+        self._count(url.location, answer.status, began)
         return answer
 
     async def _requested_url(self, request: Request) -> _RequestedUrl | None:
         target = target_of(request)
         if target is None:
             return None
-        place = await self._engine.resources.documents.get(FUNCTION_URL, target.id)
-        if place is None:
+        location = await self._engine.resources.documents.get(FUNCTION_URL, target.id)
+        if location is None:
             return None
-        function = await self._lookup.at(arn_of(place.function, place.qualifier or None))
-        settings = None if function is None else function.function.urls.get(place.qualifier)
+        function = await self._lookup.at(arn_of(location.function, location.qualifier or None))
+        settings = None if function is None else function.function.urls.get(location.qualifier)
         if function is None or settings is None:
             return None
-        return _RequestedUrl(target, place, function, settings)
+        return _RequestedUrl(target, location, function, settings)
 
     async def _invoke(self, request: Request, url: _RequestedUrl, request_id: str) -> Response:
         call = await self._permitted_call(request, url, request_id)
@@ -136,14 +136,14 @@ class FunctionUrls:
 
     async def _permitted_call(self, request: Request, url: _RequestedUrl, request_id: str) -> Call | None:
         """The request as a call, if its caller may invoke the function by its URL."""
-        owner = url.place.function
+        owner = url.location.function
         principal = await self._principal(request, url.settings)
         if principal is None:
             return None
         base_url = f"{request.scheme}://{request.host}"
         now = self._engine.runtime.clock.now()
         call = Call(request, principal, owner.region, now, request_id, base_url)
-        policy = policy_of(url.function.function, url.place.qualifier)
+        policy = policy_of(url.function.function, url.location.qualifier)
         keys = {"lambda:FunctionUrlAuthType": url.settings.auth}
         is_allowed = call.may("lambda:InvokeFunctionUrl", url.function_arn, owner.account, policy, keys)
         return call if is_allowed else None
@@ -160,8 +160,8 @@ class FunctionUrls:
             return None
         return caller.principal
 
-    def _count(self, url_place: UrlPlace, status: int, began: int) -> None:
-        name = url_place.function
+    def _count(self, location: UrlPlace, status: int, began: int) -> None:
+        name = location.function
         values = {
             "UrlRequestCount": 1,
             "Url4xxCount": int(400 <= status < 500),  # noqa: PLR2004 - as the metric is called
