@@ -36,7 +36,8 @@ from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.on_use import EndpointOnUse
-from redrive.endpoints.sms.gateway import MEMORY, SentText, SmsOutbox, read_gateway
+from redrive.endpoints.sms.gateway import MEMORY, read_gateway
+from redrive.endpoints.sms.outbox import SentText, SmsOutbox
 from redrive.engine.ports import Endpoint
 from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName

@@ -1,19 +1,18 @@
-"""The message centre that text messages are submitted to: the `sms_gateway` setting, parsed; or memory, for tests."""
+"""The message centre that text messages are submitted to: the `sms_gateway` setting, parsed.
 
-from collections import deque
+It knows nothing of the engine: settings read it at each start of a command.
+"""
+
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from typing_extensions import override
 
-from redrive.engine.ports import PushRequest
-from redrive.model.attempt import Attempt, AttemptResult, Reason
-
 _PORTS: Final = {"smpp": 2775, "smpps": 3550}  # as IANA has them, smpp and ssmpp
 _CONCATENATIONS: Final = ("udh", "sar")
 WINDOW_MAX: Final = 1000
-#: In place of a URL: texts are kept in memory (`redrive.endpoints.sms.gateway`).
+#: In place of a URL: texts are kept in memory (`redrive.endpoints.sms.outbox`).
 MEMORY: Final = "memory"
 
 
@@ -93,45 +92,3 @@ def _ascii(name: str, text: str) -> str:
     if not (text.isascii() and text.isprintable()) and text:
         raise ValueError(f"has a {name} that is not ASCII")
     return text
-
-
-TEXTS_MAX: Final = 10_000  # the oldest go first
-
-
-class SentText(NamedTuple):
-    """A text message."""
-
-    account: str  # The sender's
-    region: str  # The sender's
-    number: str  # The telephone's
-    message_id: str  # As `Publish` answered it
-    message: str  # The text
-
-
-class SmsOutbox:
-    """`redrive.engine.ports.Endpoint`: takes what an `SmsEndpoint` takes, and keeps it until a reset or its end."""
-
-    def __init__(self) -> None:
-        self.texts: deque[SentText] = deque(maxlen=TEXTS_MAX)
-
-    async def push(self, push_request: PushRequest) -> Attempt:
-        """Keep the text in memory."""
-        headers = push_request.headers
-        message_id = headers["Message-ID"].partition(".")[0]
-        text = push_request.body.decode()
-        self.texts.append(
-            SentText(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
-        )
-        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory", 0)
-
-    def of(self, account: str, region: str, number: str | None) -> list[SentText]:
-        """The texts of a sender, the oldest first, to one number or to all."""
-        sent = [text for text in self.texts if (text.account, text.region) == (account, region)]
-        return [text for text in sent if number in (None, text.number)]
-
-    async def clear(self) -> None:
-        """Forget all of them."""
-        self.texts.clear()
-
-    async def close(self) -> None:
-        """Nothing is held."""
