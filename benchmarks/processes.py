@@ -1,6 +1,7 @@
 """The kernel's figures of a process: its processor time, its memory and what it writes."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,9 +38,9 @@ class Process:
 
 
 def descendants(pid: int) -> list[Process]:
-    """The processes that a process started, and that those started."""
-    found: list[Process] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [Process(int(child)), *descendants(int(child))]
-    return found
+    """The processes that a process started, and that those started; none of one that has ended meanwhile."""
+    children: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # a backend of PostgreSQL may be gone at any moment
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_text().split())
+    return [each for child in children for each in (Process(child), *descendants(child))]
