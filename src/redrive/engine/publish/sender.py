@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from redrive.engine.node.memory import Listeners, NodeCounters
 from redrive.engine.node.sealed_store import MessageSeals
-from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery, Sealer
+from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.names import bytes_of, content_deduplication_id
 from redrive.model.queue import DEDUPLICATION_MS, Queue
@@ -48,7 +48,8 @@ class Publisher:
             letter.origin, letter.message_id, letter.note = death
         sealer = self._seals.of_queue(queue)
         if sealer is not None:
-            await _seal(new_deliveries, sealer)
+            for new_delivery in new_deliveries:
+                new_delivery.sealer = sealer
         enqueued = await self._store.enqueue(new_deliveries)
         self._count(queue, messages, now)
         self._tell(queue, new_deliveries, now)
@@ -70,13 +71,6 @@ class Publisher:
                 self._notifier.expect(queue.id, new_delivery.available_at)
         if due:
             self._notifier.announce(queue.id, due)
-
-
-async def _seal(new_deliveries: Sequence[NewDelivery], sealer: Sealer) -> None:
-    """Seal deliveries in their place: nobody is told what they hold, so the store need not make others of them."""
-    await sealer.prepare()
-    for new in new_deliveries:
-        new.body, new.headers, new.sealed = sealer.seal(new.queue_id, new.message_id, new.body, new.headers)
 
 
 def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:
