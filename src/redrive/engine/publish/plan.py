@@ -53,7 +53,7 @@ class PlannedRoute:
         new_delivery = NewDelivery(
             self.into_id,
             message_id,
-            publication.body_for(self.subscription.protocol),
+            publication.body_for(self.subscription.protocol) if publication.bodies else publication.body,
             self.to_headers(publication.envelope),
             now + self.delay_ms,
             now,
@@ -74,28 +74,12 @@ class FanOutPlan:
     routes: Sequence[PlannedRoute]  # One for each of them
     queues: Sequence[Queue]  # Those that callers receive from
     bytes_taken: int  # The size of a body that none of them refused
-    is_sealed: bool  # Whether one of them has a sealer
 
     def deliveries(
         self, publication: Publication, new_id: Callable[[], bytes], now: int
     ) -> list[NewDelivery]:
         """The deliveries of a publication, one for each subscription."""
-        if publication.bodies or self.is_sealed:
-            return [route.delivery(publication, new_id(), now) for route in self.routes]
-        body, envelope, group_id = publication.body, publication.envelope, publication.group_id
-        return [
-            NewDelivery(
-                route.into_id,
-                new_id(),
-                body,
-                route.to_headers(envelope),
-                now + route.delay_ms,
-                now,
-                group_id,
-                route.ordered,
-            )
-            for route in self.routes
-        ]
+        return [route.delivery(publication, new_id(), now) for route in self.routes]
 
 
 class FanOutPlans:
@@ -153,7 +137,5 @@ class FanOutPlans:
         if len(self._plans) >= _ROUTES_MAX:
             self._plans.clear()
         bytes_taken = min((route.bytes_taken for route in routes), default=ANY_BYTES)
-        is_sealed = any(route.sealer is not None for route in routes)
-        plan = FanOutPlan(topic, subscriptions, routes, queues, bytes_taken, is_sealed)
-        self._plans[topic.id] = plan
+        plan = self._plans[topic.id] = FanOutPlan(topic, subscriptions, routes, queues, bytes_taken)
         return plan
