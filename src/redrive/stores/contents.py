@@ -16,6 +16,14 @@ from redrive.model.delivery import LinePosition
 
 Row = Sequence[Any]
 
+#: The kinds that any document is of, from one to the next in the index: a DISTINCT reads every document.
+KINDS: Final = (
+    "WITH RECURSIVE stored (kind) AS ("
+    "SELECT min(kind) FROM resources"
+    " UNION ALL SELECT (SELECT min(r.kind) FROM resources r WHERE r.kind > stored.kind)"
+    " FROM stored WHERE stored.kind IS NOT NULL)"
+    " SELECT kind FROM stored WHERE kind IS NOT NULL"
+)
 _DIGEST_BYTES: Final = 16
 _SUM: Final = 1 << (8 * _DIGEST_BYTES)
 

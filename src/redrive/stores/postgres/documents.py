@@ -8,20 +8,13 @@ from asyncpg import Connection
 
 from redrive.engine.ports import Change, Put, Remove, Require, RequireNone, Resource
 from redrive.model.errors import Conflict
+from redrive.stores.contents import KINDS
 from redrive.stores.seal import Seal
 
 _GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = $1 AND key = $2"
 _FIND: Final = (
     "SELECT kind, key, version, document FROM resources"
     " WHERE kind = $1 AND key >= $2 AND key < $3 AND key > $4 ORDER BY key LIMIT $5"
-)
-# From one kind to the next in the index: a DISTINCT reads every document.
-_KINDS: Final = (
-    "WITH RECURSIVE stored (kind) AS ("
-    "SELECT min(kind) FROM resources"
-    " UNION ALL SELECT (SELECT min(r.kind) FROM resources r WHERE r.kind > stored.kind)"
-    " FROM stored WHERE stored.kind IS NOT NULL)"
-    " SELECT kind FROM stored WHERE kind IS NOT NULL"
 )
 # Row by row in the order given, so that writes of the same documents do not wait for each other in a circle.
 _LOCK: Final = (
@@ -94,7 +87,7 @@ async def find(
 
 async def kinds(connection: Connection) -> set[str]:
     """The kinds that any document is of."""
-    return {record["kind"] for record in await connection.fetch(_KINDS)}
+    return {record["kind"] for record in await connection.fetch(KINDS)}
 
 
 async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:

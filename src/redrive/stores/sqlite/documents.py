@@ -9,6 +9,7 @@ import orjson
 
 from redrive.engine.ports import Change, Put, Remove, Require, RequireNone, Resource
 from redrive.model.errors import Conflict
+from redrive.stores.contents import KINDS
 from redrive.stores.seal import Seal
 from redrive.stores.sqlite import rows
 
@@ -18,14 +19,6 @@ _GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = ?
 _FIND: Final = (
     "SELECT kind, key, version, document FROM resources"
     " WHERE kind = ? AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?"
-)
-# From one kind to the next in the index: a DISTINCT reads every document.
-_KINDS: Final = (
-    "WITH RECURSIVE stored (kind) AS ("
-    "SELECT min(kind) FROM resources"
-    " UNION ALL SELECT (SELECT min(r.kind) FROM resources r WHERE r.kind > stored.kind)"
-    " FROM stored WHERE stored.kind IS NOT NULL)"
-    " SELECT kind FROM stored WHERE kind IS NOT NULL"
 )
 _VERSION: Final = "SELECT version FROM resources WHERE kind = ? AND key = ?"
 _KEYS: Final = "SELECT key FROM resources WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
@@ -57,7 +50,7 @@ def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cur
 
 def kinds(cursor: apsw.Cursor) -> set[str]:
     """The kinds that any document is of."""
-    return {kind for (kind,) in cursor.execute(_KINDS)}
+    return {kind for (kind,) in cursor.execute(KINDS)}
 
 
 def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:
