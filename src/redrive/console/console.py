@@ -52,9 +52,8 @@ class Console:
         self._options = options
         self._static = StaticFiles()
         self._counts = RememberedCounts(sessions.now)
-        self._memo: dict[
-            tuple[str, ...], tuple[int, str, Response]
-        ] = {}  # until when (ms), the tag, the page
+        # Until when (ms), the tag, the page
+        self._memo: dict[tuple[str, ...], tuple[int, str, Response]] = {}
         public = urlsplit(options.public_url)
         self._base = f"{public.path.rstrip('/')}{PATH}"
         self._public_host = public.netloc

@@ -74,9 +74,8 @@ class DeadLetterSources:
         )
         self._of_deleted = CountByKey(directory, TOMBSTONE, tombstone_key, _target_of_deleted)
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}  # by account and region
-        self._scopes: dict[
-            tuple[str, str], list[ResourceName]
-        ] = {}  # by account, and the key they begin behind
+        # By account, and the key they begin behind
+        self._scopes: dict[tuple[str, str], list[ResourceName]] = {}
         directory.on_change_elsewhere(self._note_change)
         directory.on_write(lambda kind, key, _: self._note_change(kind, key))
 

@@ -162,9 +162,8 @@ class SoftTimeout:
         A simulated clock is held meanwhile, unless the push hangs: see `until_quiet`.
         """
         task = asyncio.current_task()
-        over: asyncio.Future[None] = (
-            asyncio.get_running_loop().create_future()
-        )  # done at `until`, or by the answer
+        # Done at `until`, or by the answer
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def end(_: object = None) -> None:
             if not over.done():
