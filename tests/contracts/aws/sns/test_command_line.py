@@ -24,11 +24,8 @@ SERVICE_ERROR, USAGE_ERROR = 255, 2  # exit statuses of the CLI's version 1
 Aws = Callable[..., Any]
 
 
-@pytest.fixture
-def server(server_on_sqlite: Server) -> Iterator[Server]:
-    """One store: the other contracts try what could differ between stores, and a call costs half a second."""
-    yield server_on_sqlite
-    server_on_sqlite.reset()
+# One store: the other contracts try what could differ between stores, and a call costs half a second.
+pytestmark = pytest.mark.parametrize("server", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -212,9 +209,9 @@ def test_the_cli_manages_text_message_settings(aws: Aws, together: Callable[...,
     ],
 )
 def test_the_cli_shows_refusals_as_they_are_worded(
-    server_on_sqlite: Server, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
+    aws: Aws, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
-    stopped, line = _fails(cli(server_on_sqlite, tmp_path, "sns"), *arguments)
+    stopped, line = _fails(aws, *arguments)
     operation = "".join(word.capitalize() for word in arguments[0].split("-"))
     opening = f"An error occurred (InvalidParameter) when calling the {operation} operation: "
     assert (stopped, line) == (status, (opening if status == SERVICE_ERROR else "") + said)

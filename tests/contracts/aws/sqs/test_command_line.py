@@ -1,6 +1,5 @@
 """Every operation once through the AWS CLI, unmodified, as a process of its own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ from tests.services.server import Server
 FRIEND = "200000000000"
 
 
-@pytest.fixture
-def server(server_on_sqlite: Server) -> Iterator[Server]:
-    """One store: the other contracts try what could differ between stores, and a call costs half a second."""
-    yield server_on_sqlite
-    server_on_sqlite.reset()
+# One store: the other contracts try what could differ between stores, and a call costs half a second.
+pytestmark = pytest.mark.parametrize("server", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
