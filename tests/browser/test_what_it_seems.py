@@ -12,6 +12,14 @@ from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue
 from tests.services.server import Server
 
 ROOM: Final = f"/_redrive/console/{ACCOUNT}/{REGION}"
+#: Numbers of rows that are laid out whenever the page's root changes its class.
+_ROWS_BY_CLASS: Final = """
+window.laidOut = {};
+new MutationObserver(() => {
+  const rows = [...document.querySelectorAll("tr[data-row]")].filter((row) => row.offsetParent);
+  window.laidOut[document.documentElement.className] = rows.length;
+}).observe(document, { subtree: true, attributeFilter: ["class"] });
+"""
 #: The number that the plan names in its title.
 _PLANNED: Final = "return Number(document.querySelector('h1').innerText.match(/[\\d,]+/)[0])"
 
@@ -168,3 +176,16 @@ def test_a_list_follows_what_is_typed_and_a_half_typed_term_is_no_trouble(
     screen.find("#q").send_keys("by:")
     screen.wait_for("by: needs a value")
     assert not screen.find("#trouble").is_displayed()
+
+
+def test_rows_below_the_fold_are_laid_out_after_the_first_frame_unless_the_page_is_loaded_again(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    for _ in range(30):
+        sns.sqs.queue()
+    screen.before_each_page(_ROWS_BY_CLASS)
+    screen.open(f"{server.url}{ROOM}/queues")
+    screen.until(lambda: len(screen.run("return laidOut")) == 2)
+    assert screen.run("return laidOut") == {"early": 24, "": 30}
+    screen.leaving(lambda: screen.run("location.reload()"))  # by which one comes back to a row further down
+    assert screen.run("return laidOut") == {}

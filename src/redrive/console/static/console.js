@@ -1,4 +1,4 @@
-// The console's whole script. Every page works without it; with it, pages keep themselves up to date and answer to the keyboard.
+// The console's script: pages work without it; with it they keep themselves up to date and answer to the keyboard.
 "use strict";
 const root = document.documentElement, shell = document.body.dataset;
 const $ = (css, of = document) => of.querySelector(css), $$ = (css, of = document) => [...of.querySelectorAll(css)];
@@ -7,10 +7,20 @@ const kept = {
   set(name, value) { try { localStorage.setItem(`redrive-${name}`, value); } catch { /* a private window keeps nothing */ } },
 };
 const on = (target, name, act) => target?.addEventListener(name, act);
-const within = (at, number) => Math.max(0, Math.min(number - 1, at)); // an index of so many
+const within = (at, number) => Math.max(0, Math.min(number - 1, at));
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
+const made = (name, values) => Object.assign(document.createElement(name), values);
+const onceSeen = (act) => requestAnimationFrame(() => setTimeout(act));
+const TYPED = "input:not([type=checkbox], [type=radio]), select, textarea";
 
-// ---- time: pages name moments, and words are made here, by the server's clock, so that what has not changed is not sent again
+// ---- rows below the fold are laid out after the first frame, unless the page begins further down
+const past = (type) => performance.getEntriesByType(type)[0];
+if (!past("paint") && past("navigation").type === "navigate") {
+  root.classList.add("early");
+  onceSeen(() => root.classList.remove("early"));
+}
+
+// ---- times: a page has moments, put into words here by the server's clock, so an unchanged page stays the same
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 let serverAt = Number(shell.now), heardAt = performance.now();
 const serverNow = () => serverAt + (shell.clock === "system" ? performance.now() - heardAt : 0);
@@ -66,14 +76,14 @@ setInterval(() => { if (!paused && !document.hidden) tellTimes(); }, SECOND);
 // ---- live parts: each asks again with the tag of what it shows, while somebody looks
 let paused = kept.get("paused") === "yes", failures = 0;
 const tags = new Map(), due = new Map();
-const isBusy = (part) => part.contains(document.activeElement) && document.activeElement.matches("input:not([type=checkbox], [type=radio]), select, textarea");
+const isBusy = (part) => part.contains(document.activeElement) && document.activeElement.matches(TYPED);
 
 async function asked(url, tag) {
   const headers = { "X-Redrive-Part": "live" };
   if (tag) headers["If-None-Match"] = tag;
   const answer = await fetch(url, { headers, cache: "no-store" });
   if (answer.redirected && answer.url.includes("/login")) throw Object.assign(Error(), { signedOut: true });
-  if (answer.status !== 304 && answer.status >= 400) throw Error(`The server answered ${answer.status}.`);
+  if (answer.status >= 400) throw Error(`The server answered ${answer.status}.`);
   failures = 0;
   trouble("");
   heardTime(answer.headers.get("X-Redrive-Now"));
@@ -116,7 +126,7 @@ function trouble(text, signedOut) {
   if (!line) return;
   line.hidden = !text;
   line.textContent = text;
-  if (signedOut) line.append(" ", Object.assign(document.createElement("a"), { href: "", textContent: "Sign in again" }));
+  if (signedOut) line.append(" ", made("a", { href: "", textContent: "Sign in again" }));
 }
 
 function failed(error) {
@@ -160,9 +170,9 @@ function tick(now) {
   }
 }
 setInterval(() => tick(Date.now()), 250);
-on(window, "load", () => requestAnimationFrame(() => setTimeout(() => { // not before the page is seen
+on(window, "load", () => onceSeen(() => {
   for (const part of $$("[data-once]")) refresh(part).catch(() => part.remove());
-})));
+}));
 on(document, "visibilitychange", () => {
   if (document.hidden) return;
   for (const part of due.keys()) due.set(part, 0);
@@ -211,13 +221,13 @@ showKeys();
 on(document, "click", (event) => {
   const button = event.target.closest("[data-act], [data-copy], [data-copies]");
   if (button?.dataset.act) act[button.dataset.act]?.();
-  else if (button) copy(button.dataset.copies ? document.getElementById(button.dataset.copies).textContent : button.dataset.copy, button);
+  else if (button) copy(button.dataset.copies ? $(`#${button.dataset.copies}`).textContent : button.dataset.copy, button);
   for (const menu of $$("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   if (event.target.matches("dialog")) event.target.close();
 });
 
 function say(text) {
-  const toast = Object.assign(document.createElement("div"), { className: "toast", textContent: text });
+  const toast = made("div", { className: "toast", textContent: text });
   $("#toasts")?.append(toast);
   setTimeout(() => toast.remove(), 2500);
 }
@@ -225,7 +235,7 @@ function say(text) {
 // Plain HTTP has no clipboard: a field does it.
 async function copy(text, button) {
   try { await navigator.clipboard.writeText(text); } catch {
-    const field = Object.assign(document.createElement("textarea"), { value: text });
+    const field = made("textarea", { value: text });
     document.body.append(field);
     field.select();
     document.execCommand("copy");
@@ -247,7 +257,6 @@ function openPalette(text) {
   fillPalette(text);
 }
 function pageRow(link) {
-  const made = (name, values) => Object.assign(document.createElement(name), values);
   const row = made("li", { role: "option", ariaSelected: false });
   row.append($(".i", link).cloneNode(true), made("a", { href: link.href, textContent: link.childNodes[1].data, tabIndex: -1 }), made("kbd", { textContent: `g ${link.dataset.go}` }));
   return row;
@@ -306,7 +315,7 @@ function follow() {
     if (row && each.checked !== (row.ariaSelected === "true")) row.ariaSelected = each.checked;
   }
   const all = $("#pick-all");
-  if (all) { all.checked = boxes.length > 0 && number === boxes.length; all.indeterminate = number > 0 && !all.checked; }
+  if (all) { all.checked = number && number === boxes.length; all.indeterminate = number && !all.checked; }
   if (!bar || !$("#picked")) return;
   $("#picked").textContent = number ? `${number} selected` : bar.dataset.none;
   for (const each of $$("[data-needs-pick]", bar)) each.disabled = !number;
@@ -407,7 +416,7 @@ const terms = $("#terms");
 if (terms && query) {
   const last = () => query.value.split(/\s+/).pop();
   const suggest = () => {
-    for (const each of $$("li", terms)) each.hidden = !last() ? false : !each.dataset.term.startsWith(last()) || each.dataset.term === last();
+    for (const each of $$("li", terms)) each.hidden = last() && (!each.dataset.term.startsWith(last()) || each.dataset.term === last());
     terms.hidden = document.activeElement !== query || !$("li:not([hidden])", terms);
   };
   for (const name of ["input", "focus"]) on(query, name, suggest);
@@ -489,7 +498,7 @@ on(document, "keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || kept.get("keys") === "off" || $("dialog[open]")) return;
   const { target, key } = event;
   if (key === "Escape") { target.blur?.(); act.none(); return; }
-  if (target.matches("input:not([type=checkbox], [type=radio]), select, textarea")) return;
+  if (target.matches(TYPED)) return;
   if (key === "Enter") {
     const link = target.matches("input[type=checkbox]") && $("a", target.closest("[data-row]") || root);
     if (link) { event.preventDefault(); link.click(); }
