@@ -184,6 +184,7 @@ class QueueCounts:
             task.exception()  # read, so that asyncio does not log it: whoever waits has it
 
     async def _count_and_keep(self, count_key: _CountKey) -> Counts:
+        """Count a queue, and keep the counts the longer, the longer that took; those that are too old are dropped."""
         queue_id, _ = count_key
         began = self._clock.now()
         counts = await self._store.count(queue_id, began)

@@ -36,15 +36,8 @@ class Sweeper:
     ) -> None:
         """Create a sweeper of a store.
 
-        Args:
-            store: The store.
-            clock: The time.
-            resources: What is there, and what of it falls due.
-            circuits: Of the subscriptions' endpoints.
-            counters: Counts what is removed.
-            listeners: Told of messages that expired unreceived.
-            end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
-            forget: Called with the number of every queue that is gone and had something happen to it on this node.
+        `end_unasked` is `Receiver.end_unasked`, for queues whose deliveries end otherwise than by being removed; `forget`
+        is called with the number of every queue that is gone and had something happen to it on this node.
         """
         self._store = store
         self._clock = clock
@@ -135,6 +128,7 @@ class Sweeper:
         return removed
 
     async def _act_on_due(self, due: Due) -> int:
+        """End the subscription, or empty or forget the deleted queue, that is due; how many deliveries went."""
         if due.kind == SUBSCRIPTION.name:
             await self._subscriptions.end(due)
             return 0

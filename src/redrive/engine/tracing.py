@@ -73,7 +73,7 @@ class Tracer:
     async def _places(self, account: str, region: str) -> dict[int, tuple[Queue | None, Subscription | None]]:
         """The queues and backlogs of an account's region, by number; one more than may be looked into, at least."""
         places: dict[int, tuple[Queue | None, Subscription | None]] = {}
-        for queue in await self._queues.find(ResourceName(account, region, ""), limit=PLACES_MAX + 1):
+        for queue in await self._queues.find(ResourceName(account, region), limit=PLACES_MAX + 1):
             places[queue.id] = (queue, None)
         for subscription in await self._topics.subscriptions.of_account(
             account, region, limit=PLACES_MAX + 1

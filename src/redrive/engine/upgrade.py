@@ -102,6 +102,7 @@ class Upgrade:
         await _make_due(draft, due_of(tombstone))
 
     async def _end_unsubscription(self, draft: Draft, tombstone: QueueRecord) -> bool:
+        """Remove a subscription whose backlog has this tombstone already; True if it was still there."""
         key: str | None = await draft.get(SUBSCRIPTION_OF_BACKLOG, number_key(tombstone.id))
         if key is None:
             return False

@@ -22,14 +22,9 @@ class Upkeep:
         *,
         once: bool = False,
     ) -> None:
-        """Begin with `start`.
+        """Do `work`, then rest for `round_ms`; `event` is the log's word for a store that is away.
 
-        Args:
-            work: Of one round.
-            clock: Tells when the next one begins.
-            round_ms: From the end of one round to the next.
-            event: Of the log line about a store that is away.
-            once: End with the first round that came through: on a simulated clock nothing changes unheard.
+        With `once` it ends with the first round that came through: on a simulated clock nothing changes unheard.
         """
         self._work = work
         self._clock = clock

@@ -47,7 +47,7 @@ class Attempt:
     reason: Reason  # Why
     status: int  # The endpoint's status code, or the nearest one of its kind; 0 if there was no answer
     response: str  # Answer of the endpoint, shortened to 1,024 characters
-    duration_ms: int  # How long it took
+    duration_ms: int = 0  # How long it took; 0: nothing was sent
     # Names the endpoint gave the request and the message, for the log.
     identifiers: tuple[tuple[str, str], ...] = ()
     # What came of each part of a request, where the endpoint says so of each; empty: the same of all.
@@ -62,7 +62,7 @@ class Attempt:
 
 
 NO_ENDPOINT: Final = Attempt(
-    AttemptResult.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
+    AttemptResult.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint"
 )
 
 

@@ -180,6 +180,7 @@ class ClaimPlan:
         return True
 
     def _let_go(self, delivery: Delivery, share: ClaimShare[ClaimTerms], outcome: Outcome) -> None:
+        """Let a delivery leave its queue with this outcome, and count it for the request that met it."""
         if outcome is Outcome.DEAD_LETTERED:
             self.dead.append(delivery)
             share.claimed.dead_lettered += 1
@@ -231,11 +232,14 @@ def plan_fair(
         while round_robin and room:
             delivery, turn = round_robin.popleft()
             is_claimed = plan.take(delivery, share, now)
-            room -= is_claimed
+            if is_claimed:
+                room -= 1
             if turn != _HEAD or delivery.group_id is None:
                 continue
-            (plan.turns_used if is_claimed else plan.turns_lost).add(delivery.group_id)
-            if (members := behind.get(delivery.group_id)) and members[0].available_at <= now:
+            turns = plan.turns_used if is_claimed else plan.turns_lost
+            turns.add(delivery.group_id)
+            members = behind.get(delivery.group_id)
+            if members and members[0].available_at <= now:
                 round_robin.append((members.popleft(), _HEAD))
     return plan
 

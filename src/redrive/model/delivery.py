@@ -207,14 +207,9 @@ def as_dead_letter(
 
 
 def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int, **others: Any) -> Delivery:
-    """The delivery as it enters the queue that it was pushed to: new there, and never received yet.
+    """The delivery as it enters the queue that it was pushed to, at `now` (ms): new there, and never received yet.
 
-    Args:
-        delivery: As it left its queue.
-        queue_id: Where it goes.
-        seq: Its place of arrival there.
-        now: ms.
-        others: What else changes.
+    `seq` is its place of arrival there; `others` are attributes that change besides.
     """
     new: dict[str, Any] = {
         "queue_id": queue_id,

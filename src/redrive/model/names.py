@@ -29,7 +29,7 @@ class ResourceName(NamedTuple):
 
     account: str
     region: str
-    name: str
+    name: str = ""  # Empty: the account's region itself
 
     @property
     def key(self) -> str:

@@ -80,10 +80,10 @@ def outage(
 
 #: The ways of failing that an outage may have, by name. Those without a time of their own open the breaker after ten.
 FAILURES: dict[str, Attempt] = {
-    "503": Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "", 0),
-    "500": Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 500, "", 0),
-    "timeout": Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, "", 0),
-    "connection": Attempt(AttemptResult.FAILED, Reason.CONNECTION, 0, "", 0),
+    "503": Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, ""),
+    "500": Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 500, ""),
+    "timeout": Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, ""),
+    "connection": Attempt(AttemptResult.FAILED, Reason.CONNECTION, 0, ""),
 }
 
 
@@ -165,6 +165,7 @@ def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterat
 
 
 def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
+    """The end of a delivery in words."""
     when = f"{show_duration(answer.at_ms)} after publication"
     if answer.end is OutageEnd.DELIVERED:
         return f"delivered by attempt {answer.attempts:,}, {when}."

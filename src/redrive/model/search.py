@@ -50,11 +50,7 @@ class SearchInvalidError(ValueError):
 
 
 def read_search(text: str, now: int) -> Predicate:
-    """The predicate of a search: all its terms hold.
-
-    Args:
-        text: As it was typed.
-        now: The moment (ms) that `since:2h` counts from.
+    """The predicate of a search as it was typed: all its terms hold. `now` (ms) is what `since:2h` counts from.
 
     Raises:
         SearchInvalidError: There are too many terms, or one that is not known, or a value that does not suit its term.
@@ -63,11 +59,7 @@ def read_search(text: str, now: int) -> Predicate:
 
 
 def conjunction(text: str, read_term: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
-    """The predicate that all terms of a text hold, or do not where a `-` stands before them.
-
-    Args:
-        text: As it was typed.
-        read_term: Reads a term without its sign.
+    """The predicate that all terms of a text hold, or do not where a `-` stands before them, which is not read with them.
 
     Raises:
         SearchInvalidError: There are too many terms, or what `read_term` raises.
@@ -125,6 +117,7 @@ def _read_signed(term: str, read_term: Callable[[str], Callable[[T], bool]]) -> 
 
 
 def _read_term(term: str, now: int) -> Predicate:
+    """The predicate of one term: `name:value`, or a text in the body."""
     name, colon, value = term.partition(":")
     is_url = value.startswith("//")
     if not colon or term.startswith('"') or not _NAME.fullmatch(name) or is_url:
@@ -137,7 +130,9 @@ def _read_term(term: str, now: int) -> Predicate:
         raise SearchInvalidError(_unknown(name, value))
     if not value.strip('"'):
         raise SearchInvalidError(f"{name}: needs a value, as in {TERMS[name][0]}.")
-    return _TIMES[name](read_moment(value, now)) if name in _TIMES else _READERS[name](value)
+    if name in _TIMES:
+        return _TIMES[name](read_moment(value, now))
+    return _READERS[name](value)
 
 
 def _unknown(name: str, value: str) -> str:
@@ -165,17 +160,27 @@ def _value_test(value: str) -> Callable[[Any], bool]:
     """The test of a value in a body or an attribute: a range, a bound, or alternatives."""
     if (span := _RANGE.fullmatch(value)) is not None:
         least, greatest = float(span[1]), float(span[2])
-        return lambda candidate: (number := _number(candidate)) is not None and least <= number <= greatest
+        return _if_any(_number, lambda number: least <= number <= greatest)
     if (bound := _NUMBER.fullmatch(value)) is not None:
-        limit, above = float(bound[2]), bound[1] == ">"
-        return lambda candidate: (
-            (number := _number(candidate)) is not None and (number > limit if above else number < limit)
-        )
-    fits = _any_of(value)
-    return lambda candidate: (text := _text(candidate)) is not None and fits(text)
+        limit = float(bound[2])
+        if bound[1] == ">":
+            return _if_any(_number, lambda number: number > limit)
+        return _if_any(_number, lambda number: number < limit)
+    return _if_any(_text, _any_of(value))
+
+
+def _if_any(read: Callable[[Any], T | None], holds: Callable[[T], bool]) -> Callable[[Any], bool]:
+    """A test of the number or the text that a value has; it fails where there is none."""
+
+    def test(candidate: Any) -> bool:
+        value = read(candidate)
+        return value is not None and holds(value)
+
+    return test
 
 
 def _number(value: object) -> float | None:
+    """The number that a value is or spells; None: neither."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -193,6 +198,8 @@ def _text(value: object) -> str | None:
 
 
 def _amount(number_of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
+    """A reader of amounts like `3`, `>3` or `<64k`, compared with a number of the delivery."""
+
     def read(text: str) -> Predicate:
         match = _AMOUNT.fullmatch(text)
         if match is None:
@@ -233,6 +240,7 @@ def read_moment(text: str, now: int) -> int:
 
 
 def _in_body(path: str, value: str) -> Predicate:
+    """A predicate on the member at a path in a body of JSON."""
     members, fits = path.split("."), _value_test(value)
     last = members[-1]
 
@@ -251,6 +259,7 @@ def _in_body(path: str, value: str) -> Predicate:
 
 
 def _in_attributes(name: str, value: str) -> Predicate:
+    """A predicate on a message attribute, of which the type or the value may fit."""
     fits = _value_test(value)
 
     def holds(delivery: Delivery) -> bool:
@@ -294,6 +303,7 @@ def _status(value: str) -> Predicate:
 
 
 def _id(value: str) -> Predicate:
+    """A predicate on a message's or its publication's id, or the beginning of one; or on its sequence number."""
     sought = value.strip('"').lower()
 
     def holds(delivery: Delivery) -> bool:

@@ -76,11 +76,11 @@ class CarefulPace(Document):
     def duration_ms(self, number: int) -> int:
         """The time (ms) that so many messages take from when the first were consumed, if none fails."""
         remaining, passed = max(0, number - self.first), 0
-        while (
-            rate := self.rate_after(passed)
-        ) < self.rate_max and remaining * 1000 > rate * self.doubles_each_ms:
+        rate = self.rate_after(0)
+        while rate < self.rate_max and remaining * 1000 > rate * self.doubles_each_ms:
             remaining -= rate * self.doubles_each_ms // 1000
             passed += self.doubles_each_ms
+            rate = self.rate_after(passed)
         return passed + remaining * 1000 // rate
 
 
@@ -96,24 +96,27 @@ LOOK_AGAIN_MS = 200
 
 
 def careful_step(
-    pace: CarefulPace, moved: int, fares: SampleOutcomes, passed_ms: int | None, batch_max: int
+    pace: CarefulPace, moved: int, outcomes: SampleOutcomes, passed_ms: int | None, batch_max: int
 ) -> CarefulStep:
     """Decide how a careful task goes on.
+
+    It stops once two messages (or all, if fewer were looked at) failed, and more of those tried than its pace allows.
 
     Args:
         pace: Its pace.
         moved: How many it has moved since it began, or went on.
-        fares: What has become of the last that it moved.
+        outcomes: What has become of the last that it moved.
         passed_ms: How long ago the first were found consumed; None: not yet.
         batch_max: The most that move at once.
     """
     if moved < pace.first:
         return CarefulStep(move=min(pace.first - moved, batch_max))
-    attempted = fares.taken + fares.failed
-    failures_min = min(2, fares.looked_at)
-    if fares.failed >= failures_min > 0 and fares.failed * _PERMILLE > attempted * pace.fails_permille_max:
+    attempted = outcomes.taken + outcomes.failed
+    failures_min = min(2, outcomes.looked_at)
+    too_many_fail = outcomes.failed * _PERMILLE > attempted * pace.fails_permille_max
+    if outcomes.failed >= failures_min > 0 and too_many_fail:
         return CarefulStep(stop=True)
-    enough = fares.looked_at if passed_ms is None else fares.looked_at // 2
+    enough = outcomes.looked_at if passed_ms is None else outcomes.looked_at // 2
     if attempted < enough:
         return CarefulStep(wait_ms=LOOK_AGAIN_MS)
     rate = pace.rate_after(passed_ms or 0)
@@ -223,7 +226,7 @@ class MoveTask(Document):
         )
 
     def with_moved(self, moved: int, now: int) -> "MoveTask":
-        """The task after so many more deliveries were moved."""
+        """The task after so many more deliveries were moved; `told`, which callers see, follows every ten seconds."""
         total = self.moved + moved
         updated = replace(self, moved=total, progress=with_moment(self._progress_from_start, now, total))
         if now < (self.told_at or self.started_at) + TELL_EVERY_MS:

@@ -84,7 +84,7 @@ def _part_ranges(text: str, encoded: Sequence[bytes], room: int) -> Iterator[tup
 
 
 def _has_room(text: str, encoded: Sequence[bytes], begin: int, room: int) -> bool:
-    """True if the word that begins there goes into one part; a long URL does not, and would cost a part for nothing."""
+    """True if the word at `begin` goes into one part; a long URL does not, and would cost a part for nothing."""
     size = 0
     for index in range(begin, len(text)):
         if text[index].isspace():

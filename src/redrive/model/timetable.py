@@ -60,12 +60,7 @@ class Run:
 
 
 def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
-    """Every attempt that may be made, the first one included.
-
-    Args:
-        schedule: The schedule.
-        attempt_ms: How long each attempt takes before it fails.
-    """
+    """Every attempt that may be made, the first one included; each takes `attempt_ms` before it fails."""
     row = TimetableRow(1, None, 0, 0, 0)
     runs = [Run((row,), row)]
     for step, retries in schedule.equal_waits():
@@ -157,7 +152,7 @@ class ChartLayout:
         self._columns, self._plot = columns, plot
         tick_ms, ticks = ticks_of(columns)
         self._top_ms = ticks * tick_ms
-        gaps_before = list(accumulate(column.cut for column in columns))
+        gaps_before = list(accumulate(column.cut for column in columns))  # how many, at each column
         self.step = (plot.right - plot.left - gaps_before[-1] * plot.gap) / len(columns)
         self.lefts = [
             plot.left + index * self.step + number * plot.gap for index, number in enumerate(gaps_before)

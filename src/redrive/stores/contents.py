@@ -121,7 +121,7 @@ class ContentsTally:
         self._table, self._rows, self._sum = table, 0, 0
 
     def add(self, row: Row) -> None:
-        """Count a row."""
+        """Count a row; a table's digest is the sum of its rows' digests, so their order does not matter."""
         content = blake2b(orjson.dumps(tuple(row), default=_plain), digest_size=_DIGEST_BYTES)
         self._sum = (self._sum + int.from_bytes(content.digest())) % _SUM
         self._rows += 1
@@ -137,6 +137,7 @@ class ContentsTally:
         return digest
 
     def _count_delivery(self, row: Row) -> None:
+        """Count a delivery's claim, queue and group, and where in the group's line it stands."""
         queue_id, group_id = row[_QUEUE], row[_GROUP]
         self._claims += row[_TOKEN] is not None
         self._queues.add(queue_id)

@@ -30,14 +30,7 @@ class CountByKey(Generic[T]):
         key_of: Callable[[T], str],
         categories_of: Callable[[T], Sequence[str]],
     ) -> None:
-        """Count in this directory.
-
-        Args:
-            directory: Where they are.
-            kind: What is counted.
-            key_of: The key of a document.
-            categories_of: The categories of a document.
-        """
+        """Count in this directory the documents of a kind, by `key_of` and `categories_of` each."""
         self._directory = directory
         self._kind = kind
         self._key_of = key_of
@@ -91,6 +84,7 @@ class CountByKey(Generic[T]):
         return count
 
     async def _read_again(self, count: "_PrefixCount", key: str) -> None:
+        """Count a document as it is now; where it cannot be read, it is still noted as changed."""
         try:
             value = await self._directory.get(self._kind, key)
         except BaseException:

@@ -58,13 +58,7 @@ class DeadLetterSources:
     def __init__(
         self, directory: Directory, subscriptions: Subscriptions, dialects: Collection[str] = ()
     ) -> None:
-        """Look into this directory.
-
-        Args:
-            directory: Where queues and subscriptions are.
-            subscriptions: Finds those that an account has at topics of others.
-            dialects: The facades whose private topics may have subscriptions that carry dead letters.
-        """
+        """Look into this directory; `dialects` name the facades whose private topics may carry dead letters."""
         self._dialects = dialects
         self._directory = directory
         self._subscriptions = subscriptions
@@ -126,12 +120,12 @@ class DeadLetterSources:
         return dict(sorted(by_name.items()))
 
     def _prefixes(self, account: str, region: str) -> list[str]:
-        """The beginnings of the keys of an account's topics in a region, its own and private ones."""
-        own_prefix = of_account(account, region)
-        return [
-            own_prefix,
-            *(of_account(account, f"{region}:{dialect}") for dialect in self._dialects if region),
-        ]
+        """The beginnings of the keys of an account's topics in a region, its own and private ones.
+
+        A facade's private topics are in the region `region:dialect`; without a region, the account's prefix has them all.
+        """
+        private_regions = [f"{region}:{dialect}" for dialect in self._dialects] if region else []
+        return [of_account(account, each) for each in (region, *private_regions)]
 
     async def _dead_lettering_subscriptions(self, account: str, region: str) -> list[Subscription]:
         """The subscriptions of an account's region whose own dead letters, or whose deliveries, go to a queue."""
@@ -180,11 +174,8 @@ class DeadLetterSources:
     async def scopes(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
         """The first 50 accounts and regions that have queues or topics, in order of keys: names whose `name` is empty.
 
-        They are looked for again only once a queue or a topic has changed: each costs two reads.
-
-        Args:
-            account: Those of this account alone; empty: of all accounts.
-            after: Those behind this scope alone; None: from the first.
+        Only those of `account`, unless that is empty, and behind the scope `after`. They are looked for again only once a
+        queue or a topic has changed: each costs two reads.
         """
         begin = "" if after is None else f"{after.account}/{after.region}/{_AFTER_ALL}"
         if (account, begin) in self._scopes:
@@ -205,7 +196,7 @@ class DeadLetterSources:
         names: list[ResourceName] = []
         while len(names) < SCOPES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
             names.append(page[0].name._replace(name=""))
-            after = f"{names[-1].key}{_AFTER_ALL}"
+            after = f"{names[-1].key}{_AFTER_ALL}"  # behind all others of the same scope
         return names
 
     async def _subscriptions_elsewhere(self, account: str, region: str) -> Sequence[Subscription]:

@@ -67,8 +67,10 @@ class Directory:
         self._changes += 1
         if key:
             self._memory.pop((kind, key), None)
+        elif kind:
+            self._memory = {at: versioned for at, versioned in self._memory.items() if at[0] != kind}
         else:
-            self._memory = {at: versioned for at, versioned in self._memory.items() if kind and at[0] != kind}
+            self._memory.clear()
 
     def _remember(self, key: Key, versioned: tuple[int, Any]) -> None:
         """Remember a value, unless only the sweep will look at it again, in up to 14 days, or its kind has too many."""

@@ -67,9 +67,8 @@ class Draft:
     async def find(self, kind: DocumentKind[T], prefix: str, limit: int | None = None) -> list[tuple[str, T]]:
         """Keys and values as the draft leaves them, in order of the keys, for keys that begin so.
 
-        A limit bounds what is read from the store.
-
-        It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
+        `limit` bounds what is read from the store. The draft is only written if the stored values that it changes are
+        still the same then; others may have been added: see `require_none`.
         """
         stored = await self._reader.find_versioned(kind, prefix, limit=limit)
         for key, version, value in stored:

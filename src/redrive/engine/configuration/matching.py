@@ -244,6 +244,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._begin_next)
 
     def _begin_next(self) -> None:
+        """Begin a turn with the task that has waited longest; the others get a turn each after it."""
         self._steps = 0
         self._next_is_due = False
         while self._waiting:

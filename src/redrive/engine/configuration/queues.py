@@ -114,7 +114,7 @@ class Queues:
         return await self._directory.transact(lambda draft: self.create_in(draft, new_queue))
 
     async def create_in(self, draft: Draft, new_queue: Queue) -> Queue:
-        """See `create`; a queue that serves a subscription goes with it."""
+        """Create a queue in a draft (see `create`); one that serves a subscription is deleted with it."""
         if await draft.get(QUEUE, new_queue.name.key) is not None:
             raise AlreadyExists(new_queue.name.key)
         now = self._clock.now()
@@ -190,18 +190,16 @@ class Queues:
     # ---- the end of a queue -----------------------------------------------------------------------------
 
     async def delete(self, queue: Queue, *, frees_name: bool = False) -> bool:
-        """Take a queue away at once, and have the sweep remove its messages; whether it was there.
+        """Delete a queue at once, and have the sweep remove its messages; whether it was there.
 
-        Args:
-            queue: The queue.
-            frees_name: Whether another may have its name at once.
+        With `frees_name` another queue may have its name at once.
         """
         return await self._directory.transact(
             lambda draft: self.delete_in(draft, queue, frees_name=frees_name)
         )
 
     async def delete_in(self, draft: Draft, queue: Queue, *, frees_name: bool = False) -> bool:
-        """See `delete`."""
+        """Delete a queue in a draft; False if it does not exist (any more). See `delete`."""
         current = await draft.get(QUEUE, queue.name.key)
         if current is None or current.id != queue.id:
             return False

@@ -61,7 +61,8 @@ class Subscriptions:
     def _note_write(self, kind: str, key: str, value: object | None) -> None:
         """Follow a document that this node wrote (`value`) or removed (None)."""
         if kind == SUBSCRIPTION.name:
-            self._matchers.note_change(key) if value is not None else self._matchers.note_removal(key)
+            note = self._matchers.note_removal if value is None else self._matchers.note_change
+            note(key)
         elif kind == TOPIC.name and value is None:
             self._forget_topic(key)
         self.numbers.note_change(kind, key)
@@ -166,7 +167,7 @@ class Subscriptions:
         return await self._directory.transact(lambda draft: self.create_in(draft, new_subscription))
 
     async def create_in(self, draft: Draft, new_subscription: Subscription) -> Subscription:
-        """See `create`."""
+        """Create a subscription in a draft, with the documents that find it by its backlog, owner and subscriber."""
         if await draft.get(SUBSCRIPTION, new_subscription.key) is not None:
             raise AlreadyExists(new_subscription.key)
         if await draft.get(TOPIC, new_subscription.topic.key) is None:
@@ -252,7 +253,7 @@ class Subscriptions:
         return await self._directory.transact(lambda draft: self.delete_in(draft, subscription))
 
     async def delete_in(self, draft: Draft, subscription: Subscription) -> bool:
-        """See `delete`; the queue that callers receive from for it goes too."""
+        """Delete a subscription in a draft, with the queue that serves it; False if it does not exist (any more)."""
         current = await draft.get(SUBSCRIPTION, subscription.key)
         if current is None or current.queue_id != subscription.queue_id:
             return False

@@ -93,7 +93,7 @@ class Topics:
         return await draft.get(TOPIC, name.key)
 
     async def create_in(self, draft: Draft, new_topic: Topic) -> Topic:
-        """See `create`."""
+        """Create a topic in a draft; its id and time are assigned here. See `create`."""
         if await draft.get(TOPIC, new_topic.name.key) is not None:
             raise AlreadyExists(new_topic.name.key)
         topic = replace(new_topic, id=await self._store.new_id(), created_at=self._clock.now())
@@ -131,7 +131,7 @@ class Topics:
             pass
 
     async def delete_in(self, draft: Draft, topic: Topic) -> bool:
-        """See `delete`; False: so many subscriptions went that the topic stays for another time."""
+        """Delete a topic and its subscriptions in a draft; False: there are more, so another draft has to go on."""
         current = await draft.get(TOPIC, topic.name.key)
         if current is None or current.id != topic.id:
             return True

@@ -140,10 +140,10 @@ SERVER_ERRORS = 500
 def failed_on_purpose(status: int) -> Attempt:
     """The attempt at an endpoint that answers with this status, by the rules for HTTP endpoints."""
     if status == TOO_MANY_REQUESTS:
-        return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, "failed on purpose", 0)
+        return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, "failed on purpose")
     if status >= SERVER_ERRORS:
-        return Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, status, "failed on purpose", 0)
-    return Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, status, "failed on purpose", 0)
+        return Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, status, "failed on purpose")
+    return Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, status, "failed on purpose")
 
 
 class FaultInjection:

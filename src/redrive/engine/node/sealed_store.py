@@ -200,7 +200,7 @@ class SealedStore(MessageStore, DocumentStore):
     @override
     async def claim(self, request: ClaimRequest) -> ClaimResult:
         claimed = await self._store.claim(request)
-        for delivery in claimed.deliveries:
+        for delivery in claimed.deliveries:  # `any` of a generator takes four times as long
             if delivery.body[:1] == SEAL_MARK:
                 claimed.deliveries = await self._seals.opened(claimed.deliveries)
                 break

@@ -73,7 +73,7 @@ _VARIANT: Final = bytes(byte & 0x3F | 0x80 for byte in range(256))
 
 
 def _ids_from(random_bytes: bytes) -> list[bytes]:
-    """Cut random bytes into ids that are UUIDs: their version and variant are set in all of them at once."""
+    """Cut random bytes into ids that are UUIDs: version (byte 6) and variant (byte 8) are set in all of them at once."""
     ids = bytearray(random_bytes)
     ids[6::_ID_BYTES] = ids[6::_ID_BYTES].translate(_VERSION)
     ids[8::_ID_BYTES] = ids[8::_ID_BYTES].translate(_VARIANT)

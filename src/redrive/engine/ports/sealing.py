@@ -49,14 +49,7 @@ class Sealer(Protocol):
         ...
 
     def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:
-        """The content as it is stored; `prepare` came before.
-
-        Args:
-            queue_id: Where the message enters.
-            message_id: Its id.
-            body: The text.
-            headers: A JSON object.
-        """
+        """The content of a message as it is stored in this queue; headers are a JSON object. `prepare` came before."""
         ...
 
 

@@ -81,7 +81,7 @@ def _json_bytes(document: dict[str, Any]) -> bytes:
 
 
 def _refusal(result: str, reason: str, status: int, response: str) -> Attempt:
-    return Attempt(AttemptResult(result), Reason(reason), status, response, 0)
+    return Attempt(AttemptResult(result), Reason(reason), status, response)
 
 
 def mark(new_delivery: NewDelivery, archived: Archived, replay: str) -> None:

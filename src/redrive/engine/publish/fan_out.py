@@ -117,10 +117,11 @@ class TopicPublisher:
         return enqueued
 
     async def _enter(self, routed: Sequence[Routed], now: int) -> list[Enqueued]:
-        ordered = {publication.topic.ordered for publication in routed}
-        if len(ordered) == 2:  # noqa: PLR2004 - True and False
+        """Store all deliveries in one transaction; where they come to stand, for each publication."""
+        orders = {publication.topic.ordered for publication in routed}
+        if orders == {True, False}:
             raise ValueError("ordered and unordered topics cannot be published to at once")
-        if True in ordered:
+        if orders == {True}:
             return await self._store.publish(
                 [self._ordered_publication(publication, now) for publication in routed]
             )
@@ -201,6 +202,7 @@ class TopicPublisher:
         return RoutedFollowUps([each for each in routed if each is not None], now)
 
     async def _route_follow_up(self, follow_up: FollowUp, now: int) -> Routed | None:
+        """Route a follow-up to its topic, or to one subscription; None if that does not exist (any more)."""
         topic = await self._topics.get(follow_up.topic)
         if topic is None:
             logger.debug("publish.nowhere topic=%s: it never had a subscription", follow_up.topic.key)
@@ -267,6 +269,7 @@ class TopicPublisher:
             self._tell_routes(routed, now)
 
     def _tell_planned(self, routed: Routed, plan: FanOutPlan, now: int) -> None:
+        """Wake the receivers of all queues and backlogs of the plan, and tell of what the queues accepted."""
         due = [new_delivery.queue_id for new_delivery in routed.planned if new_delivery.available_at <= now]
         self._notifier.announce_each(due)
         if len(due) < len(routed.planned):
@@ -278,6 +281,7 @@ class TopicPublisher:
             self._tell_accepted(routed, plan.queues, body_bytes, now)
 
     def _tell_routes(self, routed: Routed, now: int) -> None:
+        """Do what `_tell_planned` does for each route found; also tell of those that were refused."""
         sent: dict[int, list[Queue]] = {}  # by the bytes of body that they got: nearly always as many
         for route in routed.routes:
             new_delivery = route.new_delivery

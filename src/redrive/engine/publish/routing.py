@@ -22,7 +22,7 @@ from redrive.model.names import bytes_of
 from redrive.model.queue import Queue
 from redrive.model.topic import Publication, Subscription, Topic, deduplication_id
 
-_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
+_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "")
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ class PublicationRouter:
     async def _find_route(
         self, publishing: _PublishContext, context: SubscriptionContext, subscription: Subscription
     ) -> DeliveryRoute:
-        """The route of a subscription that has no planned one."""
+        """The route of a subscription that has no planned one; it is planned, if it can be."""
         waiting_id = subscription.waiting_id
         if waiting_id is not None and await self._waits(subscription, waiting_id):
             return DeliveryRoute(subscription, self._into_backlog(publishing, context, waiting_id))
@@ -284,6 +284,7 @@ class PublicationRouter:
     def _into_backlog(
         self, publishing: _PublishContext, context: SubscriptionContext, backlog_id: int | None = None
     ) -> NewDelivery:
+        """The delivery as it enters the subscription's backlog, or the one (`backlog_id`) that holds it for a replay."""
         topic, publication, now = publishing.topic, publishing.publication, publishing.now
         new_delivery = NewDelivery(
             context.subscription.queue_id if backlog_id is None else backlog_id,

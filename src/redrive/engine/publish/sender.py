@@ -74,6 +74,7 @@ class Publisher:
 
 
 def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:
+    """The delivery of a message that enters a queue now, after the message's own delay or else the queue's."""
     delay_ms = queue.delay_ms if message.delay_ms is None else message.delay_ms
     new_delivery = NewDelivery(
         queue.id,

@@ -38,10 +38,10 @@ from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
 
-_UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
-_UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
+_UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push")
+_UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it")
 _UNOPENED: Final = Attempt(
-    AttemptResult.FAILED, Reason.UNMADE, 0, "the key that the message is encrypted with cannot be used", 0
+    AttemptResult.FAILED, Reason.UNMADE, 0, "the key that the message is encrypted with cannot be used"
 )
 _NO_ANSWER: Final = "No answer in the time given"
 _THROTTLED: Final = frozenset({Reason.THROTTLED})
@@ -194,6 +194,7 @@ class DeliveryAttempt:
         return await self._result_of(self._push_beside_earlier(endpoint, push_request))
 
     async def _result_of(self, pushing: Awaitable[Attempt]) -> Attempt:
+        """The result of a push, within its soft time-out if there is one; a fault of our own is a failed attempt."""
         patience_ms = self._context.plan.patience_ms
         try:
             if patience_ms is None:
@@ -259,7 +260,7 @@ class DeliveryAttempt:
         """The result of an attempt after its soft time-out: failed, unless a final answer comes before the next one.
 
         The claim is held until then, so that nobody else tries meanwhile. The circuit breaker hears of the failure at
-        once: a late success closes it.
+        once: a late success closes it. If it stays failed, what was decided here stands: see `_early_transitions`.
         """
         failed = Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, _NO_ANSWER, patience_ms)
         now = self._now()

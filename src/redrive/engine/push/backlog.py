@@ -49,14 +49,7 @@ class BacklogConsumer:
         queue_id: int,
         forget: Callable[[int], object],
     ) -> None:
-        """Consume a backlog.
-
-        Args:
-            parts: The parts of the engine that attempts go through.
-            topics: Where the subscription is found.
-            queue_id: The backlog.
-            forget: Called when its subscription is gone.
-        """
+        """Consume the backlog of that number; `forget` is called with it when its subscription is gone."""
         self._parts = parts
         self._topics = topics
         self._queue_id = queue_id
@@ -197,6 +190,7 @@ class BacklogConsumer:
         return None if circuit is None else circuit.next_at(self._parts.runtime.node, self._now())
 
     async def _try_what_is_due(self, context: SubscriptionContext, room: int) -> _Claim:
+        """Claim what fills up to `room` attempts and begin them; what they do not take is given back."""
         claim = await self._claim_for(context, room)
         current = await self._context() if claim.deliveries else None
         if current is None:  # nothing was claimed, or the subscription is gone, and what was claimed with it
@@ -248,6 +242,7 @@ class BacklogConsumer:
         return await self._claim_in_pieces(context, limit, room * batch.bytes_target)
 
     async def _claim(self, context: SubscriptionContext, limit: int) -> _Claim:
+        """Claim deliveries that are due, up to `limit`, with the time (ms) at which more are."""
         request = ClaimRequest(
             queue_id=self._queue_id,
             ordered=context.topic.ordered,
@@ -264,7 +259,8 @@ class BacklogConsumer:
         # What is due may have been passed over, for the pace or because another node was about to take it: ask again.
         passed_over = next_at is not None and next_at <= request.now
         may_be_more = bool(deliveries) and (request.rate_max is not None or passed_over)
-        return _Claim(deliveries, limit, len(deliveries) < limit and not may_be_more, next_at)
+        all_due = len(deliveries) < limit and not may_be_more
+        return _Claim(deliveries, limit, all_due, next_at)
 
     async def _claim_in_pieces(self, context: SubscriptionContext, limit: int, bytes_max: int) -> _Claim:
         """Claim very many a piece at a time, as long as their weight has room in the attempts."""

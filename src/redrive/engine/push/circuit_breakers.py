@@ -137,15 +137,15 @@ class CircuitBreakers:
         says nothing of the endpoint now.
         """
         key = subscription.key
-        if attempt.delivered and self._has_failed_since(key, now):
-            return
         if attempt.delivered:
-            self._failing.pop(key, None)
-        if (attempt.delivered or policy is None) and key in self._states:
-            await self.close(subscription)
-        if attempt.delivered:
+            if not self._has_failed_since(key, now):
+                self._failing.pop(key, None)
+                if key in self._states:
+                    await self.close(subscription)
             return
         if policy is None:  # failures are counted, for those who ask, but open nothing
+            if key in self._states:
+                await self.close(subscription)
             self._count(key, 0, attempt, now)
             return
         before = await self.of(subscription)

@@ -77,14 +77,7 @@ class DirectPushes:
         start: Callable[[Coroutine[Any, Any, None]], None],
         ended: Callable[[BaseException | None], None],
     ) -> None:
-        """Begin with none.
-
-        Args:
-            parts: The parts of the engine that attempts go through.
-            settlements: Those of this backlog.
-            start: Runs an attempt of the usual kind.
-            ended: Called when a delivery is settled, or with what went wrong then.
-        """
+        """Begin with none; `start` runs a usual attempt, `ended` is called after each settlement."""
         self._parts = parts
         self._settlements = settlements
         self._start = start

@@ -52,13 +52,9 @@ class LatePushes:
         until: int,
         take: Callable[[Attempt], Awaitable[bool]],
     ) -> bool:
-        """Let a push go on until then (ms), if there is room for it; True if it goes on.
+        """Let a push go on until then (ms), when it is cancelled, if there is room for it; True if it goes on.
 
-        Args:
-            pushing: The push; it is cancelled when its time is over.
-            deliveries: What is pushed.
-            until: How long its success counts.
-            take: Called with its result; True if that is a success.
+        `take` is called with its result, and returns True if that is a success.
         """
         queue_id = deliveries[0].queue_id
         of_queue = sum(other == queue_id for other in self._watches.values())
@@ -115,6 +111,7 @@ class LatePushes:
                 self._forget(late)
 
     def _forget(self, late: _Late) -> None:
+        """Take a push away from each delivery that it was of."""
         for key in late.keys:
             others = [other for other in self._late.get(key, ()) if other is not late]
             if others:

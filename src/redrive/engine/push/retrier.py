@@ -60,6 +60,7 @@ class SettleRetrier:
             self._waiting_count -= number
 
     async def _retry(self, error: StoreUnavailable, until: int, work: Callable[[], Awaitable[T]]) -> T:
+        """Repeat work that failed with `error`, at once at first and then ever more slowly, until `until` (ms)."""
         tries = 0
         while True:
             wait_ms = WAITS_MS[min(tries, len(WAITS_MS) - 1)]

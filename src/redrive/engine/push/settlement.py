@@ -69,9 +69,9 @@ class PushParts:
 # Of a larger batch, claimed or settled at a time: 10 ms of SQLite's, in which nobody else has a turn.
 PIECE: Final = 500
 
-OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)
+OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "")
 _NOT_LOST: Final = frozenset({Outcome.DELIVERED, Outcome.RETRY})
-_UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
+_UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to")
 
 
 @dataclass(slots=True)
@@ -98,14 +98,7 @@ class AttemptSettlement:
         deliveries: Sequence[Delivery],
         items: Sequence[SettleItem],
     ) -> None:
-        """Settle the outcome of an attempt.
-
-        Args:
-            parts: The parts of the engine that it takes.
-            context: Whose deliveries they are.
-            deliveries: As they were claimed.
-            items: One for each, in the same order.
-        """
+        """Settle the outcome of an attempt at these deliveries, as they were claimed; one item for each, in order."""
         self._parts = parts
         self._context = context
         self._deliveries = deliveries
@@ -130,6 +123,7 @@ class AttemptSettlement:
     # ---- before it is settled ---------------------------------------------------------------------------
 
     async def _prepare(self) -> None:
+        """Find what each settlement needs; `ready` lets a repeated call go on where an earlier one failed."""
         for item in self._items:
             if item.ready:
                 continue
@@ -155,6 +149,7 @@ class AttemptSettlement:
         item.fact = replace(fact, transition=DROPPED)
 
     async def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
+        """The reason why a dead-letter queue does not take a delivery; None: it does."""
         context = self._context
         try:
             return await self._parts.seals.refusal(context, queue, delivery.body)
@@ -187,6 +182,7 @@ class AttemptSettlement:
     # ---- settled ----------------------------------------------------------------------------------------
 
     async def _settle(self, piece: slice) -> Sequence[Settled]:
+        """Settle some of the deliveries in one transaction; the store's answer for each."""
         settlements = [
             _settlement(
                 delivery, item, None if item.queue is None else await self._content(delivery, item.queue)
@@ -343,6 +339,7 @@ class JointSettlements:
         self._begin()
 
     async def _run(self, group: _SettlementGroup) -> None:
+        """Settle a group, and tell each of its attempts how that ended."""
         error: Exception | None = None
         settlement = AttemptSettlement(self._parts, group.context, group.deliveries, group.items)
         number = len(group.waiting)

@@ -89,7 +89,7 @@ class QueueNotifier:
 
     def announce(self, queue_id: int, number: int = 1) -> None:
         """So many deliveries may be claimed now: wake as many receivers, longest waiting first."""
-        self._counts[queue_id % COUNTS] += 1
+        self._counts[queue_id % COUNTS] += 1  # for those who claim now and wait after it: see `wait`
         if self._watchers and (watcher := self._watchers.get(queue_id)) is not None:
             watcher()
         line = self._lines.get(queue_id)

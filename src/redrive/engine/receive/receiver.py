@@ -136,6 +136,7 @@ class Receiver:
         *,
         waits: bool,
     ) -> ClaimResult:
+        """Claim, unless too many are in flight: then one who waits, or an ordered queue, gets nothing for the moment."""
         if self._flights.seems_full(queue.id) and await self._flights.is_full(queue.id):
             if not (queue.ordered or waits):
                 raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")

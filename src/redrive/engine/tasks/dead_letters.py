@@ -91,12 +91,12 @@ class DeadLetters:
 
         Those whose sources were all deleted are among them as long as they hold dead letters.
         """
-        return await self.queues_of([ResourceName(account, region, "")], count_max)
+        return await self.queues_of([ResourceName(account, region)], count_max)
 
     async def queues_of(
         self, scopes: Sequence[ResourceName], count_max: int | None = None
     ) -> list[DeadLetterQueue]:
-        """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
+        """As `queues`, for several accounts and regions: one read counts them all, each up to `count_max` or less."""
         sources: dict[ResourceName, Sources] = {}
         for scope in scopes:
             sources |= await self._sources.by_target(scope.account, scope.region)
@@ -125,7 +125,7 @@ class DeadLetters:
         return any(delivery.sent_at <= sources.deleted_at for delivery in first)
 
     async def _numbers(self, queues: Sequence[Queue], at_most: int | None) -> dict[int, int]:
-        """The numbers of messages that may be redriven now."""
+        """The numbers of messages that may be redriven now, by queue; counted up to `at_most` each, or exactly (None)."""
         now = self._clock.now()
         if at_most is None:
             return {queue.id: (await self._store.count(queue.id, now)).available for queue in queues}
@@ -147,10 +147,7 @@ class DeadLetters:
     async def causes(self, queue: Queue, limit: int, count_max: int) -> list[CauseDetails]:
         """The causes of a queue's dead letters, the most frequent first: three reads, and two for unknown origins.
 
-        Args:
-            queue: Where they are.
-            limit: At most so many causes.
-            count_max: Of each so many are counted.
+        At most `limit` of them; of each, dead letters are counted up to `count_max`.
         """
         counts = await self.cause_counts(queue, limit, count_max)
         return await self.causes_of(counts, await self.of(await self.ends(queue, counts)))
@@ -306,6 +303,7 @@ class ChosenMoves:
         return await self._targets.of_numbers(letter.origin for letter in letters)
 
     async def _request(self, source: Queue, seqs: Sequence[int]) -> MoveRequest:
+        """A request to move these deliveries, to which the destination is added."""
         return MoveRequest(
             queue_id=source.id,
             ordered=source.ordered,

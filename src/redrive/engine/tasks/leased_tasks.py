@@ -127,6 +127,7 @@ class LeasedTasks(Generic[Leased]):
         working.add_done_callback(lambda done: self._on_end(task, done))
 
     def _on_end(self, task: Leased, working: asyncio.Future[None]) -> None:
+        """Begin what was to follow the work that ended; after a failure, that is left to the next `take_up`."""
         self._working.pop(task.id, None)
         next_work = self._next.pop(task.id, None)
         if working.cancelled():

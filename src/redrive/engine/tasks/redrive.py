@@ -130,7 +130,7 @@ class Redriver:
             raise TaskActive(task.source.key)
         draft.put(TASK, task.key, task)
         draft.put(LAST_TASK, task.source.key, task.key)
-        for key, _ in tasks[: 1 - TASKS_KEPT]:
+        for key, _ in tasks[: 1 - TASKS_KEPT]:  # with the new one, so many stay
             draft.remove(TASK, key)
 
     async def cancel(self, source: ResourceName, task_id: str) -> MoveTask:
@@ -169,10 +169,7 @@ class Redriver:
     ) -> MoveTask:
         """Let a paused task go on where it was.
 
-        Args:
-            source: Of the task.
-            task_id: Of the task.
-            pace: Another pace than it had: careful, or so many a second, 0 for as fast as the store takes them.
+        `pace` replaces the one that it had: careful, or so many a second; 0: as fast as the store takes them.
 
         Raises:
             NotFound: No such task.
@@ -241,6 +238,7 @@ class Redriver:
     # ---- carrying a task on ------------------------------------------------------------------------------
 
     async def _carry_on(self, task: MoveTask) -> None:
+        """Move batch after batch until the task ends, is paused or cancelled, or is carried on by another node."""
         try:
             task = await self._wait_for_start(task)
             origins = await self._origins(task)
@@ -288,19 +286,20 @@ class Redriver:
 
     async def _stop_itself(self, task: MoveTask) -> MoveTask:
         """Pause a task because too many of its messages fail."""
-        fares = await self._canary.last_fares(task.sample, task.fares)
+        outcomes = await self._canary.last_outcomes(task.sample, task.fares)
         why = await self._canary.failure_text(task.sample)
-        stopped_why = f"{fares.failed} of {fares.looked_at} failed their first attempt{why}"
+        stopped_why = f"{outcomes.failed} of {outcomes.looked_at} failed their first attempt{why}"
         logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
         def mark_stopped(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.RUNNING:
                 return current
-            return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why, fares=fares)
+            return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why, fares=outcomes)
 
         return await self._documents.update(TASK, task.key, mark_stopped)
 
     async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
+        """The origins to which a task moves messages back; none if all go to one destination."""
         if task.destination is not None:
             return []
         if task.choice is None or not task.choice.failure:
@@ -322,6 +321,7 @@ class Redriver:
     async def _move_batch(
         self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int, limit: int
     ) -> Moved:
+        """Move up to `limit` messages; a task runs for 36 hours at most, as in SQS."""
         if now >= max(task.started_at, task.resumed_at) + TASK_MS_MAX:
             raise Refused("the task ran for 36 hours")
         source = await self._queues.get(task.source)
@@ -368,20 +368,21 @@ class Redriver:
         return MoveTarget(queue.id, queue.ordered)
 
     async def _record(self, task: MoveTask, moved: Moved) -> MoveTask:
+        """Note how many a batch moved and, for a careful task, what became of its sample; this renews the lease."""
         now = self._runtime.clock.now()
         sample = task.sample
         if task.careful is not None:
             sample = sample_of(moved.became) if moved.became else sample
-            fares = await self._canary.fares(sample, now)
+            outcomes = await self._canary.outcomes(sample, now)
 
         def count_moved(current: MoveTask) -> MoveTask:
             current = self._tasks.with_lease(current) if self._tasks.is_ours(current) else current
             current = current.with_moved(moved.total, now)
             if current.careful is None:
                 return current
-            all_taken_first = fares.looked_at and fares.taken == fares.looked_at and not current.taken_at
-            taken_at = now if all_taken_first else current.taken_at
-            return replace(current, sample=tuple(sample), fares=fares, taken_at=taken_at)
+            all_taken = outcomes.looked_at and outcomes.taken == outcomes.looked_at
+            taken_at = now if all_taken and not current.taken_at else current.taken_at
+            return replace(current, sample=tuple(sample), fares=outcomes, taken_at=taken_at)
 
         return await self._documents.update(TASK, task.key, count_moved)
 

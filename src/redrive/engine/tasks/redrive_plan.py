@@ -66,6 +66,7 @@ class RedriveTargets:
         return None if queue is None else MoveTarget(queue.id, queue.ordered)
 
     async def _target(self, origin: Queue | Subscription) -> MoveTarget | None:
+        """The queue or backlog of an origin, unless it was deleted, or replaced by another of that name."""
         if isinstance(origin, Queue):
             queue = await self._queues.get(origin.name)
             exists = queue is not None and queue.id == origin.id
@@ -220,8 +221,11 @@ class Canary:
         self._store = store
         self._clock = clock
 
-    async def fares(self, sample: Sequence[Sampled], now: int) -> SampleOutcomes:
-        """The fates of a sample: two reads for each queue that it went to."""
+    async def outcomes(self, sample: Sequence[Sampled], now: int) -> SampleOutcomes:
+        """The outcomes of a sample, by two reads for each queue that it went to.
+
+        A message has failed if an attempt at it is noted, or if a consumer let it come back; one that is gone was taken.
+        """
         if not sample:
             return UNTRIED
         ids = {each: bytes.fromhex(each.message_id) for each in sample}
@@ -236,20 +240,16 @@ class Canary:
                 taken += 1
         return SampleOutcomes(len(sample), taken, failed)
 
-    async def last_fares(self, sample: Sequence[Sampled], fares: SampleOutcomes) -> SampleOutcomes:
-        """The fates of a sample once all of it was tried, or two seconds have passed.
+    async def last_outcomes(self, sample: Sequence[Sampled], outcomes: SampleOutcomes) -> SampleOutcomes:
+        """The outcomes of a sample (`outcomes` at the last look) once all of it was tried, or two seconds have passed.
 
         A few failures decide; the attempts made beside them end milliseconds later, and belong to what is told.
-
-        Args:
-            sample: The messages looked at.
-            fares: Their fates by the last look.
         """
         until = self._clock.now() + _ATTEMPTS_END_MS
-        while fares.waiting and self._clock.now() < until:
+        while outcomes.waiting and self._clock.now() < until:
             await self._clock.sleep_until(self._clock.now() + LOOK_AGAIN_MS)
-            fares = await self.fares(sample, self._clock.now())
-        return fares
+            outcomes = await self.outcomes(sample, self._clock.now())
+        return outcomes
 
     async def failure_text(self, sample: Sequence[Sampled]) -> str:
         """The most common cause among a sample's failed attempts, `: server_error 503`; empty if nobody said any."""

@@ -167,6 +167,7 @@ class Replayer:
     # ---- carrying a replay on ----------------------------------------------------------------------------
 
     async def _carry_on(self, replay: Replay) -> None:
+        """Go on with a replay until it ends, has to wait, or is carried on by another node."""
         current: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
         while current is not None and current.state.active:
             context = await self._buffer.context(current)
@@ -253,6 +254,8 @@ class Replayer:
         return opened
 
     def _resume(self, replay: Replay, after_ms: int) -> None:
+        """Carry a replay on after that time, in place of an earlier timer of it."""
+
         def resume() -> None:
             self._timers.pop(replay.id, None)
             self._tasks.begin(replay, self._carry_on)
@@ -265,6 +268,7 @@ class Replayer:
     async def _publish_again(
         self, replay: Replay, context: ReplayContext, publications: Sequence[Archived]
     ) -> None:
+        """Publish to the subscription what its filter lets through."""
         topic, subscription = context
         matches_filter = filter_of(subscription)
         matches = []

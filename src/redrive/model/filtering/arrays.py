@@ -33,12 +33,10 @@ class Elements:
     def consistent(self, tests: Sequence[KeyTest], budget: Budget) -> bool:
         """True if values can be found for all tests that stand in the same element of each array they share.
 
-        Args:
-            tests: Sorted by key, no key twice.
-            budget: What it may take.
+        Tests are sorted by key, no key twice.
 
         Raises:
-            OverBudgetError: That was not enough.
+            OverBudgetError: It takes more than the budget has left.
         """
         accepted_trees = [self._tree(test, budget, accepted=True) for test in tests]
         if not all(
@@ -49,7 +47,7 @@ class Elements:
         return _Search(accepted_trees, absent_trees, self._places, budget).succeeds(0, {})
 
     def _tree(self, test: KeyTest, budget: Budget, *, accepted: bool) -> "_Tree":
-        """The places of the values that a test accepts, or of any at all."""
+        """The places of the values that a test accepts, or (not `accepted`) of any values under its key."""
         tree = self._trees.get((id(test), accepted))
         if tree is not None:
             return tree
@@ -78,6 +76,7 @@ class _Tree:
 
     @classmethod
     def of(cls, value_places: Iterable[int], places: ArrayPlaces) -> "_Tree":
+        """The tree of these places and of all elements around them, up to the root (0)."""
         tree = cls(set(value_places))
         for element in tree.value_places:
             inner = element
@@ -141,6 +140,7 @@ class _Search:
         return False
 
     def _extends(self, number: int, choice: _Choice) -> bool:
+        """True if the tests hold with some value for test `number`, or without one where it may be absent."""
         for element in self._accepted_trees[number].compatible_places(choice, self._budget):
             if self.succeeds(number + 1, self._with(choice, element)):
                 return True
@@ -150,6 +150,7 @@ class _Search:
         return self.succeeds(number + 1, choice)
 
     def _with(self, choice: _Choice, element: int) -> _Choice:
+        """The choice and, of each array around the element that has none chosen yet, the element that it lies in."""
         around, arrays = self._places.around, self._places.arrays
         more = dict(choice)
         while element and arrays[element] not in choice:

@@ -128,6 +128,7 @@ class Wildcard:
 
 
 def _in_order(parts: list[str], value: str, begin: int, end: int) -> bool:
+    """True if the parts stand one behind the other within `value[begin:end]`."""
     for part in parts:
         position = value.find(part, begin, end)
         if position < 0:
@@ -177,6 +178,7 @@ class KeyTest:
 
 
 def _steps(condition: Condition) -> int:
+    """The budget's steps for testing one value."""
     match condition:
         case AnythingBut(conditions):
             return sum(map(_steps, conditions))

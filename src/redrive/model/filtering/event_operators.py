@@ -101,6 +101,8 @@ def _read_operands(
 
 
 def _membership(comparable: Callable[[object], Scalar | None], *, negated: bool) -> Callable[..., Comparison]:
+    """A reader of operators with a list of values, of which one (negated: none) must equal the event's."""
+
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
         values = frozenset(_read_operands(operator, _values_of(operator, members), comparable))
         return Comparison(comparable, values.__contains__, negated, passes_without=negated)
@@ -109,6 +111,8 @@ def _membership(comparable: Callable[[object], Scalar | None], *, negated: bool)
 
 
 def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
+    """A reader of operators with one number, which `compare` compares the event's with."""
+
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
         (bound,) = _read_operands(operator, [members.get("value")], _number)
         return Comparison(_number, lambda value: compare(value, bound))
@@ -117,6 +121,8 @@ def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
 
 
 def _ranges(*, negated: bool) -> Callable[..., Comparison]:
+    """A reader of operators with a list of ranges, in one (negated: none) of which the event's number must lie."""
+
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
         ranges = [_range(operator, pair) for pair in _values_of(operator, members)]
         return Comparison(
@@ -142,6 +148,8 @@ def _flag_equals(operator: str, members: Mapping[str, Any]) -> Comparison:
 
 
 def _text_parts(holds: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
+    """A reader of operators with a list of texts, for one (negated: none) of which `holds` must be true."""
+
     def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
         parts = [str(part) for part in _read_operands(operator, _values_of(operator, members), _text)]
         return Comparison(_text, lambda value: any(holds(value, part) for part in parts), negated)

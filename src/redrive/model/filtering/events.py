@@ -37,6 +37,7 @@ class _Advanced:
     operands: int = 1  # How many values it is compared with
 
     def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
+        """True if an event passes; `arrays`: a value of an array is enough, otherwise no array passes."""
         value = event.value_at(self.path)
         if isinstance(self.comparison, bool):  # whether there must be a value
             return (value is not None) is self.comparison
@@ -69,12 +70,8 @@ class EventFilter:
     def evaluate(self, event: "Event", budget: Budget) -> tuple[bool, int]:
         """True if an event passes, and how many advanced filters were asked for that.
 
-        Args:
-            event: The event.
-            budget: What it may take.
-
         Raises:
-            OverBudgetError: That was not enough.
+            OverBudgetError: It takes more than the budget has left.
         """
         document = event.document
         if self.types and document.get("eventType", document.get("type")) not in self.types:
@@ -95,10 +92,7 @@ class EventFilter:
 
 @remembered(entries_max=4096, chars_max=4096)
 def read_event_filter(text: str) -> EventFilter:
-    """Compile a filter.
-
-    Args:
-        text: JSON, as in the module's description.
+    """Compile a filter from JSON, as in the module's description.
 
     Raises:
         EventFilterInvalid: It asks for something that there is not, or for more than the limits allow.
@@ -117,10 +111,11 @@ def read_event_filter(text: str) -> EventFilter:
 
 
 def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
+    """Read advanced filters within the published limits: 25 filters, 25 values of all together, 512 characters."""
     if len(filters) > ADVANCED_MAX:
         raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
     # Values that are no list are refused later, by operator.
-    lists = [entry for each in filters if isinstance(entry := each.get("values"), list)]
+    lists = [each["values"] for each in filters if isinstance(each.get("values"), list)]
     values = [value for entry in lists for value in entry]
     if len(values) > ADVANCED_MAX:
         raise EventFilterInvalid(
@@ -132,6 +127,7 @@ def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
 
 
 def _read_advanced(members: Mapping[str, Any]) -> _Advanced:
+    """Read one advanced filter; a dot in its key leads into an object."""
     key, operator = members.get("key"), members.get("operatorType")
     if not isinstance(key, str) or not key or not isinstance(operator, str):
         raise EventFilterInvalid("An advanced filter needs a key and an operatorType")
@@ -173,6 +169,7 @@ class Event:
         return self._weights[path]
 
     def _look_for(self, path: tuple[str, ...]) -> object:
+        """The value at a path; CloudEvents have other names for some members of an event."""
         value = self._member(self.document, path[0])
         if value is None and "specversion" in self.document:
             value = self.document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
@@ -181,6 +178,7 @@ class Event:
         return value
 
     def _member(self, document: Document, name: str) -> object:
+        """A member by its name, in any case if there is none with this very name."""
         if name in document:
             return document[name]
         lower = self._lower.get(id(document))

@@ -93,6 +93,7 @@ class _ScopeIndex(Generic[K]):
         self._filter_keys = FilterKeys()
 
     def add(self, key: K, policy: FilterPolicy) -> None:
+        """Add a filter under a key; its clauses get the next numbers."""
         numbers = range(self._next, self._next + len(policy.clauses))
         self._next = numbers.stop
         for number, clause in zip(numbers, policy.clauses, strict=True):
@@ -104,6 +105,7 @@ class _ScopeIndex(Generic[K]):
             self._filter_keys.add(policy_key)
 
     def remove(self, key: K) -> None:
+        """Remove the filter of a key, if there is one."""
         policy = self.policies.pop(key, None)
         if policy is None:
             return
@@ -113,6 +115,7 @@ class _ScopeIndex(Generic[K]):
             self._filter_keys.discard(policy_key)
 
     def filter(self, subject: Subject, budget: MessageBudget) -> Filtered[K]:
+        """The keys of the filters that a message passes in this scope, and the numbers of others by verdict."""
         fields = read_fields(subject, self._scope, self._filter_keys)
         if fields is None:
             return Filtered(set(), {FilterVerdict.INVALID_BODY: len(self.policies)})
@@ -186,7 +189,8 @@ class Groups:
         keys = clause.required, clause.optional
         group = self._by_keys.get(keys)
         if group is None:
-            anchor = min(sorted(keys[0]), key=lambda key: len(self._anchored.get(key, ())), default=None)
+            groups_on = {key: len(self._anchored.get(key, ())) for key in sorted(clause.required)}
+            anchor = min(groups_on, key=lambda key: groups_on[key], default=None)
             group = self._by_keys[keys] = _Group(*keys, anchor)
             self._anchored.setdefault(anchor, []).append(group)
         group.add(number, clause)

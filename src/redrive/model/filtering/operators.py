@@ -81,6 +81,7 @@ def _cidr(tokens: Tokens) -> Condition:
 
 
 def _exists(tokens: Tokens) -> Condition | None:
+    """Read the operand of `exists`: a value, or (None) no value."""
     token = tokens.advance()
     if token.value is not True and token.value is not False:
         tokens.refuse("exists match pattern must be either true or false.")
@@ -89,6 +90,7 @@ def _exists(tokens: Tokens) -> Condition | None:
 
 
 def _network(text: str) -> InNetwork:
+    """An IPv4 or IPv6 network from its CIDR text; the bits behind its mask may be set."""
     address, slash, bits = text.partition("/")
     if not slash or not bits or "/" in bits:
         raise FilterPolicyInvalid("Malformed CIDR, one '/' required")
@@ -124,6 +126,7 @@ def _read_wildcard(tokens: Tokens) -> Wildcard:
 
 
 def _anything_but(tokens: Tokens) -> Condition:
+    """Read what must not match: an expression, a list, or a single value."""
     token = tokens.advance()
     if token.kind is Kind.OBJECT:
         condition = _anything_but_expression(tokens)
@@ -208,6 +211,7 @@ def _one_sided(operator: str, bound: float) -> Condition:
 
 
 def _two_sided(tokens: Tokens, low: float, *, above: bool) -> Condition:
+    """Read the upper bound of a range, whose lower one has been read; `above`: without the lower bound itself."""
     operator = tokens.text()
     if operator not in ("<", "<="):
         tokens.refuse(f"Bad numeric range operator: {operator}")

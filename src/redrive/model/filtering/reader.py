@@ -135,6 +135,7 @@ def read_policy(text: str, scope: Scope, *, stored: bool = False) -> FilterPolic
 
 
 def _nodes(document: object) -> int:
+    """The number of values in a document; counting stops once there are more than `_NODES_MAX`."""
     count, waiting = 0, [document]
     while waiting and count <= _NODES_MAX:
         node = waiting.pop()
@@ -173,6 +174,7 @@ class _PolicyReader:
         return KeyGroup(tuple(members))
 
     def _member(self, name: str, document: Any, path: tuple[str, ...], depth: int) -> Node:
+        """Read a member behind its name: an `$or`, an object of further keys, or an array of values."""
         kind = self._tokens.advance().kind
         if name == _OR and _offers_alternatives(document):
             return self._alternatives(document, path, depth)
@@ -185,6 +187,7 @@ class _PolicyReader:
     def _alternatives(
         self, branches: list[dict[str, Any]], path: tuple[str, ...], depth: int
     ) -> Alternatives:
+        """Read the objects of an `$or`, to the end of its array; of each, the brace is passed first."""
         groups = []
         for branch in branches:
             self._tokens.advance()
@@ -207,6 +210,7 @@ class _PolicyReader:
         return Leaf(test, len(entries), len(path))
 
     def _entry(self, kind: Kind) -> Condition | None:
+        """Read an entry of an array; None for `{"exists":false}`."""
         if kind is Kind.OBJECT:
             return read_expression(self._tokens)
         if kind is Kind.ARRAY:
@@ -215,6 +219,7 @@ class _PolicyReader:
 
 
 def _offers_alternatives(document: object) -> bool:
+    """True if an `$or` is the operator: a list of several objects, none with a match expression; else it is a key."""
     return (
         isinstance(document, list)
         and len(document) >= _BRANCHES_MIN

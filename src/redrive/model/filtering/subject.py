@@ -194,6 +194,11 @@ def _array_values(text: str) -> list[Scalar]:
 
 
 def _number(text: str) -> int | float:
+    """A finite number, spelled without underscores, which Python would read.
+
+    Raises:
+        ValueError: It is not such a number.
+    """
     if "_" in text:  # Python would read 1_000
         raise ValueError("not a number")
     try:
@@ -218,6 +223,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _flatten(document: Mapping[str, Any], paths: FilterKeys) -> SubjectFields:
+    """The scalars of a body under the keys that filters name, each with its element of an array, if they differ."""
     values: dict[str, list[Scalar]] = {}
     value_places: dict[str, list[int]] = {}
     places = ArrayPlaces()

@@ -55,12 +55,7 @@ class Tokens:
     """The tokens of one policy, read one after the other."""
 
     def __init__(self, document: object, *, stored: bool = False) -> None:
-        """Begin before the first token of a JSON document, written out without spaces.
-
-        Args:
-            document: The policy's.
-            stored: The policy was taken earlier, maybe by a release that took more.
-        """
+        """Begin before the first token of a policy; `stored`: it was taken earlier, maybe by a laxer release."""
         self.stored = stored
         self.source = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
         self._tokens = _tokenize(self.source)
@@ -134,6 +129,7 @@ _PUNCTUATION: Final = {
 
 
 def _tokenize(source: str) -> list[Token]:
+    """The tokens in order; a name reaches as far as the value behind it (see the module)."""
     tokens = [_token(source, match) for match in _LEXEME.finditer(source)]
     for number, token in enumerate(tokens):
         if token.kind is Kind.NAME:
@@ -143,6 +139,7 @@ def _tokenize(source: str) -> list[Token]:
 
 
 def _token(source: str, match: re.Match[str]) -> Token:
+    """One token; of a string, only the opening quote counts as read at first."""
     text, end = match[0], match.end()
     if kind := _PUNCTUATION.get(text):
         return Token(kind, text, None, end, end)

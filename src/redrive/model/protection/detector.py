@@ -107,6 +107,7 @@ class KeywordSpans:
         return after < len(self._starts) and self._is_close(end, self._starts[after])
 
     def _is_close(self, start: int, end: int) -> bool:
+        """True if at most PROXIMITY characters, of up to `_BYTES_MAX` bytes each, lie between these places."""
         if end - start <= PROXIMITY:
             return True
         if end - start > PROXIMITY * _BYTES_MAX:
@@ -139,7 +140,7 @@ class Detector:
     keywords: Keywords | None = None  # One of them must be near a find; None: none has to
 
     def find(self, text: bytes) -> list[Span]:
-        """See `Finder.find`."""
+        """The finds near a keyword, if this kind of text has keywords; see `Finder.find`."""
         places = None if self.keywords is None else self.keywords.places(text)
         if places is not None and not places:
             return []

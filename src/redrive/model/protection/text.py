@@ -70,6 +70,7 @@ class Text:
         return "".join(self._as_json(merged) if self._is_json else self._as_text(merged))
 
     def _as_text(self, cuts: Sequence[Cut]) -> Iterator[str]:
+        """The pieces of the source, with each cut masked by its character, or removed where that is empty."""
         at = 0
         for start, end, character in cuts:
             yield self.source[at:start]
@@ -102,6 +103,7 @@ class Text:
         yield self.source[at:]
 
     def _cut_string(self, start: int, end: int, cuts: Sequence[Cut]) -> Iterator[str]:
+        """The pieces of a JSON string, whose quotes stay."""
         at, stop = start, end - 1
         for cut in cuts:
             begin, over = max(cut.start, start + 1), min(cut.end, stop)

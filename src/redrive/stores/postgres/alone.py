@@ -71,6 +71,7 @@ async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: ro
 
 
 async def _locked_pace(connection: Connection, queue_id: int) -> int:
+    """The time (µs) of a queue's next delivery, locked until the transaction ends; 0: at once."""
     next_us: int | None = await connection.fetchval(_PACE, queue_id)
     if next_us is None:
         await connection.execute(_BEGIN_PACE, queue_id)

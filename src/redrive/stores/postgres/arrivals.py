@@ -199,7 +199,7 @@ async def add_locked(
 async def delay(
     connection: Connection, queue_id: int, delay_ms: int, after_seq: int, limit: int
 ) -> int | None:
-    """Set the delay of unclaimed deliveries, counted from their arrival; see `Store.delay`."""
+    """Set the delay of unclaimed deliveries, counted from their arrival; see `Store.delay` for the number returned."""
     records = await connection.fetch(_AFTER, queue_id, after_seq, limit)
     untouched = [(seq, group_id) for seq, group_id, is_untouched in records if is_untouched]
     if untouched:

@@ -55,14 +55,10 @@ class CallLanes(Generic[Call, Answer]):
         lanes_max: int,
         key: Callable[[Call], object] = lambda _: None,
     ) -> None:
-        """Send calls on these connections.
+        """Send calls on these connections, in groups of one key; of each key up to `lanes_max` groups at once.
 
-        Args:
-            connections: Where to.
-            run: Answers a group of calls, in order, by one statement or one transaction: it may be run again when
-                the database rolled that back.
-            lanes_max: How many groups may be under way at once.
-            key: Only calls of the same key are sent together, and `lanes_max` holds for each key.
+        `run` answers a group of calls, in order, by one statement or one transaction: it may be run again when the
+        database rolled that back.
         """
         self._connections = connections
         self._run = run
@@ -93,6 +89,7 @@ class CallLanes(Generic[Call, Answer]):
             await asyncio.wait(self._lanes)
 
     async def _work(self, key: object, line: _CallLine[Call, Answer]) -> None:
+        """Send group after group, as long as calls wait and no other lane has enough under way for them."""
         while line.waiting and (line.busy == 1 or line.calls_under_way < _LARGE_GROUP):
             group: list[_Waiting[Call, Answer]] = []
             await self._next_group(line, group)
@@ -104,6 +101,7 @@ class CallLanes(Generic[Call, Answer]):
             del self._lines[key]
 
     async def _next_group(self, line: _CallLine[Call, Answer], group: list[_Waiting[Call, Answer]]) -> None:
+        """Send the next group and give each call its answer, or the failure; `group` gets the calls that were taken."""
         try:
             answers = await self._connections.run(functools.partial(self._send, line, group))
         except RedriveError as error:

@@ -109,6 +109,7 @@ class ClaimPasses:
         await self._apply(plan_endings(self.shares[0], line, request.now))
 
     async def _pass(self, room: int, window: int) -> None:
+        """Look at the first `window` deliveries, and fill orders for up to `room` of them and those behind them."""
         queue_id = self._order.queue_id
         front = await self._front(window)
         free = await self._lock(front)
@@ -135,6 +136,7 @@ class ClaimPasses:
         return await self._locks.lock(needed)
 
     def _groups_to_lock(self, turn: int, name: str | None) -> rows.Groups:
+        """The groups of a delivery that a claim may change: its own, and where it would be dead-lettered to."""
         request = self._order
         groups: rows.Groups = set()
         if name is not None and (request.ordered or turn == LinePosition.HEAD):
@@ -164,6 +166,7 @@ class ClaimPasses:
         return followers, not is_cut_off
 
     async def _apply(self, plan: ClaimPlan) -> None:
+        """Carry out a plan, and give the turns used or lost to the next of each group: see `rows.pass_turns`."""
         request = self._order
         if plan.removed:
             await self._remove(plan)
@@ -173,6 +176,7 @@ class ClaimPasses:
         await rows.pass_turns(self._connection, request.queue_id, plan.turns_lost - plan.turns_used)
 
     async def _remove(self, plan: ClaimPlan) -> None:
+        """Remove what leaves the queue; the dead letters among it enter their queue."""
         request = self._order
         self.ordinary = False
         self._removal_count += len(plan.removed)

@@ -57,6 +57,11 @@ async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
 
 
 async def _connect_alone(url: str, name: str) -> asyncpg.Connection:
+    """Connect to the one host of this URL.
+
+    Raises:
+        ConnectionRefusedError: It refuses, or its session is not of the kind that is asked for.
+    """
     session_kind = parse_qs(urlsplit(url).query).get(_TARGET, [_WRITES])[-1]
     try:
         connection = await asyncpg.connect(

@@ -149,6 +149,7 @@ class Connections:
                 self._idle.set()
 
     async def _try(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """Run some work, again while the database rolls it back; errors of the driver become the store's."""
         for tries_left in reversed(range(_DEADLOCK_TRIES)):
             try:
                 async with self._one() as connection:
@@ -172,6 +173,7 @@ class Connections:
 
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection that nobody else uses; it is closed after an error that leaves its state unknown."""
         await self._wait_for_room()
         try:
             if self._closed:
@@ -198,6 +200,7 @@ class Connections:
             self._free.pop().terminate()
 
     async def _wait_for_room(self) -> None:
+        """Wait for a connection; the time limit costs a timer, and is only set where one has to wait."""
         if self._room.locked():
             async with asyncio.timeout(connecting.PATIENCE_SECONDS):
                 await self._room.acquire()
@@ -205,6 +208,7 @@ class Connections:
             await self._room.acquire()
 
     async def _connection(self) -> asyncpg.Connection:
+        """A free connection, or a new one, set up for Citus where the database has that."""
         while self._free:
             connection = self._free.pop()
             if not connection.is_closed():
@@ -235,6 +239,7 @@ class Connections:
         return StoreUnavailable(f"{what}: {describe(error)}")
 
     def _node_unavailable(self, error: Exception) -> StoreUnavailable:
+        """The error where a node of a Citus cluster does not answer; logged now and then."""
         if self._is_due("store.node_lost"):
             logger.error(
                 "store.node_lost error=%s: calls for its queues fail until it answers", describe(error)

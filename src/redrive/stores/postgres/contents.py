@@ -80,6 +80,7 @@ async def fill(
 
 
 async def _copy(connection: asyncpg.Connection, table: StoreTable, rows: Iterable[Row]) -> None:
+    """Copy the rows into a table; `since`, of the memories, is for people alone."""
     columns = table.columns
     if table is DEDUPLICATION:  # which remembers here, for people, since when a key is known
         columns = (*columns, "since")

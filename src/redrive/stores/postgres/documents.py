@@ -77,7 +77,7 @@ async def get_each(connection: Connection, keys: Sequence[DocumentKey]) -> list[
 async def find(
     connection: Connection, kind: str, prefix: str, after: str, limit: int | None
 ) -> list[Resource]:
-    """Documents by the beginning of their key."""
+    """Documents whose keys begin with `prefix` and come behind `after`, in order of their keys."""
     if _NUL in prefix:
         return []
     after = after.partition(_NUL)[0]  # no key stands between the two
@@ -144,6 +144,7 @@ async def _lock(connection: Connection, changes: Sequence[Put | Remove | Require
 
 
 async def _make(connection: Connection, puts: Sequence[Put]) -> None:
+    """Create documents; a Conflict if another transaction has created one of them."""
     if not puts:
         return
     rows = [(*_key(put), put.first, _text(put)) for put in puts]
@@ -165,6 +166,7 @@ async def _refuse_any(connection: Connection, requirement: RequireNone) -> None:
 
 
 def _answer(change: Change, stored: Versions) -> int:
+    """The answer of `DocumentStore.write` for a change: the version written, removed or required, or 0."""
     match change:
         case RequireNone():
             return 0

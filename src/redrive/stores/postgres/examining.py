@@ -74,13 +74,7 @@ _OLDEST: Final = """
 async def examine(
     url: str, now: Callable[[], int], monotonic: Callable[[], float]
 ) -> AsyncIterator[Examined]:
-    """All checks of a database; servers may go on using it.
-
-    Args:
-        url: Its URL.
-        now: This machine's clock (ms).
-        monotonic: Seconds, for how long the database takes.
-    """
+    """All checks of a database; servers may go on using it. `now` is in ms, `monotonic` in seconds."""
     try:
         connection = await connect(url, "redrive doctor")
     except (*LOST, asyncpg.PostgresError) as error:
@@ -134,7 +128,8 @@ async def _clock(
 ) -> Examined:
     began, before = monotonic(), now()
     theirs = float(await connection.fetchval(_NOW))
-    skew = theirs - before - (monotonic() - began) * 500  # they looked about midway
+    elapsed_ms = (monotonic() - began) * 1000
+    skew = theirs - (before + elapsed_ms / 2)  # they looked about midway
     apart = "delays and leases end that much earlier or later on this node; synchronise the clocks with NTP"
     return Examined("clock", f"{skew:+.0f} ms", apart if abs(skew) > _SKEW_MS_MAX else "")
 

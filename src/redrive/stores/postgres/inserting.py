@@ -42,6 +42,7 @@ async def insert(
 
 
 def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Batches of one of two sizes, and a last one of at most `QUICKER_MAX`, so that statements are few."""
     begin = 0
     while (remaining := len(rows) - begin) > QUICKER_MAX:
         size = _ROWS_MAX if remaining >= _ROWS_MAX else QUICKER_MAX
@@ -53,6 +54,7 @@ def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 @cache
 def _statement(into: str, row: str, then: str, rows: int, values: int) -> str:
+    """The statement for so many rows of so many values each, numbered from $1."""
     places = [
         row.format(*(f"${number}" for number in range(first, first + values)))
         for first in range(1, rows * values + 1, values)

@@ -93,7 +93,7 @@ async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int
 
 
 async def look(connection: Connection, request: LookRequest) -> list[Delivery]:
-    """See `Store.look`."""
+    """A page of a queue or of one cause's dead letters, or the deliveries at some places; see `QueueStore.look`."""
     if request.seqs is not None:
         placed = await connection.fetch(_AT_PLACES, request.queue_id, sorted(request.seqs), request.limit)
         return [rows.delivery_of(record) for record in placed]
@@ -121,7 +121,7 @@ async def causes(
     together_max: int = COUNTED_TOGETHER_MAX,
     cause: Cause | None = None,
 ) -> list[CauseCount]:
-    """See `QueueStore.causes`."""
+    """The causes of a queue's dead letters, each with its number up to its fair share; see `QueueStore.causes`."""
     keys = [cause] if cause is not None else await _all_causes(connection, queue_id, limit)
     counts: list[CauseCount] = []
     remaining = together_max
@@ -135,6 +135,7 @@ async def causes(
 
 
 async def _all_causes(connection: Connection, queue_id: int, limit: int) -> list[Cause]:
+    """The first causes in order, by a look into the index for each."""
     causes: list[Cause] = []
     key = Cause(-1, "")
     while len(causes) < limit:
@@ -149,7 +150,7 @@ async def _all_causes(connection: Connection, queue_id: int, limit: int) -> list
 async def locate(
     connection: Connection, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
 ) -> tuple[list[Delivery], bool]:
-    """See `Store.locate`: queue by queue, by which Citus finds the shard."""
+    """The deliveries of a message, and whether some may be missing; queue by queue, by which Citus finds the shard."""
     deliveries: list[Delivery] = []
     partial = False
     for queue_id in queue_ids:
@@ -178,6 +179,7 @@ async def count(connection: Connection, queue_id: int, now: int, at_most: int | 
 
 
 async def _count_all(connection: Connection, queue_id: int, now: int) -> Counts:
+    """Count all deliveries of a queue; of those behind a group's head, the claimed and the delayed are subtracted."""
     counts = await connection.fetchrow(_COUNT, queue_id, now)
     behind = counts["behind"]
     delayed_behind = await connection.fetchval(_DELAYED_BEHIND, queue_id, now) if behind else 0
@@ -196,7 +198,7 @@ async def count_each(
 
 
 async def _count_some(connection: Connection, queue_id: int, now: int, at_most: int) -> Counts:
-    """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
+    """As `_count_all`, each kind up to `at_most`: what is due may be counted behind others that are not."""
     counts = await connection.fetchrow(_COUNT_SOME, queue_id, now, at_most)
     delayed_behind = (
         await connection.fetchval(_DELAYED_BEHIND_SOME, queue_id, now, at_most) if counts["behind"] else 0
@@ -253,7 +255,7 @@ _MEMORIES: Final[Sequence[tuple[_LeapStatements, Callable[[int], int]]]] = (
 
 
 async def occupied(connection: Connection, after: int, limit: int, *, distributed: bool) -> list[Occupied]:
-    """See `Store.occupied`; `distributed` over the shards of Citus."""
+    """The numbers that have deliveries or memories, behind `after`; `distributed` over the shards of Citus."""
 
     async def first_of(look: _LeapStatements) -> list[tuple[int, int]]:
         statement = look.by_groups if distributed else look.by_leaps

@@ -104,6 +104,7 @@ class Notices:
             await asyncio.wait([self._task])
 
     async def _connect(self) -> asyncpg.Connection:
+        """Connect and listen; the loss of the connection wakes who sends on it."""
         # News need not be on disk.
         connection = await connect(self._url, self._name, synchronous_commit="off")
         connection.add_termination_listener(lambda _: self._wake.set())
@@ -118,6 +119,7 @@ class Notices:
     # ---- telling -----------------------------------------------------------------------------------------
 
     async def _run(self, connection: asyncpg.Connection) -> None:
+        """Send and hear news until cancelled; after a lost connection, anything may have changed."""
         while True:
             try:
                 await self._tell_from(connection)
@@ -142,6 +144,7 @@ class Notices:
             await self._clock.sleep_until(self._clock.now() + GAP_MS)
 
     async def _send(self, connection: asyncpg.Connection) -> None:
+        """Send what is to be announced; if that fails, it is sent with the next."""
         queues, self._queues = self._queues, set()
         try:
             await connection.execute(_NOTIFY, _CHANNEL, _notices(queues))
@@ -150,6 +153,7 @@ class Notices:
             raise
 
     async def _say_goodbye(self, connection: asyncpg.Connection) -> None:
+        """Send what is left, if that is possible, and close the connection."""
         try:
             with contextlib.suppress(*LOST, asyncpg.PostgresError):  # then others look for themselves
                 await self._send(connection)
@@ -158,6 +162,7 @@ class Notices:
             connection.terminate()
 
     async def _connect_again(self) -> asyncpg.Connection:
+        """Connect, however long it takes; meanwhile anything may change at any time."""
         doubt_task = asyncio.create_task(self._doubt(), name="redrive-doubt")
         try:
             return await self._try_to_connect()
@@ -171,6 +176,7 @@ class Notices:
             await self._clock.sleep_until(self._clock.now() + DOUBT_MS)
 
     async def _try_to_connect(self) -> asyncpg.Connection:
+        """Try to connect, ever more seldom, until it succeeds."""
         tries = 0
         while True:
             await self._clock.sleep_until(self._clock.now() + BACKOFF_MS[min(tries, len(BACKOFF_MS) - 1)])
@@ -187,6 +193,7 @@ class Notices:
         self._on_change("", "")
 
     def _heard(self, _connection: Any, pid: int, _channel: str, payload: str) -> None:
+        """Take another node's news: a changed document, or a list of queues with arrivals."""
         news = orjson.loads(payload)
         if isinstance(news, dict):
             if news.get("from") != self._pid:

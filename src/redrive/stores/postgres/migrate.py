@@ -87,6 +87,7 @@ async def _make(connection: Connection, all_steps: Sequence[str]) -> None:
 
 
 async def _upgrade(connection: Connection, all_steps: Sequence[str]) -> None:
+    """Apply missing steps, one node at a time; the others try for the lock again and again: see `_TRY_LOCK`."""
     role, may_change = await connection.fetchrow(_MAY_CHANGE)
     if not may_change:
         raise StoreUnavailable(
@@ -129,6 +130,7 @@ async def drop_outdated(connection: Connection) -> bool:
 
 
 async def _apply(connection: Connection, number: int, statements: str) -> None:
+    """Apply one step; one for running nodes holds its locks only briefly, and builds indexes concurrently."""
     if not statements.startswith(_ONLINE):
         await _briefly(connection, _each(statements), number)
         return

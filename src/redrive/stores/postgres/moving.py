@@ -50,6 +50,7 @@ class _MovePass:
         self._locks = locks
 
     async def move(self) -> Moved:
+        """Move batch after batch, up to the limit; `has_more` if the line was not at its end."""
         request = self._request
         while room := request.limit - self._per_queue.total():
             line = await self._line(room)
@@ -119,6 +120,7 @@ class _MovePass:
         return list(behind)
 
     async def _send_on(self, deliveries: Sequence[Placed]) -> None:
+        """Remove these deliveries, give their groups' turns to the next, and let them enter where they go."""
         request, connection = self._request, self._connection
         await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in deliveries])
         groups_left = {

@@ -39,7 +39,7 @@ _READ_EACH: Final = (
 
 
 async def write(connection: Connection, notes: Sequence[Written]) -> None:
-    """Remember attempts, and of each delivery with many let go of one in the middle."""
+    """Write notes of attempts; of a delivery with many, one in the middle is deleted: the first and last ones stay."""
     if notes:  # a statement cannot write the same row twice: of one attempt the last note holds
         written = {(queue, message, note.number): (queue, message, *note) for queue, message, note in notes}
         await connection.execute(_WRITE, *(list(column) for column in zip(*written.values(), strict=True)))

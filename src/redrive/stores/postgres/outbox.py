@@ -58,13 +58,7 @@ class Outbox:
     """Publications that this node has acknowledged and not moved yet, and those that others left."""
 
     def __init__(self, connections: Connections, clock: Clock, entered: Callable[[int], None]) -> None:
-        """Nothing is moved before `open`.
-
-        Args:
-            connections: To the coordinator.
-            clock: For looking every second.
-            entered: Told of each queue that has got deliveries.
-        """
+        """Nothing is moved before `open`; `entered` is told of each queue that has got deliveries."""
         self._connections = connections
         self._clock = clock
         self._entered = entered
@@ -112,6 +106,7 @@ class Outbox:
         await self._all_moved.wait()
 
     async def _room(self) -> None:
+        """Wait until fewer deliveries than `_WAITING_MAX` wait to be moved."""
         while self._waiting >= _WAITING_MAX:
             if self._is_failing:
                 raise StoreUnavailable(f"{self._waiting} deliveries wait for nodes of the database's cluster")
@@ -121,6 +116,7 @@ class Outbox:
     # ---- moving -----------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        """Move whenever something was added, and look every second for what other nodes left."""
         while True:
             timer = self._clock.call_at(self._look_at, self._wake.set)
             await self._wake.wait()
@@ -184,6 +180,7 @@ class Outbox:
         return True
 
     async def _move_rows(self, queue_id: int | None, excluded_queues: Sequence[int]) -> int:
+        """Move up to `_ROWS_MAX` deliveries to one queue, or to all but these (None); how many were moved."""
         status: str = await self._connections.run(
             lambda connection: connection.execute(_MOVE, _ROWS_MAX, queue_id, excluded_queues)
         )

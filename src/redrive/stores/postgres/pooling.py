@@ -79,11 +79,12 @@ async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Poolin
         return Pooling.STATEMENT
     finally:
         other.terminate()
-    return Pooling.SESSION if last == first != second_session else Pooling.TRANSACTION
+    each_keeps_its_own = last == first and second_session != first
+    return Pooling.SESSION if each_keeps_its_own else Pooling.TRANSACTION
 
 
 async def shortage(another: Connect) -> str:
-    """The complaint that a pooler has too few sessions for a node, beside the caller's own; empty if it has enough."""
+    """A complaint if a pooler has too few sessions for a node, the caller's own among them; empty if it has enough."""
     attempts = (asyncio.wait_for(_with_session(another), _GIVEN_SECONDS) for _ in range(SESSIONS - 1))
     answers = await asyncio.gather(*attempts, return_exceptions=True)
     connections = [answer for answer in answers if isinstance(answer, asyncpg.Connection)]

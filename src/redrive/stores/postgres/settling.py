@@ -112,6 +112,7 @@ class ClaimSettler:
             await lanes.idle()
 
     async def _settle(self, connection: Connection, calls: Sequence[EndCall]) -> list[list[Settled]]:
+        """Settle calls of one queue in one transaction, and announce the queues that deliveries may be claimed in now."""
         ends = _first_ends(calls)
         settle_pass = _SettlePass(connection, calls[0].queue_id, ordered=calls[0].ordered)
         groups = await settle_pass.groups(ends)
@@ -127,15 +128,14 @@ class ClaimSettler:
         return _answers(settle_pass.fence, ends, calls)
 
     async def _extend(self, connection: Connection, calls: Sequence[ExtendCall]) -> list[list[Settled]]:
+        """Extend claims of calls of one queue, or give their deliveries back, in one transaction."""
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         # The moment of a claim that is given back is negative, as `_EXTEND` reads it.
-        held_claims = [
-            HeldClaim(
-                seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until
-            )
-            for call in calls
-            for seq, token, until in call.claims
-        ]
+        held_claims: list[HeldClaim] = []
+        for call in calls:
+            holds = call.now if call.strict_lease else EVER
+            for seq, token, until in call.claims:
+                held_claims.append(HeldClaim(seq, token, holds, until if until > call.now else -until))
         fence = Fence(connection, queue_id)
         groups = await _groups_in(connection, {queue_id}, queue_id, held_claims) if ordered else ()
         async with connection.transaction():
@@ -151,13 +151,10 @@ def _is_removal(settlement: Settlement) -> bool:
 
 
 def _end(settlement: Settlement, call: EndCall) -> _End:
-    return _End(
-        settlement,
-        HeldClaim(
-            settlement.seq, settlement.token, call.now if call.strict_lease else EVER, settlement.available_at
-        ),
-        call.now,
-    )
+    """A settlement with the claim that it needs; without `strict_lease` the claim may have run out long ago."""
+    holds = call.now if call.strict_lease else EVER
+    held = HeldClaim(settlement.seq, settlement.token, holds, settlement.available_at)
+    return _End(settlement, held, call.now)
 
 
 def _first_ends(calls: Sequence[EndCall]) -> list[_End]:
@@ -170,6 +167,7 @@ def _first_ends(calls: Sequence[EndCall]) -> list[_End]:
 
 
 def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[EndCall]) -> list[list[Settled]]:
+    """The answer to each settlement; to the second one of a claim, that it was superseded by a retry or is gone."""
     retried = {
         (end.settlement.seq, end.settlement.token) for end in ends if end.settlement.outcome is Outcome.RETRY
     }
@@ -190,6 +188,7 @@ async def _groups_in(
 
 
 async def _delete(connection: Connection, calls: Sequence[EndCall]) -> list[list[Settled]]:
+    """Delete deliveries of one queue; no transaction, as it takes one statement."""
     fence = Fence(connection, calls[0].queue_id)
     await fence.meet(
         _DELETE, [_end(settlement, call).held for call in calls for settlement in call.settlements]
@@ -236,6 +235,7 @@ class _SettlePass:
             self._leave_turn(record)
 
     async def retry(self, ends: Sequence[_End]) -> None:
+        """Let deliveries be claimed again at their moment, and note the attempts that failed."""
         records = await self.fence.meet(_RETRY, [end.held for end in ends], until=True)
         messages = {(record["own_seq"], record["own_token"]): record["message_id"] for record in records}
         if messages:

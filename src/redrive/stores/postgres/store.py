@@ -245,6 +245,7 @@ class PostgresStore(PostgresTelemetry, NodeStore):
 
     @override
     async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
+        """See `MessageStore.enqueue`; on Citus, plain deliveries of several queues enter by the outbox."""
         is_plain = arrivals.are_plain(new_deliveries)
         if is_plain and self.connections.is_citus and self._queue_on_citus(new_deliveries) is None:
             return await self._outbox.add(new_deliveries)

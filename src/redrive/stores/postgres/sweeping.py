@@ -78,6 +78,7 @@ async def _forget(connection: Connection, statement: str, queue_id: int, moment:
 
 
 async def _remove(connection: Connection, queue_id: int, expired_rows: Sequence[Any]) -> int:
+    """Remove deliveries, unless they were claimed meanwhile; the turns of their groups are passed on."""
     if not expired_rows:
         return 0
     seqs = [seq for seq, _ in expired_rows]

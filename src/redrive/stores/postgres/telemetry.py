@@ -68,7 +68,7 @@ _DROP_EMPTY_SIZE: Final = "DELETE FROM log_sizes WHERE group_id = $1 AND bytes <
 
 
 async def add_log_events(connection: Connection, events: Sequence[LogEvent]) -> None:
-    """See `TelemetryStore.add_events`."""
+    """Write events of logs, and add their bytes to the sizes of their groups: see `TelemetryStore.add_events`."""
     sizes: Counter[int] = Counter()
     messages = [_storable(event.message) for event in events]
     for event, message in zip(events, messages, strict=True):
@@ -87,7 +87,7 @@ async def add_log_events(connection: Connection, events: Sequence[LogEvent]) -> 
 
 
 async def find_log_events(connection: Connection, query: LogQuery) -> list[LogEvent]:
-    """See `TelemetryStore.find_events`."""
+    """The events of a query, in order of their time, or of their arrival where `arrived_after` is given."""
     streams = query.stream_ids
     statement = _SELECT
     if streams is None:
@@ -134,7 +134,7 @@ async def log_bytes(connection: Connection) -> Mapping[int, int]:
 async def drop_log_events(
     connection: Connection, group_id: int, stream_id: int | None, before: int, limit: int
 ) -> int:
-    """See `TelemetryStore.drop_events`."""
+    """Remove up to `limit` events from before a moment, and subtract their bytes: see `TelemetryStore.drop_events`."""
     async with connection.transaction():
         number, message_bytes = await connection.fetchrow(_DROP_EVENTS, group_id, before, stream_id, limit)
         if number:
@@ -210,7 +210,7 @@ _Key = tuple[int, int, str]
 
 
 async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> None:
-    """See `TelemetryStore.add_points`."""
+    """Add points to their series: see `TelemetryStore.add_points`. Those that fill gaps change no point that there is."""
     last_at = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     async with connection.transaction():
         series_rows = sorted((*series[:4], _text_of(series), series.id, at) for series, at in last_at.items())
@@ -240,7 +240,7 @@ async def find_values(connection: Connection, query: PointQuery) -> list[ValueCo
 
 
 async def find_series(connection: Connection, query: SeriesQuery) -> list[Series]:
-    """See `TelemetryStore.find_series`."""
+    """A page of series, in the order of namespace, name and dimensions: see `TelemetryStore.find_series`."""
     after = query.after
     behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
     arguments = (query.account, query.region, query.active_since, query.namespace, query.name)
@@ -270,6 +270,7 @@ def _rows(points: Iterable[MetricPoint]) -> list[tuple[Any, ...]]:
 
 
 def _values(points: Sequence[MetricPoint]) -> list[tuple[Any, ...]]:
+    """Each value of each series, moment and unit once, with its number of samples."""
     counts: dict[tuple[int, int, str, float], float] = {}
     for point in points:
         for value, count in point.values.items():

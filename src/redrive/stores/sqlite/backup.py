@@ -130,6 +130,7 @@ def _refuse_absent(path: Path) -> None:
 
 
 def _open(path: Path) -> apsw.Connection:
+    """Open the file of a store, which has to exist."""
     _refuse_absent(path)
     # Not for reading alone: after a crash the log has to be taken up, which writes the shared memory beside the file.
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -138,6 +139,7 @@ def _open(path: Path) -> apsw.Connection:
 
 
 def _refuse_other_steps(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file that is no store, or one of another version's schema."""
     applied, known = connection.pragma("user_version"), len(steps.read("redrive.stores.sqlite"))
     steps.refuse_newer(applied, known)
     if not applied:
@@ -150,6 +152,7 @@ def _refuse_other_steps(connection: apsw.Connection, path: Path) -> None:
 
 
 def _refuse_damaged(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file in which SQLite finds damage; reads all of it."""
     faults: Sequence[tuple[Any, ...]] = connection.execute("PRAGMA integrity_check(3)").fetchall()
     if faults != [("ok",)]:
         text = "; ".join(str(line) for (line,) in faults)

@@ -41,12 +41,9 @@ class Checkpointer:
     """Keeps the log of one writing connection short."""
 
     def __init__(self, path: Path, writer: apsw.Connection, on_growth: Callable[[int], None] | None) -> None:
-        """Take over the checkpoints of a connection, which makes none by itself from now on.
+        """Take over the checkpoints of `writer`, which makes none by itself from now on.
 
-        Args:
-            path: The store's file.
-            writer: The connection.
-            on_growth: Called after each commit with the number of pages that the log has.
+        `on_growth` is called after each commit with the number of pages that the log has.
         """
         self._path = path
         self._on_growth = on_growth

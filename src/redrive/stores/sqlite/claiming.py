@@ -195,7 +195,8 @@ def _followers(
     followers: Followers = {}
     if not request.ordered and len(line) >= room:
         return followers, True  # the line alone is enough
-    if (share_room if request.ordered else room) == 1:
+    depth_max = share_room if request.ordered else room
+    if depth_max == 1:
         return followers, False  # there is room for heads alone
     names = [head.group_id for head, turn in line if turn == _HEAD and head.group_id is not None]
     if not names:
@@ -215,6 +216,7 @@ def _followers(
 
 
 def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> None:
+    """Carry out a plan: stamp what is claimed, remove what leaves, pass turns on, and send on dead letters."""
     cursor, queue_id = transaction.cursor, request.queue_id
     if plan.claimed:
         update = _CLAIM_ORDERED if request.ordered else _CLAIM_FAIR
@@ -262,6 +264,7 @@ def _repeat(transaction: Transaction, request: ClaimRequest) -> list[Delivery]:
 
 
 def _remember(cursor: apsw.Cursor, request: ClaimRequest, deliveries: list[Delivery]) -> None:
+    """Keep for five minutes what this attempt got."""
     seqs = orjson.dumps([delivery.seq for delivery in deliveries]).decode()
     first = deliveries[0]
     until = request.now + DEDUPLICATION_MS

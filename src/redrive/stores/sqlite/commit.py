@@ -63,14 +63,10 @@ class GroupCommit:
         room: DiskReserve | None = None,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
-        """Take over a connection.
+        """Take over a connection, which the caller must not use from now on; calls get its transaction.
 
-        Args:
-            connection: The caller must not use it from now on.
-            transaction: What calls get; of this connection.
-            inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
-            room: Checks the room on the disk; None: it is not checked.
-            meter: Measures the commits that wait for a disk.
+        A store in memory, which has no disk to wait for, commits `inline`, on the loop's thread. Without `room` the room
+        on the disk is not checked; `meter` measures the commits that wait for a disk.
         """
         self._connection = connection
         self._transaction = transaction
@@ -137,6 +133,7 @@ class GroupCommit:
     # ---- one group --------------------------------------------------------------------------------------
 
     def _next_group(self) -> None:
+        """Run the calls that wait in one transaction, and commit it; on the thread, where there is a disk to wait for."""
         calls = [call for call in self._take_calls() if not call.answer.done()]  # the others were given up
         if self._room is not None and self._room.is_short:
             calls = [call for call in calls if not self._refused(call)]
@@ -164,6 +161,7 @@ class GroupCommit:
         return waiting
 
     def _run_deferred(self, calls: list[_WriteCall]) -> None:
+        """Run calls in the open transaction, and answer them before it is on disk."""
         try:
             self._group = self.deferral.run(lambda: self._run_each(calls))
         except apsw.Error as error:
@@ -196,6 +194,7 @@ class GroupCommit:
         return results
 
     def _commit_here(self, calls: list[_WriteCall]) -> None:
+        """Commit on this thread: nothing was changed, or the store is in memory."""
         try:
             self._cursor.execute("COMMIT")
         except apsw.Error as error:
@@ -204,6 +203,7 @@ class GroupCommit:
             self._answer()
 
     def _commit_forever(self) -> None:
+        """The thread's work: commit whenever it is asked to, and hand the result to the loop."""
         while self._jobs.get():
             error: apsw.Error | None = None
             began = self._meter.begin()
@@ -249,6 +249,7 @@ class GroupCommit:
         return refusal is not None
 
     def _run_alone(self, call: _WriteCall) -> None:
+        """Run a call in a transaction of its own, and answer it."""
         if self._refused(call):
             return
         try:
@@ -273,6 +274,7 @@ class GroupCommit:
             self._next_group()
 
     def _go_on(self) -> None:
+        """Begin the next group some turns later, so that callers just answered can join it: see `GATHER_TURNS`."""
         if self._waiting:
             self._loop.call_soon(self._gather, GATHER_TURNS)
         else:
@@ -286,6 +288,7 @@ def touch(transaction: Transaction) -> None:
 
 
 def _deliver(call: _WriteCall, result: object) -> None:
+    """Answer a call with its result or refusal, unless its caller has given up."""
     if call.answer.done():
         return
     if isinstance(result, RedriveError):

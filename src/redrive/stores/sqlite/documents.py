@@ -89,6 +89,7 @@ def reseal(connection: apsw.Connection, seal: Seal) -> None:
 
 
 def _checked(cursor: apsw.Cursor, change: Change, changes: Sequence[Change]) -> int:
+    """The version that a change meets (0: none); Conflict where it requires another."""
     if isinstance(change, RequireNone):
         _refuse_others(cursor, change, changes)
         return 0
@@ -112,6 +113,7 @@ def _refuse_others(cursor: apsw.Cursor, requirement: RequireNone, changes: Seque
 
 
 def _apply(cursor: apsw.Cursor, change: Change, version: int) -> int:
+    """Carry out a change; the version that it writes, removes or requires."""
     match change:
         case Put(kind, key, document, first=first):
             written = version + 1 if version else first

@@ -22,12 +22,7 @@ _PAGE: Final = bytes(4096)
 
 
 def examine(path: Path, monotonic: Callable[[], float]) -> Iterator[Examined]:
-    """All checks of a store's file; servers may go on using it.
-
-    Args:
-        path: The file.
-        monotonic: Seconds, for how long the disk takes.
-    """
+    """All checks of a store's file; servers may go on using it. `monotonic` is in seconds."""
     folder = path.resolve().parent
     yield _schema(path)
     log = Path(f"{path.resolve()}-wal")
@@ -39,6 +34,7 @@ def examine(path: Path, monotonic: Callable[[], float]) -> Iterator[Examined]:
 
 
 def _schema(path: Path) -> Examined:
+    """The state of a file's schema."""
     if not path.exists():
         return Examined("store", f"{path} is created at the first start")
     known = len(steps.read("redrive.stores.sqlite"))
@@ -54,6 +50,7 @@ def _schema(path: Path) -> Examined:
 
 
 def _disk(path: Path, folder: Path) -> Examined:
+    """The free space beside a store, which should be as much again as the store takes."""
     free = shutil.disk_usage(folder).free // _MB
     size = path.stat().st_size // _MB if path.exists() else 0
     needed = max(_FREE_MB_MIN, size)

@@ -57,6 +57,7 @@ class FileHold:
             os.close(descriptor)
 
     def _lock(self, file: Path, path: Path) -> None:
+        """Lock a file for as long as its descriptor is open; `path` is the store's file, for messages."""
         try:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
@@ -97,7 +98,8 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
     table_rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     tables = {str(name) for (name,) in table_rows}
     applied_count = connection.pragma("user_version")
-    if tables >= _OURS if applied_count else not tables:
+    is_new_or_ours = tables >= _OURS if applied_count else not tables
+    if is_new_or_ours:
         return
     difference = f"it has the table {min(tables)}" if tables else f"its user_version is {applied_count}"
     raise StoreUnavailable(
@@ -138,6 +140,7 @@ def tighten(path: Path) -> None:
 
 
 def _tighten(file: Path) -> None:
+    """Take the rights of others to a file away; if that is not possible, warn."""
     mode = stat.S_IMODE(file.stat().st_mode)
     if not mode & _OTHERS:
         return

@@ -75,7 +75,7 @@ def peek(cursor: apsw.Cursor, queue_id: int, limit: int, after_seq: int = 0) -> 
 
 
 def look(cursor: apsw.Cursor, request: LookRequest) -> list[Delivery]:
-    """See `Store.look`."""
+    """A page of a queue or of one cause's dead letters, or the deliveries at some places; see `QueueStore.look`."""
     if request.seqs is not None:
         seqs = orjson.dumps(list(request.seqs)).decode()
         records = cursor.execute(_AT_PLACES, (request.queue_id, seqs, request.limit))
@@ -105,7 +105,7 @@ def causes(
     together_max: int = COUNTED_TOGETHER_MAX,
     cause: Cause | None = None,
 ) -> list[CauseCount]:
-    """See `QueueStore.causes`."""
+    """The causes of a queue's dead letters, each with its number up to its fair share; see `QueueStore.causes`."""
     keys = [cause] if cause is not None else list(islice(_all_causes(cursor, queue_id), limit))
     counts: list[CauseCount] = []
     remaining = together_max
@@ -119,6 +119,7 @@ def causes(
 
 
 def _all_causes(cursor: apsw.Cursor, queue_id: int) -> Iterator[Cause]:
+    """The causes in order, by a look into the index for each."""
     origin = -1
     while (row := rows.one(cursor, _NEXT_ORIGIN, (queue_id, origin))) is not None:
         (origin,) = row
@@ -131,7 +132,7 @@ def _all_causes(cursor: apsw.Cursor, queue_id: int) -> Iterator[Cause]:
 def locate(
     cursor: apsw.Cursor, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
 ) -> tuple[list[Delivery], bool]:
-    """See `Store.locate`: 10,000 deliveries are searched in 40 ms, an empty queue is passed in 5 µs."""
+    """The deliveries of a message, and whether some may be missing: 10,000 are searched in 40 ms, no queue in 5 µs."""
     deliveries: list[Delivery] = []
     partial = False  # whether some queue has more than `limit`
     for queue_id in queue_ids:
@@ -170,7 +171,7 @@ def count_each(cursor: apsw.Cursor, queue_ids: Sequence[int], now: int, at_most:
 
 
 def _count_some(cursor: apsw.Cursor, queue_id: int, now: int, at_most: int) -> Counts:
-    """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
+    """As `count`, each kind up to `at_most`: what is due may be counted behind others that are not."""
 
     def number(statement: str, *arguments: int) -> int:
         capped = f"SELECT count(*) FROM ({statement.replace('count(*)', '1')} LIMIT {at_most})"
@@ -215,7 +216,7 @@ _MEMORIES: Final[Sequence[tuple[str, Callable[[int], int]]]] = (
 
 
 def occupied(cursor: apsw.Cursor, after: int, limit: int) -> list[Occupied]:
-    """See `Store.occupied`."""
+    """The numbers that have deliveries or memories, behind `after`, in their order: see `QueueStore.occupied`."""
 
     def first_of(statement: str) -> list[tuple[int, int]]:
         return [(int(number), int(moment)) for number, moment in cursor.execute(statement, (after, limit))]

@@ -93,6 +93,7 @@ class DiskReserve:
         logger.error("store.full file=%s: %s", self._path, _FULL)
 
     def _hold(self, log_bytes: int) -> bool:
+        """Hold as much room as the log takes and two steps more; False if the disk has not that much."""
         needed = log_bytes + 2 * STEP_BYTES
         disk = os.fstatvfs(self._descriptor)
         if disk.f_bavail * disk.f_frsize < needed - self._held:

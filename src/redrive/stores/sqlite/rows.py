@@ -76,26 +76,25 @@ def placed(row: tuple[Any, ...]) -> Placed:
 
 def insert(cursor: apsw.Cursor, delivery: Delivery) -> None:
     """Put a delivery that came from another queue into its new one."""
-    d = delivery
     cursor.execute(
         INSERT,
         (
-            d.queue_id,
-            d.seq,
-            d.available_at,
-            d.attempts,
-            d.token,
-            d.enqueued_at,
-            d.sent_at,
-            d.first_claimed_at,
-            d.message_id,
-            d.group_id,
-            d.deduplication_id,
-            d.origin,
-            d.headers,
-            d.body,
-            d.failure,
-            d.sealed,
+            delivery.queue_id,
+            delivery.seq,
+            delivery.available_at,
+            delivery.attempts,
+            delivery.token,
+            delivery.enqueued_at,
+            delivery.sent_at,
+            delivery.first_claimed_at,
+            delivery.message_id,
+            delivery.group_id,
+            delivery.deduplication_id,
+            delivery.origin,
+            delivery.headers,
+            delivery.body,
+            delivery.failure,
+            delivery.sealed,
         ),
     )
 

@@ -63,6 +63,7 @@ def settle(
 def _settle(
     transaction: Transaction, queue_id: int, settlement: Settlement, now: int, holds_until: int
 ) -> Settled:
+    """End one claim by its token: retry, send on, or delete."""
     cursor = transaction.cursor
     own = (queue_id, settlement.seq, settlement.token, holds_until)
     if settlement.outcome is Outcome.RETRY:

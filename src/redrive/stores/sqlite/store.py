@@ -80,13 +80,9 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         seal: Seal = UNSEALED,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
-        """Name the file; nothing is opened yet.
+        """Name the file; nothing is opened yet. Documents are kept as `seal` has them, and `meter` measures commits.
 
-        Args:
-            path: The file.
-            alone: For a server: no other may have the file. Commands that read or write documents need no such thing.
-            seal: Documents are kept as it has them.
-            meter: Measures commits.
+        A server has the file `alone`. Commands that read or write documents need no such thing.
         """
         self._path = path
         self._alone = alone
@@ -121,6 +117,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
             tighten(self._path)
 
     def _prepare(self) -> None:
+        """Set the connection up, bring the schema up to date, and reserve numbers and room for a server."""
         self.connection.set_busy_timeout(5000)
         if self._path:
             refuse_foreign(self.connection, self._path)
@@ -140,6 +137,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
                 self._room = DiskReserve(self._path, self.connection)
 
     def _begin(self) -> None:
+        """Start what commits, copies the log and reads; a store in memory has but the one connection."""
         transaction = Transaction(self.connection.cursor(), self._numbers)
         self._commit = GroupCommit(
             self.connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
@@ -301,7 +299,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         def counting(cursor: apsw.Cursor) -> Counts:
             return inspection.count(cursor, queue_id, now, at_most)
 
-        quick = at_most is not None and at_most <= COUNTED_AT_ONCE
+        quick = at_most is not None and at_most <= COUNTED_AT_ONCE  # the engine is not held up by longer ones
         return await (self._read(counting) if quick else self._look(counting))
 
     count_each = as_look(inspection.count_each)
@@ -345,6 +343,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         return await self._read_in(None if self._path is None else self._looking, look)
 
     async def _read_in(self, thread: ReadingThread | None, look: Callable[[apsw.Cursor], T]) -> T:
+        """Run a look on a thread, behind all that was answered; without one, between transactions."""
         if thread is None:
             return await self._commit.submit(lambda transaction: look(transaction.cursor))
         self._reads += 1

@@ -54,9 +54,12 @@ _DROP_EVENTS: Final = (
 
 
 def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None:
-    """See `TelemetryStore.add_events`."""
+    """Write events of logs, and add their bytes to the sizes of their groups: see `TelemetryStore.add_events`."""
     cursor, next_seq = transaction.cursor, transaction.next_seq
-    rows = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
+    rows = [
+        (event.group_id, event.at, next_seq(), event.stream_id, event.ingested_at, event.message)
+        for event in events
+    ]
     cursor.executemany(_INSERT_EVENTS, rows)
     sizes: Counter[int] = Counter()
     for event in events:
@@ -65,7 +68,7 @@ def add_log_events(events: Sequence[LogEvent], transaction: Transaction) -> None
 
 
 def find_log_events(cursor: apsw.Cursor, query: LogQuery) -> list[LogEvent]:
-    """See `TelemetryStore.find_events`."""
+    """The events of a query, in order of their time, or of their arrival where `arrived_after` is given."""
     # The plus keeps the order of time out where that of arrival is asked for.
     at = "at" if query.arrived_after is None else "+at"
     statement = f"{_SELECT} AND {at} >= :since AND {at} < :until"
@@ -119,7 +122,7 @@ def log_bytes(cursor: apsw.Cursor) -> Mapping[int, int]:
 def drop_log_events(
     cursor: apsw.Cursor, group_id: int, stream_id: int | None, before: int, limit: int
 ) -> int:
-    """See `TelemetryStore.drop_events`."""
+    """Remove up to `limit` events from before a moment, and subtract their bytes: see `TelemetryStore.drop_events`."""
     statement = _DROP_EVENTS.format(of_stream="" if stream_id is None else _OF_STREAM)
     oldest = {"group": group_id, "before": before, "stream": stream_id, "limit": limit}
     removed: list[Any] = cursor.execute(statement, oldest).fetchall()
@@ -179,7 +182,7 @@ _DROPS: Final = (
 
 
 def add_points(cursor: apsw.Cursor, points: Sequence[MetricPoint]) -> None:
-    """See `TelemetryStore.add_points`."""
+    """Add points to their series: see `TelemetryStore.add_points`. Those that fill gaps change no point that there is."""
     last_at = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     cursor.executemany(
         _SERIES, [(*series[:4], _text_of(series), series.id, at) for series, at in last_at.items()]
@@ -215,7 +218,7 @@ def find_values(cursor: apsw.Cursor, query: PointQuery) -> list[ValueCount]:
 
 
 def find_series(cursor: apsw.Cursor, query: SeriesQuery) -> list[Series]:
-    """See `TelemetryStore.find_series`."""
+    """A page of series, in the order of namespace, name and dimensions: see `TelemetryStore.find_series`."""
     after = query.after
     behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
     arguments = (query.account, query.region, query.active_since, query.namespace, query.name)
@@ -224,7 +227,7 @@ def find_series(cursor: apsw.Cursor, query: SeriesQuery) -> list[Series]:
 
 
 def drop_points(cursor: apsw.Cursor, before: int, limit: int) -> int:
-    """See `TelemetryStore.drop_points`."""
+    """Remove points from before a moment, up to `limit` rows of each kind; how many rows went."""
     removed = 0
     for statement in _DROPS:
         cursor.execute(statement, (before, limit))

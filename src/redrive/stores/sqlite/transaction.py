@@ -42,7 +42,7 @@ class IdSequences:
         self._kept = self.last  # reserved on disk, not only in a transaction that may be undone
 
     def next(self, count: int = 1) -> int:
-        """So many more, in a transaction; the first of them."""
+        """Draw `count` numbers in a transaction; the first of them."""
         first = self.last + 1
         self.last += count
         if self.last > self._reserved:
@@ -208,13 +208,7 @@ class Deferral:
     def __init__(
         self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop, on_undo: Callable[[], None]
     ) -> None:
-        """Begin with none.
-
-        Args:
-            connection: Whose transaction it is.
-            loop: Ends it in time.
-            on_undo: Called when all that was done in it was undone.
-        """
+        """Begin with none; `loop` ends it in time, and `on_undo` is called when all that was done in it was undone."""
         self._on_undo = on_undo
         self._connection = connection
         self._cursor = connection.cursor()
@@ -279,6 +273,7 @@ class Deferral:
             self._cursor.execute("PRAGMA synchronous = FULL")
 
     def _open(self) -> None:
+        """Open a transaction whose commit does not wait for the disk, for `OPEN_SECONDS` at most."""
         # the log is not synced, until a commit that is FULL
         self._cursor.execute("PRAGMA synchronous = NORMAL")
         try:
