@@ -127,7 +127,7 @@ class ManagedPolicy(Named):
 
     @override
     def to_document(self) -> dict[str, Any]:
-        """The policy as a JSON-ready document."""
+        """The policy as a JSON-ready document, in which the numbers of versions are text."""
         fields = super(Named, self).to_document()
         return {
             **fields,
@@ -169,6 +169,7 @@ POLICIES_FILE: Final = Path(__file__).with_name("aws_managed.json")
 
 
 def _policy(policy_path: str, row: Mapping[str, Any]) -> ManagedPolicy:
+    """A managed policy of Amazon's, which has the one version that the table has; its id follows from its path."""
     path, _, name = policy_path.rpartition("/")
     text = orjson.dumps(row["document"], option=orjson.OPT_INDENT_2).decode()
     since, number = int(datetime.fromisoformat(row["date"]).timestamp() * 1000), row["version"]

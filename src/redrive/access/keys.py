@@ -112,12 +112,7 @@ class KeyUses:
     """Last uses of keys: noted in memory by each call, and written to the store seldom."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        """Know nothing yet.
-
-        Args:
-            store: Where uses are written, beside the keys.
-            clock: Tells the time of a use.
-        """
+        """Know nothing yet; uses are written to `store`, beside the keys."""
         self._store = store
         self._clock = clock
         self._latest: dict[str, tuple[int, str, str]] = {}  # the fields of a KeyUse
@@ -149,6 +144,7 @@ class KeyUses:
         return written is None or at - written >= max(1, behind_ms)
 
     async def _write_each(self, uses: Mapping[str, KeyUse], behind_ms: int) -> None:
+        """Write the uses of keys that still exist, unless another node has written a later one."""
         kinds = KIND, USER_KIND, KEY_USE.name
         resources = await self._store.get_each([(kind, key_id) for key_id in uses for kind in kinds])
         stored = {(each.kind, each.key): each for each in resources}
@@ -184,13 +180,9 @@ class Keyring:
     def __init__(
         self, store: Store, clock: Clock, process_keys: Sequence[AccessKey] = (), time: Clock | None = None
     ) -> None:
-        """Keep keys in this store.
+        """Keep keys in this store, which is asked again by `clock`.
 
-        Args:
-            store: Where keys are kept.
-            clock: Says how long ago the store was asked.
-            process_keys: Keys that are accepted as well, for as long as this process runs.
-            time: Tells when keys are used: the engine's; None: `clock`.
+        `process_keys` are accepted too, as long as this process runs. Uses are dated by `time`, the engine's.
         """
         self.uses = KeyUses(store, clock if time is None else time)
         self._process_keys = {key.access_key_id: key for key in process_keys}

@@ -86,7 +86,7 @@ class DataKey:
     def seal_as_text(
         self, nonce: bytes, queue_id: int, message_id: bytes, body: str, headers: bytes | None
     ) -> StoredContent:
-        """The same as an older version stores and opens it."""
+        """As `seal`, in the form that an older version opens: text in the body, and the seal in the headers."""
         clear, content = _content(body, headers)
         sealed = self._cipher.encrypt(nonce, content, _QUEUE_ID.pack(queue_id) + message_id)
         members = {"key": self._seal.key, "context": self._seal.context, "data": self._seal.data}
@@ -97,6 +97,8 @@ class DataKey:
 
     def open(self, seal: MessageSeal, delivery: Delivery) -> tuple[str, bytes | None]:
         """The body and the headers of a message as its sender gave them.
+
+        Decrypted, it is the length of the hidden headers, those headers, and the body (see `_content`).
 
         Raises:
             ValueError: It was changed since, or put in another message's place.
@@ -171,12 +173,14 @@ def _end_of_beginning(sealed: bytes) -> int:
 
 @lru_cache(maxsize=1024)  # a kilobyte each; as many data keys are in use at a time, at most
 def _shared_seal(beginning: bytes) -> MessageSeal:
+    """The seal at the beginning of sealed bytes, as `_beginning` writes it."""
     queue, key, rest = beginning[_BEGINNING.size :].split(b"\0", 2)
     context, _, rest = rest.partition(b"\0\0")
     names_and_values = context.decode().split(_NUL)
     name, _, content = rest.partition(b"\0")
     data = name.decode() + b2a_base64(content, newline=False).decode()
-    return MessageSeal(key.decode(), dict(zip(*[iter(names_and_values)] * 2, strict=True)), data, int(queue))
+    pairs = zip(names_and_values[::2], names_and_values[1::2], strict=True)
+    return MessageSeal(key.decode(), dict(pairs), data, int(queue))
 
 
 def _member(headers: bytes) -> tuple[bytes | None, dict[str, Any]]:

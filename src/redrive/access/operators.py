@@ -46,6 +46,8 @@ class Operator(NamedTuple):
 def _texts(
     *, wildcards: bool = False, folded: bool = False, shape: WildcardReach = WildcardReach.TEXT
 ) -> Builder:
+    """A builder for texts: `folded`, without regard to case; with wildcards that reach as far as `shape` says."""
+
     def build(values: Sequence[str], variables: bool) -> Test:  # noqa: FBT001 - a Builder's own shape
         return compile_patterns(
             values, shape=shape, wildcards=wildcards, variables=variables, folded=folded
@@ -107,6 +109,11 @@ def _octets(text: str) -> bytes:
 # A request's address is asked about by every statement that has a range, and reading one takes 3 us.
 @lru_cache(maxsize=1024)
 def _range(text: str) -> _Range:
+    """A range of addresses from its CIDR text, or from a single address.
+
+    Raises:
+        ValueError: It is not such a text.
+    """
     network = ipaddress.ip_network(text, strict=False)
     # A listener on both families reports IPv4 peers as ::ffff:192.0.2.1; policies name them as IPv4.
     mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None
@@ -134,6 +141,7 @@ _IN_NETWORK: Final = _values("an IP address or range", _range, _within)
 def _comparisons(
     prefix: str, what: str, read: Callable[[str], _Ordered]
 ) -> Mapping[str, tuple[Builder, bool]]:
+    """The six comparisons of a type, by operator: the builder of each, and whether the test is negated."""
     equals = _values(what, read, operator.eq)
     return {
         f"{prefix}Equals": (equals, False),

@@ -70,6 +70,7 @@ class _Template:
     folded: bool
 
     def match(self, text: str, lookup: Lookup) -> bool:
+        """True if the pattern matches a text with the request's values in place of the variables."""
         pieces = self._fill_in(lookup)
         if pieces is None:
             return False
@@ -192,12 +193,13 @@ def variable_keys(text: str) -> frozenset[str]:
 
 
 def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, ...]:
-    marks = [mark for mark, letters in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if letters]
-    if not marks:
+    """A pattern as texts, wildcards and variables; those that are not read stay text."""
+    expressions = [each for each, is_read in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if is_read]
+    if not expressions:
         return (pattern,)
     tokens: list[_Token] = []
     end = 0
-    for mark in re.finditer("|".join(marks), pattern):
+    for mark in re.finditer("|".join(expressions), pattern):
         tokens.append(pattern[end : mark.start()])
         tokens.append(_variable(mark["variable"]) if len(mark[0]) > 1 else _Wild(mark[0]))
         end = mark.end()
@@ -206,6 +208,7 @@ def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, 
 
 
 def _variable(text: str) -> str | _Variable:
+    """The variable of this name, or the character that it stands for."""
     if text in {"*", "?", "$"}:  # `${*}` is how a policy writes a star that is not a wildcard
         return text
     match = _VARIABLE_NAME.fullmatch(text)

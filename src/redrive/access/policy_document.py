@@ -81,6 +81,7 @@ def parse_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
 
 
 def _parse(text: str, form: Form) -> Policy:
+    """Read a policy; statements that deny come first."""
     _check_cost(text)
     document = _json_object(text)
     _check_members(document, _POLICY_ELEMENTS)
@@ -177,6 +178,7 @@ def _read_numbered(number: int, statement: object, form: Form, *, variables: boo
 
 
 def _statement(document: object, form: Form, *, variables: bool) -> Statement:
+    """Read a statement; an unknown condition key counts as met in a Deny, and as not met in an Allow."""
     if not isinstance(document, Mapping):
         raise PolicyInvalid("must be an object")
     _check_members(document, _STATEMENT_ELEMENTS - form.value)
@@ -193,11 +195,11 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     patterns_text = _texts(resource, "Resource")
     variables_used = frozenset().union(*map(variable_keys, patterns_text)) if variables else frozenset()
     denies = effect == "Deny"
-    resources, is_excepted = (
-        (compile_patterns(patterns_text, shape=WildcardReach.ARN, variables=variables), not_resource)
-        if all(map(is_known, variables_used))
-        else _undecidable(patterns_text, denies=denies, excepted=not_resource)
-    )
+    if all(map(is_known, variables_used)):
+        resources = compile_patterns(patterns_text, shape=WildcardReach.ARN, variables=variables)
+        is_excepted = not_resource
+    else:
+        resources, is_excepted = _undecidable(patterns_text, denies=denies, excepted=not_resource)
     conditions = parse_conditions(document.get("Condition", {}), variables=variables)
     return Statement(
         sid=_optional_text(document, "Sid"),
@@ -244,6 +246,7 @@ def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple
 
 
 def _principals(element: object, *, is_exclusion: bool) -> Principals:
+    """Read a Principal or (`is_exclusion`) a NotPrincipal: everybody, everybody of a kind, or certain identities."""
     if element == "*":
         return Principals(
             everyone=True, whole_kinds=frozenset(), identities=frozenset(), is_exclusion=is_exclusion
@@ -291,6 +294,7 @@ def _services(actions: Sequence[str]) -> frozenset[str]:
 
 
 def _json_object(text: str) -> Mapping[str, object]:
+    """A JSON object in which no member is named twice."""
     try:
         document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -334,6 +338,7 @@ def _one_of(document: Mapping[str, object], name: str) -> tuple[bool, object]:
 
 
 def _texts(value: object, name: str) -> list[str]:
+    """One text, or a list of them."""
     items = value if isinstance(value, list) else [value]
     texts = [text for text in items if isinstance(text, str)]
     if not texts or len(texts) < len(items):

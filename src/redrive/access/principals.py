@@ -101,14 +101,7 @@ def account_root(account: str) -> Principal:
 def user_principal(
     arn: str, unique_id: str, tags: Mapping[str, str], permissions: Permissions | None
 ) -> Principal:
-    """A user that policies were attached to.
-
-    Args:
-        arn: The user's.
-        unique_id: `AIDA…`.
-        tags: The user's.
-        permissions: None: all that the account may.
-    """
+    """A user (its unique id is `AIDA…`) that policies were attached to; without any, all that the account may."""
     account = arn.split(":")[4]
     return Principal(
         name=arn,
@@ -137,11 +130,11 @@ def role_session(
     keys: Mapping[str, str] = _NO_KEYS,
     origin: Session | None = None,
 ) -> Principal:
-    """The session of an assumed role.
+    """The session of an assumed role (`AROA…`); policies may name the role's ARN, or the session's own.
 
     Args:
-        role: The role's ARN; policies may name that, or the session's own.
-        unique_id: `AROA…`, of the role.
+        role: The role's ARN.
+        unique_id: The role's.
         session: The name that was given.
         tags: Of the role, and over them those of the session.
         permissions: None: all that the account may.
@@ -162,12 +155,9 @@ def role_session(
 
 
 def federated_user(session: Session, permissions: Permissions | None, keys: Mapping[str, str]) -> Principal:
-    """A federated user, admitted under a name by a user or the account itself.
+    """A federated user, admitted under a name by a user or the account; without permissions, all that the account may.
 
-    Args:
-        session: Its own.
-        permissions: None: all that the account may.
-        keys: Further condition keys, names in lower case.
+    `keys` are further condition keys, their names in lower case.
     """
     account, unique_id = session.account, f"{session.account}:{session.federated}"
     arn = f"arn:aws:sts::{account}:federated-user/{session.federated}"
@@ -186,6 +176,7 @@ def _names(*names: str) -> frozenset[Identity]:
 
 
 def _keys(arn: str, account: str, kind: str, unique_id: str, tags: Mapping[str, str]) -> dict[str, str]:
+    """The condition keys that describe a principal."""
     return {
         "aws:principalarn": arn,
         "aws:principalaccount": account,
@@ -198,11 +189,9 @@ def _keys(arn: str, account: str, kind: str, unique_id: str, tags: Mapping[str, 
 
 @lru_cache(maxsize=1024)
 def service_principal(service: str, region: str) -> Principal:
-    """A service that acts for an account, such as SNS delivering to a queue.
+    """A service (`sns`, `cloudwatch`) that acts for an account, such as SNS delivering to a queue.
 
-    Args:
-        service: Its name in host names: `sns`, `cloudwatch`, `events`, …
-        region: Where it acts from; opt-in regions' policies name `sns.<region>.amazonaws.com`.
+    Policies in opt-in regions name it with the region that it acts from: `sns.<region>.amazonaws.com`.
     """
     name = f"{service}.amazonaws.com"
     return Principal(

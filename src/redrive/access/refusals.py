@@ -39,12 +39,9 @@ class Refusals:
         self._unlogged = 0  # of addresses that there was no room for
 
     def add(self, reason: str, *, address: str, identity: str) -> None:
-        """Count a refusal, and log it unless its address was logged lately.
+        """Count a refusal (`SignatureDoesNotMatch`, …), and log it unless its address was logged lately.
 
-        Args:
-            reason: Why: `SignatureDoesNotMatch`, …
-            address: Where the request came from.
-            identity: Who it said it was from: a key id. Never a secret, a signature or a token.
+        `identity` is the key id that the request named: never a secret, a signature or a token.
         """
         self.totals[reason] += 1
         now = self._clock.now()

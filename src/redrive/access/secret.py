@@ -91,12 +91,7 @@ class PurposeSealer:
 
 
 async def installation_secret(store: Store, rng: random.Random) -> InstallationSecret:
-    """The installation's secret; made where there is none yet.
-
-    Args:
-        store: Where it is kept.
-        rng: Must be unpredictable: production passes a `SystemRandom`.
-    """
+    """The installation's secret; made where there is none yet, by an unpredictable `rng` (a `SystemRandom`)."""
     while (resource := await store.get(_KIND, _KEY)) is None:
         document = {"secret": rng.randbytes(_BYTES).hex()}
         try:
@@ -207,7 +202,7 @@ def account_in(access_key_id: str) -> str | None:
     coded = access_key_id[len(_TEMPORARY) :]
     if len(coded) != _ID_CHARS or set(coded) - set(_ALPHABET):
         return None
-    number = int.from_bytes(b32decode(coded)[:6], "big")
+    number = int.from_bytes(b32decode(coded)[:6], "big")  # the others are random
     account = str((number & _ACCOUNT_BITS) >> _ACCOUNT_SHIFT).zfill(12)
     return account if is_account(account) else None
 

@@ -73,12 +73,7 @@ def make_pair(now: int) -> SigningPair:
 
 
 async def signing_pair(store: Store, now: int) -> SigningPair:
-    """The installation's pair; made where there is none yet.
-
-    Args:
-        store: Where it is kept.
-        now: ms, for a pair that has to be made.
-    """
+    """The installation's pair; made where there is none yet, valid from `now` (ms)."""
     while (resource := await store.get(_KIND, _KEY)) is None:
         pair = await asyncio.to_thread(make_pair, now)
         try:

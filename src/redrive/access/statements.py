@@ -53,7 +53,7 @@ class KeyComparison:
         return self.variables | {self.key}
 
     def holds(self, lookup: Lookup) -> bool:
-        """Compare."""
+        """True if the request's value under the key passes the test; of several values all or any have to."""
         values = lookup(self.key)
         if isinstance(values, str):
             return self.test(values, lookup) is not self.negated
@@ -117,6 +117,7 @@ def parse_conditions(block: object, *, variables: bool) -> tuple[PolicyCondition
 
 
 def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -> PolicyCondition:
+    """Read the values of one key under one operator."""
     if not key:
         raise PolicyInvalid("a condition key must have a name")
     if name.lower() == _NULL:
@@ -143,6 +144,7 @@ def _truths(values: Sequence[str]) -> frozenset[bool]:
 
 
 def _split_operator(name: str) -> tuple[Quantifier, str, bool]:
+    """The quantifier before an operator's name, the name, and whether `IfExists` stands behind it."""
     prefix, colon, rest = name.lower().rpartition(":")
     try:
         quantifier = Quantifier(prefix) if colon else Quantifier.NONE
@@ -168,6 +170,7 @@ def _texts(values: object) -> list[str]:
 
 
 def _text(value: object) -> str:
+    """A value of a condition as text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -232,14 +235,7 @@ class Statement:
     services: frozenset[str]  # The services its actions name, `sns`, `sqs`; `*` where an action names any
 
     def applies(self, identities: frozenset[Identity], action: str, resource: str, lookup: Lookup) -> bool:
-        """True if all its elements match a request.
-
-        Args:
-            identities: The names of the principal.
-            action: In lower case.
-            resource: The ARN.
-            lookup: Finds the request's condition keys.
-        """
+        """True if all elements match a request: its principal's names, its action (in lower case), its resource's ARN."""
         if self.actions.match(action, lookup) is self.actions_excepted:
             return False
         if not self.principals.match(identities):
@@ -253,10 +249,7 @@ class Statement:
     def reaches(self, action: str, beginning: str, lookup: Lookup) -> bool:
         """True if a statement of a caller's own policy may match a request about some resource whose ARN begins so.
 
-        Args:
-            action: In lower case.
-            beginning: Of the ARNs.
-            lookup: Finds the request's condition keys.
+        The action is in lower case.
         """
         if self.resources_excepted:
             is_about = not self.resources.cover(beginning)

@@ -106,6 +106,7 @@ class Digest:
         return "Digest " + ", ".join(self._fields(method, target, cnonce))
 
     def _fields(self, method: str, target: str, cnonce: str) -> Iterator[str]:
+        """The fields of the header (RFC 7616); with `qop`, the request's number and a nonce of our own are among them."""
         count = f"{self.requests:08x}"
         yield f"username={_quote(self.user)}"
         yield f"realm={_quote(self.realm)}"

@@ -95,6 +95,7 @@ class EmailEndpoint(TimedEndpoint):
         return verdict
 
     async def _hand_in(self, client: aiosmtplib.SMTP, address: str, mail: bytes) -> Verdict:
+        """Connect, with STARTTLS and a password where the relay has them, and hand in a mail."""
         try:
             await client.connect()
         except aiosmtplib.SMTPResponseException as error:
@@ -142,6 +143,7 @@ def _of_greeting(error: aiosmtplib.SMTPResponseException) -> Verdict:
 
 
 def _of_failure(error: Exception) -> Verdict:
+    """The verdict on an attempt that raised this error: by the relay's reply, if there was one."""
     match error:
         case aiosmtplib.SMTPRecipientsRefused(recipients=[refused, *_]):
             return _of_reply(refused.code, refused.message)

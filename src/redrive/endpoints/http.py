@@ -205,6 +205,7 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
     async def _post(
         self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None
     ) -> WebhookAnswer:
+        """Make a push's request, with an Authorization header where there is an authorizer."""
         headers = {**push_request.headers, "Content-Type": push_request.content_type}
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(push_request.method, destination.url.raw_path_qs)
@@ -292,7 +293,8 @@ def _checked_names(method: str, names: tuple[str, ...]) -> tuple[Sequence[str], 
         ValueError: One of them, or the method, is not a token.
     """
     text = "\n".join(("", method, *names, ""))
-    if "\n\n" in text or text.encode().translate(None, _OF_TOKENS):
+    has_empty = "\n\n" in text
+    if has_empty or text.encode().translate(None, _OF_TOKENS):
         raise ValueError("A method and the name of a header are tokens")
     lowered = [name.lower() for name in names]
     return [name for name, low in zip(names, lowered, strict=True) if low in _OURS], "host" in lowered
@@ -376,6 +378,7 @@ class DirectPush:
             self._take(replace(again.result(), duration_ms=self._now() - self._began))
 
     def _give_up(self) -> None:
+        """Stop waiting for the answer: cancel the second push, or close the connection of the first."""
         if self._second_push is not None:
             self._second_push.remove_done_callback(self._end_second_push)
             self._second_push.cancel()

@@ -57,6 +57,7 @@ class HttpConnection(KeptConnection):
         self._begin("", 0)
 
     def _new_parser(self) -> httptools.HttpResponseParser:
+        """A parser that lets pass what servers get wrong without doubt about where an answer ends."""
         parser = httptools.HttpResponseParser(self)
         parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
@@ -64,6 +65,7 @@ class HttpConnection(KeptConnection):
         return parser
 
     def _begin(self, method: str, bytes_max: int) -> None:
+        """Forget the last answer; the next one belongs to a request of this method."""
         self._method = method
         self._bytes_max = bytes_max
         self._phrase = b""
@@ -119,6 +121,7 @@ class HttpConnection(KeptConnection):
         self._rest(_REST_SECONDS)
 
     def _send(self, method: str, head: bytes, body: bytes, bytes_max: int, take: AnswerTaker) -> None:
+        """Write a request; `take` gets the answer's outcome. A small body goes in one packet with the head."""
         if self._socket is None:
             raise UnansweredError(str(self._why))
         self._begin(method, bytes_max)
@@ -289,11 +292,10 @@ def answer_of(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer
     text = body.decode("utf-8", "replace") or text_of(web_answer.phrase)
     unauthorized = web_answer.status == HTTPStatus.UNAUTHORIZED
     challenges = values_of(web_answer, b"www-authenticate") if unauthorized else []
-    headers_kept = tuple(
-        (name, values[0])
-        for name in push_request.headers_kept
-        if (values := values_of(web_answer, name.lower().encode()))
-    )
+    first_values = {
+        name: values_of(web_answer, name.lower().encode())[:1] for name in push_request.headers_kept
+    }
+    headers_kept = tuple((name, value) for name, values in first_values.items() for value in values)
     return WebhookAnswer(web_answer.status, text, challenges, headers_kept)
 
 

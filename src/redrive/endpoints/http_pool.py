@@ -142,6 +142,7 @@ class HttpConnections:
                     return
 
     def _give_turn(self, origin: WebOrigin) -> bool:
+        """Let the longest waiting for this origin go on, its use counted; False if nobody waits."""
         waiting = self._waiting.get(origin, deque())
         while waiting:
             turn = waiting.popleft()
@@ -155,6 +156,7 @@ class HttpConnections:
     # ---- a new one -------------------------------------------------------------------------------------------
 
     async def _connect(self, origin: WebOrigin) -> HttpConnection:
+        """Open a connection to an origin; the host of a certificate has no dot at its end."""
         tcp_socket = await self._socket(await self._addresses(origin.host, origin.port))
         if origin.secure and self._trust is None:
             self._trust = self._make_trust()
@@ -169,6 +171,7 @@ class HttpConnections:
         return connection
 
     def _forget(self, origin: WebOrigin, connection: HttpConnection) -> None:
+        """Drop a connection that was closed."""
         self._open.discard(connection)
         resting = self._resting.get(origin)
         if resting is None:

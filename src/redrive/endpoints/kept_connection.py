@@ -83,6 +83,7 @@ class KeptConnection(asyncio.Protocol, ABC):
             self._leave()
 
     def _leave(self) -> None:
+        """Say goodbye, once; if the peer does not close in time, the connection is cut off."""
         self.usable = False
         if self._socket is not None and not self._leaving:
             self._after(_GOODBYE_SECONDS, self._socket.abort)
@@ -105,6 +106,7 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._timer = self._loop.call_at(self._rings_at, self._ring)
 
     def _ring(self) -> None:
+        """Act if that is due by now; the timer may have been set for an earlier action."""
         self._timer = None
         action = self._action
         if action is not None and self._loop.time() < self._due_at:

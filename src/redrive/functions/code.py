@@ -211,6 +211,7 @@ class FunctionCode:
         return self._paths.setdefault(folder, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
+        """Unpack an archive that is kept, whatever may be wrong with it."""
         archive = await self.archive(name, digest)
         try:
             await asyncio.to_thread(unpack, archive, folder)
@@ -256,7 +257,10 @@ def lay(layers: Sequence[Path], folder: Path) -> None:
                 target.unlink(missing_ok=True)
                 target.mkdir()
             elif not source.is_dir():
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+                if target.is_dir():
+                    shutil.rmtree(target)
+                else:
+                    target.unlink(missing_ok=True)
                 target.hardlink_to(source)
     _finish(unfinished, folder)
 

@@ -66,13 +66,8 @@ class Environment:
     ) -> None:
         """Describe an environment; `start` starts its process.
 
-        Args:
-            function: What it runs.
-            folders: Its own /tmp among them.
-            owner: Of that, and of its processes, where it has its own user.
-            setting: What all share.
-            mark: A text that no other environment has: 32 hexadecimal digits.
-            output: Takes what it prints.
+        Its own /tmp is among the folders; `owner` owns that and its processes, where it has its own user. `mark` is a
+        text that no other environment has: 32 hexadecimal digits. `output` takes what it prints.
         """
         self.function = function
         self.key = function.key
@@ -292,6 +287,7 @@ class Environment:
         self._memory.end()
 
     def _finish(self, run: _Run, result: InvocationResult) -> None:
+        """End a run: write its last lines, note what it took, and hand over its result."""
         self._forget_run()
         output, request_id = self._output, run.invocation.request_id
         duration_ms = self._setting.milliseconds() - run.began
@@ -317,12 +313,13 @@ class Environment:
         return self._failed(FunctionError.TIMEOUT, text)
 
     def _report(
-        self, request_id: str, duration_ms: float, billed: int, memory: int, init_ms: float | None
+        self, request_id: str, duration_ms: float, billed_ms: int, memory_mb: int, init_ms: float | None
     ) -> str:
+        """The line of Lambda's log about what an invocation took."""
         line = (
             f"REPORT RequestId: {request_id}\tDuration: {duration_ms:.2f} ms\t"
-            f"Billed Duration: {billed} ms\tMemory Size: {self.function.memory_mb} MB\t"
-            f"Max Memory Used: {memory} MB\t"
+            f"Billed Duration: {billed_ms} ms\tMemory Size: {self.function.memory_mb} MB\t"
+            f"Max Memory Used: {memory_mb} MB\t"
         )
         return line + (f"Init Duration: {init_ms:.2f} ms\t\n" if init_ms is not None else "\n")
 
@@ -359,6 +356,7 @@ class Environment:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _exit_text(self) -> str:
+        """The reason for the process's end in Lambda's words."""
         status = None if self._process is None else self._process.returncode
         if status is None or status == 0:
             return "Runtime exited without providing a reason"
@@ -379,6 +377,7 @@ _SIGNALS: Final[dict[int, str]] = {
 
 
 def _result_of(posted: Posted) -> InvocationResult:
+    """The result that an answer of the process stands for."""
     if posted.too_large:
         text = too_large_text("Response payload size exceeded")
         document = {"errorMessage": text, "errorType": FunctionError.TOO_LARGE.value}

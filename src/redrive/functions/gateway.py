@@ -74,6 +74,7 @@ class FunctionGateway:
             connection.cancel()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of the function until it ends; too many at once are closed."""
         task = asyncio.current_task()
         if len(self._connections) >= _CONNECTIONS_MAX or task is None:
             writer.close()
@@ -103,6 +104,7 @@ class FunctionGateway:
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Write to one end what the other sends, until its end."""
     while piece := await reader.read(_PIECE_BYTES):
         writer.write(piece)
         await writer.drain()

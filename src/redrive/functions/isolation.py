@@ -83,6 +83,7 @@ def _path_of(tool: str) -> str:
 
 
 def _check_users(tools: Tools) -> None:
+    """Refuse where the server cannot run functions as other users."""
     if os.geteuid() != 0:
         raise Refused("functions can have users of their own only where the server runs as root")
     first = [tools.setpriv, *_rights(Isolation.USER, Owner(FIRST_USER, FIRST_USER)), "--", "/usr/bin/env"]
@@ -91,6 +92,7 @@ def _check_users(tools: Tools) -> None:
 
 
 def _check_bubblewrap(tools: Tools) -> None:
+    """Refuse where bwrap is absent, too old, or may make no namespaces."""
     if not tools.bwrap:
         raise Refused("bwrap is not installed (Debian: apt-get install bubblewrap)")
     if os.geteuid() == 0:
@@ -125,13 +127,8 @@ def command(
 ) -> list[str]:
     """The command that stands before the function's own, up to the launcher and without its argument.
 
-    Args:
-        isolation: How.
-        tools: By what.
-        owner: By `owner_of`.
-        folders: Outside any namespace.
-        programs: Folders of interpreters, which have to be seen inside a namespace.
-        storage_mb: How much /tmp may hold in a namespace.
+    In a namespace, `programs` are the folders of interpreters, which have to be seen there, and /tmp holds `storage_mb`.
+    The folders are those outside of it.
     """
     before = _limits(tools, counted=isolation is not Isolation.NONE)
     if tools.setpriv:

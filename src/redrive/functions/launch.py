@@ -123,6 +123,7 @@ def _installation(program: str) -> str:
 
 
 def _node(version: str, folders: Folders) -> Program:
+    """Node, of whatever version there is, with a client of our own for the runtime API."""
     program = shutil.which(f"node{version}") or shutil.which("node")
     if program is None:
         raise Unsupported(f"nodejs{version}.x needs node on the server's PATH")
@@ -138,6 +139,7 @@ def _node(version: str, folders: Folders) -> Program:
 
 
 def _java(version: str, function: FunctionVersion, folders: Folders, client: str) -> Program:
+    """Java, of whatever version there is, with Lambda's own client; four fifths of the memory are for its heap."""
     program = shutil.which("java")
     if program is None:
         raise Unsupported(f"java{version} needs java on the server's PATH")

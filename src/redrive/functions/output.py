@@ -87,6 +87,7 @@ class Output:
         self._write(self._now() if at is None else at, message)
 
     def _take(self, message: bytes, at: int | None = None) -> None:
+        """Write an event, unless the invocation has had all that it may write."""
         self._bytes += len(message)
         self._events += 1
         if self._is_spent():

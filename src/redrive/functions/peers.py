@@ -73,7 +73,7 @@ def _by_netlink(peer: Address, own: Address) -> Peer | None:
 
 
 def _read(peer: Address, own: Address) -> Peer | None:
-    """The same from the kernel's table of connections, which is slower."""
+    """As `_by_netlink`, from the kernel's table of connections, which is slower."""
     addresses = [_kernel_address(peer), _kernel_address(own)]
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:

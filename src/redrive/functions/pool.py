@@ -38,12 +38,7 @@ class KeptEnvironments:
         count: Callable[[Key], int],
         start: Callable[[FunctionVersion], Awaitable[InvocationResult | None]],
     ) -> None:
-        """Keep environments.
-
-        Args:
-            count: The number of environments of a revision.
-            start: Starts another one; returns None, or the failure as an invocation's result.
-        """
+        """Keep `count` environments of each revision; `start` starts one more: None, or the failure as a result."""
         self._count = count
         self._start = start
         self._provisions: dict[Key, tuple[FunctionVersion, int]] = {}  # with how many are to be kept
@@ -82,6 +77,7 @@ class KeptEnvironments:
         start_task.add_done_callback(lambda _: self._starting.pop(key, None))
 
     async def _fill(self, key: Key) -> None:
+        """Start environments until there are as many as are to be kept, or one fails."""
         while (provision := self._provisions.get(key)) is not None and self._count(key) < provision[1]:
             failure = await self._start(provision[0])
             if failure is not None:
@@ -116,15 +112,9 @@ class FunctionPool:
         unreserved_max: Callable[[str], int],
         idle_ms: int = IDLE_MS,
     ) -> None:
-        """Create an empty pool.
+        """Create an empty pool, which makes `folder` for each environment's /tmp, and removes it in `close`.
 
-        Args:
-            setting: What all environments share.
-            runtime: Where their names come from.
-            sink: Where their output goes.
-            folder: Where each gets a /tmp; made here, and removed by `close`.
-            unreserved_max: How many invocations of functions without a reservation an account may have under way.
-            idle_ms: How long an environment rests before it is ended.
+        `unreserved_max` is how many invocations of functions without a reservation an account may have under way.
         """
         self._setting = setting
         self._runtime = runtime
@@ -203,6 +193,7 @@ class FunctionPool:
             self._unreserved[function.name.account] -= 1
 
     async def _run(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
+        """Run an invocation in an environment that rests, or in a new one."""
         environment, init_ms = self._take_resting(function), None
         if environment is None:
             began = self._setting.milliseconds()
@@ -241,6 +232,7 @@ class FunctionPool:
         return failure
 
     def _take_resting(self, function: FunctionVersion) -> Environment | None:
+        """The environment that has rested the shortest; None: none rests. Those that have ended are removed."""
         key = function.key
         resting = self._idle.get(key, [])
         while resting:
@@ -252,6 +244,7 @@ class FunctionPool:
         return None
 
     def _new(self, function: FunctionVersion) -> Environment:
+        """A new environment, with its output, folders and user, which is not started yet."""
         mark = self._runtime.message_id().hex()
         group = function.name._replace(name=function.log_group)
 
@@ -268,6 +261,7 @@ class FunctionPool:
         return environment
 
     def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
+        """The folders of a new environment; its /tmp is one that an ended environment left, if there is one."""
         folder = self._prepare_folder()
         spare = self._spare.get(function.key)
         temporary = Path(spare.pop()) if spare else folder / mark
@@ -303,6 +297,7 @@ class FunctionPool:
         self._timers[environment] = self._setting.clock.call_at(at, lambda: self._ring(environment))
 
     def _ring(self, environment: Environment) -> None:
+        """End an environment that has rested long enough; one that was used meanwhile gets a new timer."""
         del self._timers[environment]
         if environment not in self._idle.get(environment.key, ()):
             return  # it is busy, and put back with a new timer
@@ -367,15 +362,13 @@ class FunctionPool:
             self._kept.refill(key)
 
     async def drop(self, name: ResourceName, version: str | None = None, revision: str = "") -> None:
-        """End the resting environments of a function; busy ones end after their invocation.
+        """End the resting environments of a function, or of one version of it; busy ones end after their invocation.
 
-        Args:
-            name: The function.
-            version: Those of this version alone; None: of all.
-            revision: The revision whose environments stay.
+        Those of `revision` stay.
         """
         for key in self._known():
-            if key[0] != name or version not in (None, key[1]) or key[2] == revision:
+            key_name, key_version, key_revision = key
+            if key_name != name or version not in (None, key_version) or key_revision == revision:
                 continue
             self._outdated.add(key)
             self._kept.forget(key)

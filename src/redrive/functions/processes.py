@@ -138,6 +138,7 @@ def _read(path: str) -> bytes:
 
 
 def _status(pid: int, line: re.Pattern[bytes]) -> int:
+    """A number in a line of a process's status; 0 if it has ended."""
     try:
         match = line.search(_read(f"/proc/{pid}/status"))
     except OSError:
@@ -200,6 +201,7 @@ def _users_of(folders: Sequence[Path]) -> set[int]:
 
 
 def _is_orphan(folder: Path) -> bool:
+    """True if a folder of ours belongs to a server that has ended."""
     try:
         own = folder.lstat().st_uid == os.geteuid()  # anybody can make one of that name in /tmp
     except FileNotFoundError:  # another server, which ends or begins just now, has removed it
@@ -213,7 +215,8 @@ def _is_gone(owner: str) -> bool:
     if match is None:
         return False
     process, began_at, namespace = match.groups()
-    return namespace == _namespace() != "0" and began_at != _began_at(int(process))
+    is_ours = namespace != "0" and namespace == _namespace()
+    return is_ours and began_at != _began_at(int(process))
 
 
 def _began_at(process: int) -> str:

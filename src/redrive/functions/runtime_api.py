@@ -146,7 +146,7 @@ class RuntimeApi:
         """Carry out one request."""
         if (method, path) == ("GET", _NEXT):
             self._wait_for_invocation(connection)
-        elif (method, path) == ("GET", "/2018-06-01/ping") or (method, path) == ("GET", "/ping"):
+        elif method == "GET" and path in ("/2018-06-01/ping", "/ping"):
             connection.respond(200, b"pong", "text/plain")
         elif (method, path) == ("POST", _INIT_ERROR):
             self._take_init_error(connection, posted)
@@ -172,6 +172,7 @@ class RuntimeApi:
     def _take_answer(
         self, connection: "_Connection", request_id: str, verb: str, posted: Posted, mode: str
     ) -> None:
+        """Take the answer or (`verb` is `error`) the failure of the invocation that is under way."""
         invocation = self._invocation
         if invocation is None:
             connection.refuse(403, "InvalidStateTransition", "no invocation is under way")
@@ -242,6 +243,7 @@ class _Connection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
+        """Begin to read the next request."""
         self._path = ""
         self._headers: dict[bytes, str] = {}
         self._head_bytes = 0
@@ -301,6 +303,7 @@ class _Connection(asyncio.Protocol):
         self._streams_to = self._api.parts_of(self._path, self._headers)
 
     def on_body(self, data: bytes) -> None:
+        """A piece of the body: passed on where the answer is streamed, kept where it is not."""
         self._body_bytes += len(data)
         self._head_so_far = 0
         if self._streams_to is not None:
@@ -318,6 +321,7 @@ class _Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def on_message_complete(self) -> None:
+        """The end of a request, which is carried out."""
         self._requests += 1
         self._head_so_far = 0
         unread = 0 if self._transport is None else self._transport.get_write_buffer_size()
@@ -347,6 +351,7 @@ class _Connection(asyncio.Protocol):
         self.respond(status, body, "application/json")
 
     def respond(self, status: int, body: bytes, content_type: str) -> None:
+        """Answer a request."""
         head = (
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"

@@ -106,6 +106,7 @@ class Router:
         return self._by_path(request, path)
 
     def _hosted_for(self, request: Request) -> HostedProtocol | None:
+        """The protocol whose host or path a request names; None: none of those that have their own."""
         host, path = request.headers.get("host", ""), request.path
         for protocol in self._hosted:
             urls = protocol.urls
@@ -114,6 +115,7 @@ class Router:
         return None
 
     def _by_path(self, request: Request, path: str) -> Response | Awaitable[Response]:
+        """Answer by the path's beginning, by what recognises the request, for a lost browser, and at last by the rest."""
         for beginning, answer in self._paths.items():
             if path.startswith(beginning):
                 return answer(request)

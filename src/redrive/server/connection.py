@@ -232,6 +232,7 @@ class Connection(asyncio.Protocol):
         return self._is_closing or self._transport.is_closing()
 
     def _wait_for(self, request: Request, reply: Awaitable[Response]) -> None:
+        """Answer when a reply is there; until then, no other request of this connection is handled."""
         # A Task costs 1.7 µs more than a bare Future. To drive a coroutine's first step by hand is slower still.
         loop = self._shared.loop
         # `ensure_future` finds out what it was given, in four calls, before it does the same.
@@ -247,6 +248,7 @@ class Connection(asyncio.Protocol):
             self._count()
 
     def _on_done(self, running: asyncio.Future[Response]) -> None:
+        """Send the reply that was waited for, and go on."""
         self._running = None
         request = self._request
         try:
@@ -260,6 +262,7 @@ class Connection(asyncio.Protocol):
             self._proceed()
 
     def _send(self, request: Request, reply: Response) -> None:
+        """Write a reply; the connection is closed behind the last one."""
         shared = self._shared
         reader = self._reader
         if self._counted_bytes:
@@ -296,6 +299,7 @@ class Connection(asyncio.Protocol):
         request.on_gone = writer.cancel
 
     def _on_stream_end(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback
+        """Go on after a streamed body; one that is not `whole` cuts the connection off."""
         self._running = self._streaming = None
         if not whole:
             self.abort()  # the only way to say so

@@ -48,17 +48,7 @@ class Control:
         scrapers: Scrapers,
         siblings: Siblings,
     ) -> None:
-        """Serve the control routes of an engine.
-
-        Args:
-            engine: The one that serves.
-            advance: Moves the clock, where it is a simulated one.
-            reset: Removes everything, where that may be asked for over the wire.
-            authentication: Tells who asks for what changes something.
-            exposition: Writes the metrics.
-            scrapers: Tells who may read them.
-            siblings: The processes that serve the same address.
-        """
+        """Serve the control routes; `advance` moves a simulated clock, `reset` removes everything. Both are optional."""
         self._engine = engine
         self._authentication = authentication
         self._exposition = exposition
@@ -98,6 +88,7 @@ class Control:
             return json_answer(503, {"status": "unavailable", "reason": str(error), "version": __version__})
 
     async def _health(self, _: Request) -> Response:
+        """The health of this node: its store takes writes. With workers, how many of them are ready."""
         await self._check_store()
         answer = {"status": "ok", "version": __version__, "node": self._engine.runtime.node}
         if (workers := await self._siblings.readiness()) is not None:
@@ -141,6 +132,8 @@ class Control:
         return json_answer(200, {"now": self._engine.clock.now() / 1000})
 
     def _move_clock(self, advance: Advance) -> Route:
+        """The route that moves the clock on; it answers with the attempts made meanwhile."""
+
         async def move(request: Request) -> Response:
             seconds = _seconds(request.body)
             if seconds is None:
@@ -168,6 +161,7 @@ def _fault(body: bytes) -> tuple[str, int | None] | None:
 
 
 def _seconds(body: bytes) -> float | None:
+    """The seconds by which a body asks to move the clock; None: it is malformed."""
     try:
         seconds = orjson.loads(body)["advance_seconds"]
     except (ValueError, TypeError, KeyError):

@@ -86,6 +86,7 @@ class EndpointRoutes:
         return json_answer(200, {"endpoint": document, "closed": closed, "lifted": closed})
 
     async def _subscription(self, where: ResourceName, members: Mapping[str, Any]) -> Subscription:
+        """The subscription that the members `topic` and `id` name."""
         topic, name = subscription_named(where, members.get("topic"), members.get("id"))
         subscription = await self._engine.resources.subscriptions.get(topic, name)
         if subscription is None:
@@ -96,6 +97,7 @@ class EndpointRoutes:
 
 
 def _options(members: Mapping[str, Any]) -> dict[str, bool]:
+    """The options of a subscription that a request sets."""
     options = {name: members[name] for name in _OPTIONS if name in members}
     for name, value in options.items():
         if not isinstance(value, bool):
@@ -104,6 +106,7 @@ def _options(members: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _row(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
+    """A subscription's endpoint; `rests` and `probation` are the former names of `circuit_breaker` and `circuit`."""
     failing = condition.failing
     circuit = None if condition.circuit is None else _shown_circuit(condition.circuit, now)
     return {

@@ -42,14 +42,7 @@ class Exposition:
     def __init__(
         self, engine: Engine, telemetry: Telemetry, meters: NodeMeters, refusal_counts: Mapping[str, int]
     ) -> None:
-        """Collect metrics from these sources.
-
-        Args:
-            engine: The one that serves.
-            telemetry: Knows what was counted of topics, and how full queues and backlogs are.
-            meters: This node's.
-            refusal_counts: The numbers of refused requests by reason.
-        """
+        """Collect metrics from these sources; `refusal_counts` are the numbers of refused requests, by reason."""
         self._engine = engine
         self._telemetry = telemetry
         self._meters = meters
@@ -71,6 +64,7 @@ class Exposition:
         self._scrape = None
 
     async def _write(self) -> str:
+        """All families as text, with a turn of the event loop after each."""
         pieces: list[str] = []
         async for lines in self._families():
             pieces.append("".join(f"{line}\n" for line in lines))
@@ -78,6 +72,7 @@ class Exposition:
         return "".join(pieces)
 
     async def _families(self) -> AsyncIterator[list[str]]:
+        """The lines of each family in turn: of queues, topics, attempts, endpoints and this node."""
         telemetry = self._telemetry
         for lines in _level_families("queue", _QUEUE_COUNTS, telemetry.queue_levels):
             yield lines
@@ -94,6 +89,7 @@ class Exposition:
         yield self._node()
 
     def _queue_counters(self) -> Iterator[list[str]]:
+        """A family for each of the counters of queues, of the first `SHOWN_MAX` queues."""
         queue_counts = [
             (_labels_of("queue", counts.name), counts)
             for counts in islice(self._engine.operations.queue_counts(), SHOWN_MAX)
@@ -103,6 +99,7 @@ class Exposition:
             yield family(f"redrive_queue_{metric}_total", "counter", _help_of(metric, "queue"), samples)
 
     async def _topic_counters(self) -> Iterator[list[str]]:
+        """A family for each of the counters of topics that still exist, of the first `SHOWN_MAX`."""
         by_metric: dict[str, list[Sample]] = {metric: [] for metric in TOPIC_COUNTERS}
         for number, (topic, counters) in enumerate(islice(self._telemetry.metrics.totals, SHOWN_MAX), 1):
             if number % _TOPICS_A_TURN == 0:
@@ -126,6 +123,7 @@ class Exposition:
             return True
 
     def _attempts(self) -> list[str]:
+        """The families about attempts and how deliveries ended without success."""
         meters = self._meters
         durations = [
             ([("protocol", protocol), ("outcome", outcome)], durations_of_kind.read())
@@ -146,6 +144,7 @@ class Exposition:
         ]
 
     async def _endpoints(self) -> list[str]:
+        """The family about open circuit breakers."""
         try:
             number = len(await self._engine.operations.open_circuits())
         except StoreUnavailable:  # the number is unknown, and whoever looks now needs the other families
@@ -154,6 +153,7 @@ class Exposition:
         return family("redrive_circuit_breakers_open", "gauge", help_text, [("", number)])
 
     def _node(self) -> list[str]:
+        """The families about this node: refused requests, commits, the event loop and the version."""
         meters = self._meters
         refused = [
             (labels([("reason", reason)]), count) for reason, count in sorted(self._refusal_counts.items())
@@ -203,6 +203,7 @@ def _age_family(kind: str, what: str, levels: Sequence[Level]) -> list[str]:
 
 
 def _by_cause(name: str, help_text: str, counts: Mapping[tuple[str, str], int]) -> list[str]:
+    """A family of counters by source and reason."""
     samples = [
         (labels([("source", source), ("reason", reason)]), count)
         for (source, reason), count in sorted(counts.items())

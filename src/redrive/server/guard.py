@@ -50,11 +50,7 @@ class KnownHosts:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Answer to these names besides.
-
-        Args:
-            names: Each with the names below it; `*` for all there are.
-        """
+        """Answer to these names too, and to the names below each; `*` stands for all."""
         self._names = {name.lower().lstrip("*.") or _ANY for name in names}
         self._endings = (*_NOT_REGISTERED, *_OF_VENDORS, *(f".{name}" for name in self._names))
         self.lately = {"localhost", "127.0.0.1"}
@@ -96,6 +92,7 @@ def name_of(host: str) -> str:
 
 
 def _is_address(name: str) -> bool:
+    """True if a host's name is an IP address."""
     try:
         ip_address(name)
     except ValueError:
@@ -256,6 +253,7 @@ class Scrapers:
 
 
 def _is_local(request: Request) -> bool:
+    """True if a request comes from this machine, and not by a proxy."""
     if any(name in request.headers for name in _FORWARDED):
         return False
     try:

@@ -82,9 +82,7 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
 def way_back_page(request: Request, console: str = "") -> Response | None:
     """The way back for a person whose browser asked for what no service knows; None for clients.
 
-    Args:
-        request: One that no service recognises.
-        console: See `signpost`.
+    `console` is the path of the web console; empty: there is none.
     """
     if not _is_visit(request) or "text/html" not in request.headers.get("accept", ""):
         return None
@@ -123,13 +121,10 @@ class DocumentationSite:
     """The files of a folder, for anybody: they say nothing of this server. Files that come later are not served."""
 
     def __init__(self, folder: str) -> None:
-        """Look what there is.
-
-        Args:
-            folder: Has `index.html`.
+        """Serve what `folder` has.
 
         Raises:
-            SettingsInvalid: It has not.
+            SettingsInvalid: It has no `index.html`.
         """
         root = Path(folder)
         self._files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}

@@ -112,7 +112,7 @@ class ClientLoad:
         )
 
     def add_unread(self, address: str, more: int) -> bool:
-        """The same for bytes of answers that the client has not read."""
+        """As `add`, for bytes of answers that the client has not read."""
         of_address = self._by_address[address]
         of_address.unread += more
         self._total.unread += more

@@ -141,14 +141,7 @@ class EmulatorRoutes:
         scripts: InitScripts,
         authentication: Authentication,
     ) -> None:
-        """Answer for a server.
-
-        Args:
-            services: The services offered and their state.
-            reset: Removes everything, where that may be asked for over the wire.
-            scripts: Those of the init folder.
-            authentication: Tells who asks for a reset.
-        """
+        """Answer for a server with these services; `reset` removes everything, where that may be asked for."""
         self._services = services
         self._reset = reset
         self._scripts = scripts
@@ -176,6 +169,7 @@ class EmulatorRoutes:
         return json_answer(200, {"services": self._services, "edition": "redrive", "version": __version__})
 
     async def _answer_init(self, request: Request) -> Response:
+        """The state of all init scripts, or of those of the stage in the path."""
         stage = request.path.removeprefix(_INIT).removeprefix("/").upper()
         if stage and stage not in STAGES:
             return _not_offered(request)
@@ -183,6 +177,7 @@ class EmulatorRoutes:
         return json_answer(200, self._scripts.stage(stage) if stage else self._scripts.stages())
 
     async def _answer_reset(self, request: Request) -> Response:
+        """Remove everything, where that may be asked for."""
         if self._reset is None:
             needed = "a server that was started with --allow-reset has it"
             return json_answer(404, {"message": f"no route POST {_RESET}; {needed}"})

@@ -40,13 +40,7 @@ class OwnedRoutes:
         routes: Mapping[tuple[str, str], OwnedRoute],
         audit: Audit | None = None,
     ) -> None:
-        """Answer by these.
-
-        Args:
-            authentication: Tells who asks.
-            routes: By method and path.
-            audit: Notes what was changed; None: nothing that is kept changes here.
-        """
+        """Answer by routes, of a method and a path each; without `audit`, nothing that is kept changes here."""
         self._authentication = authentication
         self._routes = dict(routes)
         self._audit = audit
@@ -87,14 +81,14 @@ class OwnedRoutes:
         arguments = parameters(request)
         subscription = arguments.get("subscription", "").lower()
         if not subscription:
-            return ResourceName(account, caller.region, "")
+            return ResourceName(account, caller.region)
         trusts_all = isinstance(self._authentication, TrustAll)
         if not trusts_all and not subscription.endswith(f"-{account}"):
             raise ControlRefusal(
                 f"the Azure subscription {subscription} does not belong to account {account}:"
                 f" its id must end in -{account}"
             )
-        return ResourceName(subscription, arguments.get("group", "").lower(), "")
+        return ResourceName(subscription, arguments.get("group", "").lower())
 
 
 def method_of(request: Request) -> str:
@@ -123,16 +117,10 @@ def document_of(body: bytes) -> Mapping[str, Any]:
 
 
 def number(name: str, value: object, least: int, most: int = 2**63 - 1) -> int:
-    """A number within bounds, from JSON or from a query.
-
-    Args:
-        name: The member or parameter, for the refusal.
-        value: Its value.
-        least: The smallest that is allowed.
-        most: The largest.
+    """A number within bounds, from JSON or from a query; `name` is the member or parameter.
 
     Raises:
-        ControlRefusal: Not acceptable.
+        ControlRefusal: It is not a number, or out of bounds.
     """
     text = str(value)
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:
@@ -155,11 +143,7 @@ _URL_PARTS: Final = 2  # of a queue's URL behind the host: account and name
 
 
 def queue_named(where: ResourceName, text: object) -> ResourceName:
-    """The queue that is meant.
-
-    Args:
-        where: Whose things are asked about.
-        text: A name, an ARN or a URL.
+    """The queue that a name, an ARN or a URL stands for, in the account and region that is asked about.
 
     Raises:
         ControlRefusal: Nothing is named, or what is another account's.
@@ -209,6 +193,7 @@ def _text(kind: str, text: object) -> str:
 
 
 def _by_arn(where: ResourceName, text: str, service: str) -> ResourceName:
+    """The name that an ARN of this service stands for."""
     try:
         arn = parse_arn(text)
     except ValueError as error:
@@ -219,6 +204,7 @@ def _by_arn(where: ResourceName, text: str, service: str) -> ResourceName:
 
 
 def _by_url(where: ResourceName, text: str) -> ResourceName:
+    """The queue that a URL of SQS stands for; its region is that of the request."""
     parts = urlsplit(text).path.strip("/").split("/")
     if len(parts) != _URL_PARTS:
         raise ControlRefusal(f"{text} is not the URL of a queue: http://HOST/ACCOUNT/NAME")
@@ -227,6 +213,7 @@ def _by_url(where: ResourceName, text: str) -> ResourceName:
 
 
 def _require_own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
+    """The name, if it is of the account that asks."""
     if queue_name.account != where.account:
         raise ControlRefusal(
             f"{text} belongs to account {queue_name.account}, and the request is made as account {where.account}"

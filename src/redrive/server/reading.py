@@ -168,7 +168,7 @@ class RequestReader:
         self._lines = []
         self.begun_bytes = 0
         self._body_bytes_max = self._unasked_bytes_max
-        self._unended_bytes = -SLICE_BYTES
+        self._unended_bytes = -SLICE_BYTES  # see `_bound_unended`
 
     def on_url(self, part: bytes) -> None:
         """A piece of the request target."""
@@ -197,7 +197,7 @@ class RequestReader:
 
     def on_body(self, part: bytes) -> None:
         """A piece of the body, already freed of its chunks."""
-        self._unended_bytes = -SLICE_BYTES
+        self._unended_bytes = -SLICE_BYTES  # see `_bound_unended`
         body = self._body
         if not body:
             self._body = part  # nearly always the whole of it, and then never copied
@@ -218,6 +218,7 @@ class RequestReader:
         self.is_finished = not self._parser.should_keep_alive()
 
     def _request(self, body: bytes) -> Request:
+        """The request whose head has been read."""
         target = self._target.decode("latin-1")
         if target[0] != "/":
             target = self._origin_form(target)
@@ -256,6 +257,7 @@ class RequestReader:
         return headers if len(headers) == len(lines) else _with_repeated(lines)
 
     def _stop(self, error: httptools.HttpParserError) -> None:
+        """Refuse what cannot be parsed: as the parser complains, or with the refusal that a call of it raised."""
         if self.is_finished:
             return  # bytes after a request that said `Connection: close`
         cause = error.__context__
@@ -266,6 +268,7 @@ class RequestReader:
         self.refuse(cause)
 
     def _bound_unended(self, chunk_bytes: int) -> None:
+        """Refuse a head or a trailer that has become too long before it ended."""
         # The parser keeps an unended header or trailer to itself, growing with every chunk, so what was fed
         # since the last thing that ended is counted too. It starts one slice below nothing, because that much
         # of the slice it began in may belong to what came before.
@@ -274,6 +277,7 @@ class RequestReader:
             self.refuse(_head_too_large())
 
     def _check_version(self) -> None:
+        """Refuse all but HTTP/1.0 and 1.1, a second Host, and transfer codings other than chunked."""
         version = self._parser.get_http_version()
         headers = self._headers
         if version == "1.1":
@@ -300,6 +304,7 @@ class RequestReader:
         self._is_upgrade = True
 
     def _origin_form(self, target: str) -> str:
+        """The path and query of a target that is a whole URL."""
         if "://" not in target:
             return target  # the asterisk of OPTIONS
         # RFC 9112, 3.2.2: the authority of an absolute target outranks the Host header.

@@ -55,9 +55,7 @@ class RedriveRoutes:
         """
         members = document_of(request.body)
         source = await find_queue(self._engine, where, members.get("queue"))
-        destination = (
-            None if members.get("to") is None else await find_queue(self._engine, where, members["to"])
-        )
+        destination = await self._destination(where, members)
         if members.get("ids") is not None:
             moved = await self._engine.operations.moves.move(source, _ids(members["ids"]), destination)
             return json_answer(200, {"moved": moved.total})
@@ -113,7 +111,12 @@ class RedriveRoutes:
             raise ControlRefusal(f"there is no task {name} of {queue.name.name}") from None
         return json_answer(200, {"task": shown_task(task)})
 
+    async def _destination(self, where: ResourceName, members: Mapping[str, Any]) -> Queue | None:
+        """The queue that the member `to` names; None: each dead letter goes where it came from."""
+        return None if members.get("to") is None else await find_queue(self._engine, where, members["to"])
+
     async def _active(self, queue: Queue) -> str:
+        """The id of a queue's active task."""
         tasks = await self._engine.operations.redrives.tasks_of(queue.name)
         name = next((task.id for task in tasks if task.state.active), None)
         if name is None:
@@ -124,9 +127,7 @@ class RedriveRoutes:
         """`{"queue", "id", "body", "to"?}`: send one back with another body, in place of the old one."""
         members = document_of(request.body)
         source = await find_queue(self._engine, where, members.get("queue"))
-        destination = (
-            None if members.get("to") is None else await find_queue(self._engine, where, members["to"])
-        )
+        destination = await self._destination(where, members)
         seq, body = number("id", members.get("id"), 1), members.get("body")
         if not isinstance(body, str) or not body:
             raise ControlRefusal("body is the new text of the message")
@@ -195,6 +196,7 @@ def choice_of(members: Mapping[str, Any], now: int) -> MoveChoice | None:
 
 
 def _search_choice(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
+    """The choice of what a search finds now, perhaps among the dead letters of one cause."""
     if excepted:
         raise ControlRefusal("except does not go with a search")
     try:

@@ -81,6 +81,7 @@ class Renderer:
         return b"%b%b%b\r\n" % (head, connection, lines)
 
     def _head(self, response: Response) -> bytes:
+        """The head of a response up to its own headers; remembered for this second, as it has the date."""
         status = response.status
         reason = PHRASES.get(status, "")
         lines = {"Server": "Redrive", "Date": self._date}
@@ -101,6 +102,11 @@ def _set_cookies(cookies: Sequence[str]) -> bytes:
 
 
 def _lines(headers: Collection[tuple[str, str]]) -> bytes:
+    """Header lines.
+
+    Raises:
+        ValueError: One holds a line break, or is not latin-1.
+    """
     text = ""
     for name, value in headers:
         text += f"{name}: {value}\r\n"  # of the one header of most answers; a `map` takes half as long again
@@ -132,13 +138,9 @@ class BodyWriter:
         chunked: bool,
         on_end: Callable[[bool], None],
     ) -> None:
-        """Write it, from the next turn of the loop on.
+        """Write it, from the next turn of the loop on; `on_end` is told whether the body is whole.
 
-        Args:
-            transport: To the client.
-            response: One with parts, which are closed at the end, or when the client has gone.
-            chunked: False if the body has a length, and for HTTP/1.0, where it ends with the connection.
-            on_end: Told whether the body is whole.
+        Not `chunked` is a body with a length, and one for HTTP/1.0, where it ends with the connection.
         """
         self._transport = transport
         self._parts = cast("AsyncGenerator[bytes]", response.parts)
@@ -162,6 +164,7 @@ class BodyWriter:
         self.task.cancel()
 
     async def _write(self) -> None:
+        """Write each part as it comes, as far as the client reads; EOFError if there are fewer bytes than announced."""
         written = 0
         async with aclosing(self._parts):
             async for part in self._parts:

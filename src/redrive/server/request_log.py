@@ -25,12 +25,7 @@ class RequestLog:
     """A handler (`redrive.server.connection.Handler`) that logs what another one answers."""
 
     def __init__(self, handler: Handler, monotonic: Callable[[], float]) -> None:
-        """Log requests to a handler.
-
-        Args:
-            handler: Answers them.
-            monotonic: Seconds, of which only differences mean anything.
-        """
+        """Log the requests to a handler; `monotonic` tells seconds, of which only differences mean anything."""
         self._handler = handler
         self._monotonic = monotonic
         # Whatever the level of the rest is: this log has its own setting.
@@ -48,6 +43,7 @@ class RequestLog:
         logger.info("request.refused", extra={"fields": fields})
 
     def _log(self, request: Request, began: float, body_bytes: int, response: Response | None) -> None:
+        """Write a line about a request that has ended; None: its handler failed."""
         record, scope = request.record or RequestRecord(), credential_scope(request)
         fields = {
             "client": request.client_host,
@@ -85,6 +81,7 @@ def answer_observed(handler: Handler, request: Request, on_end: OnEnd) -> Respon
 
 
 async def _await_observed(reply: Awaitable[Response], on_end: OnEnd) -> Response:
+    """The response, once it is there; `on_end` gets it, or None if there was an error."""
     response: Response | None = None
     try:
         response = await reply

@@ -26,13 +26,7 @@ class RequestSpans:
     """A handler (`redrive.server.connection.Handler`) that traces what another one answers."""
 
     def __init__(self, handler: Handler, tracer: Tracer, now: Callable[[], int]) -> None:
-        """Trace requests to a handler.
-
-        Args:
-            handler: Answers them.
-            tracer: Begins spans.
-            now: Milliseconds since the epoch.
-        """
+        """Trace the requests to a handler; `now` tells milliseconds since the epoch."""
         self._handler = handler
         self._tracer = tracer
         self._now = now
@@ -47,6 +41,7 @@ class RequestSpans:
         return answer_observed(self._handler, request, partial(self._end, span, request))
 
     def _begin(self, request: Request) -> Span:
+        """Begin a span, as a child of the client's own if it sends one."""
         parent = _TRACE_CONTEXT.extract(request.headers) if "traceparent" in request.headers else None
         name = f"{request.method} {request.path}"[:CHARS_MAX]
         attributes: dict[str, str | int] = {
@@ -59,6 +54,7 @@ class RequestSpans:
         )
 
     def _end(self, span: Span, request: Request, response: Response | None) -> None:
+        """End a span with what is known of the request by now."""
         record = request.record or RequestRecord()
         status = _FAILED if response is None else response.status
         if record.service:

@@ -50,6 +50,7 @@ class DeadLetterRoutes:
         return json_answer(200, {"queues": [_shown_queue(queue) for queue in queues]})
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
+        """A page of a queue's dead letters, or of one cause's; `letters` is the former name of `dead_letters`."""
         arguments = parameters(request)
         queue = await find_queue(self._engine, where, arguments.get("queue"))
         after, limit = page_of(arguments, "0")
@@ -76,23 +77,25 @@ class DeadLetterRoutes:
 
 
 def _shown_queue(entry: DeadLetterQueue) -> dict[str, Any]:
+    """A dead-letter queue and its origins; `letters` is the former name of `dead_letters`."""
     return {
         "queue": entry.queue.name.name,
         "dead_letters": entry.letters,
         "letters": entry.letters,
         "from_queues": [name.name for name in entry.from_queues],
         "from_subscriptions": [
-            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.redacted_endpoint}
-            for sub in entry.from_subscriptions
+            {"topic": each.topic.name, "id": each.id, "endpoint": each.redacted_endpoint}
+            for each in entry.from_subscriptions
         ],
-        "from_services": [
-            {"service": sub.topic.region.partition(":")[2], "name": sub.topic.name}
-            for sub in entry.from_carriers
+        "from_services": [  # a service's private topics have its name behind their region
+            {"service": each.topic.region.partition(":")[2], "name": each.topic.name}
+            for each in entry.from_carriers
         ],
     }
 
 
 def _shown_cause(cause: CauseDetails) -> dict[str, Any]:
+    """A cause with its first and last dead letter; `letters` is the former name of `dead_letters`."""
     count, last = cause.count, cause.last
     return {
         "cause": f"{count.cause.origin}:{count.cause.failure}",
@@ -163,6 +166,7 @@ class ResourceRoutes:
         return json_answer(200, {"queues": documents, "more": len(queues) > limit})
 
     async def _shown_queue(self, queue: Queue) -> dict[str, Any]:
+        """A queue with its counts."""
         counts = await self._engine.messages.count(queue)
         return {
             "queue": queue.name.name,
@@ -182,6 +186,7 @@ class ResourceRoutes:
         return json_answer(200, {"topics": documents, "more": len(topics) > limit})
 
     async def _shown_topic(self, topic: Topic) -> dict[str, Any]:
+        """A topic with its first subscriptions."""
         subscriptions = await self._engine.resources.subscriptions.of(
             topic.name, limit=SUBSCRIPTIONS_SHOWN_MAX + 1
         )
@@ -194,6 +199,7 @@ class ResourceRoutes:
         }
 
     async def _shown_subscription(self, subscription: Subscription) -> dict[str, Any]:
+        """A subscription with the number of deliveries in its backlog."""
         counts = await self._engine.messages.count_backlog(subscription)
         dead_letter = subscription.dead_letter
         return {
@@ -225,6 +231,7 @@ def _page(request: Request, where: ResourceName) -> tuple[ResourceName, str, int
 
 
 def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
+    """One delivery of a traced message, and the queue or subscription that holds it."""
     delivery, subscription = traced.letter.delivery, traced.subscription
     waiting_state = "in_flight" if delivery.token is not None else "delayed"
     owner = None

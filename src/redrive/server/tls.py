@@ -126,6 +126,7 @@ class _Identity:
         return self.certificate.not_valid_after_utc > instant + timedelta(days=days)
 
     def serves(self, names: list[str], authority: "_Identity") -> bool:
+        """True if the certificate has all these names and was signed by this authority."""
         covered_names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         if not set(_general_names(names)) <= set(covered_names):
             return False
@@ -156,6 +157,7 @@ def _read_identity(path: Path) -> _Identity | None:
 
 
 def _make_authority(instant: datetime) -> _Identity:
+    """A new authority; it can sign servers' certificates, and no other authorities."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("Redrive local authority")
     builder = (
@@ -167,6 +169,7 @@ def _make_authority(instant: datetime) -> _Identity:
 
 
 def _make_server(names: list[str], authority: _Identity, instant: datetime) -> _Identity:
+    """A new certificate for these names, signed by the authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate.subject
     signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
@@ -184,6 +187,7 @@ def _make_server(names: list[str], authority: _Identity, instant: datetime) -> _
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, instant: datetime, days: int
 ) -> x509.CertificateBuilder:
+    """A certificate valid for so many days, and a little before now, for clients whose clock is behind."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -201,6 +205,7 @@ def _name(common_name: str) -> x509.Name:
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    """The use of a key: signing certificates, or else TLS."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         content_commitment=False,

@@ -168,6 +168,7 @@ class AwsCredentials:
             raise CredentialsUnavailable(str(error)) from error
 
     async def _look(self) -> Credentials | None:
+        """The credentials of the environment, looked for once; if there are none, again after a while."""
         async with self._looking:
             if self._credentials_found is None and not self._known_absent():
                 self._credentials_found = await asyncio.to_thread(_look)
@@ -330,6 +331,7 @@ def _read(answer: WebhookAnswer) -> AwsAnswer:
 
 
 def _document(text: str) -> Mapping[str, Any]:
+    """The error document of an answer; empty if it is not a JSON object."""
     try:
         document = orjson.loads(text)
     except ValueError:

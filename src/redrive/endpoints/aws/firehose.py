@@ -142,6 +142,7 @@ def _each(answer: AwsAnswer, call_verdict: Verdict, records: int) -> Sequence[Ve
 
 
 def _of_entry(entry: dict[str, Any], call_verdict: Verdict) -> Verdict:
+    """The verdict on one record of a call that succeeded as a whole."""
     code = entry.get("ErrorCode")
     if not code:
         return call_verdict

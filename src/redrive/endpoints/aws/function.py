@@ -61,6 +61,7 @@ class FunctionEndpoint(TimedEndpoint):
     async def _invoke(
         self, address: ResourceAddress, url: str, push_request: PushRequest, kind: str
     ) -> AwsAnswer | Verdict:
+        """Invoke a function, as an event or (`kind`) waiting for its result."""
         headers = {"X-Amz-Invocation-Type": kind}
         if _TRACE in push_request.headers:
             headers[_TRACE] = push_request.headers[_TRACE]

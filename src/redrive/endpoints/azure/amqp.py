@@ -73,6 +73,7 @@ class AmqpEndpoint(TimedEndpoint):
             return of_failure(error)
 
     async def _open(self, namespace: Namespace) -> AmqpConnection:
+        """Connect to a namespace, under a container name of its own."""
         container = f"redrive-{self._rng.getrandbits(64):016x}"
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: AmqpConnection(namespace, container),

@@ -152,6 +152,7 @@ class AmqpConnection(KeptConnection):
             self._collector.pop()
 
     def _hear(self, event: Event) -> None:
+        """Act on one event of Proton: an outcome, credit to send, or the end of a link, session or connection."""
         match event.type:
             case Event.DELIVERY:
                 self._hear_outcome(cast("Delivery", event.delivery))
@@ -170,6 +171,7 @@ class AmqpConnection(KeptConnection):
                 self._end(verdict_of_condition(*name_and_text))
 
     def _hear_outcome(self, delivery: Delivery) -> None:
+        """Answer the sender of a delivery once the broker has settled it, or says what became of it."""
         entity = self._entity_of(delivery.link)
         if entity is None or not (delivery.settled or delivery.remote_state in _OUTCOMES):
             return
@@ -207,6 +209,7 @@ class AmqpConnection(KeptConnection):
     # ---- what we say -------------------------------------------------------------------------------------------
 
     def _open(self, namespace: Namespace, container: str) -> Connection:
+        """Begin an AMQP connection, with the namespace's user or anonymously."""
         mechanisms = self._proton.sasl()
         mechanisms.allowed_mechs("PLAIN" if namespace.user else "ANONYMOUS")
         mechanisms.allow_insecure_mechs = True  # Proton cannot see whether there is TLS around it
@@ -220,6 +223,7 @@ class AmqpConnection(KeptConnection):
         return connection
 
     def _attach(self, address: str) -> _Entity:
+        """Open a link to an entity in a session of its own; with too many entities, no more are begun here."""
         session = self._connection.session()
         session.open()
         sender = session.sender(address)
@@ -231,6 +235,7 @@ class AmqpConnection(KeptConnection):
         return entity
 
     def _send_waiting(self, entity: _Entity) -> None:
+        """Send waiting messages, as far as the broker gives credit; those too large for the link are refused here."""
         sender = entity.sender
         while entity.waiting and sender.credit > 0:
             answer = next(iter(entity.waiting))
@@ -266,6 +271,7 @@ def _tell(answer: Answer, verdict: Verdict) -> None:
 
 
 def _verdict_of(delivery: Delivery) -> Verdict:
+    """The verdict on a delivery by its final state at the broker."""
     state = delivery.remote_state
     if state == Disposition.ACCEPTED:
         return ACCEPTED

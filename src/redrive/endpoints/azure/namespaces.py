@@ -58,6 +58,7 @@ def read_entity(resource: str) -> str:
 
 
 def _of_url(text: str) -> Namespace:
+    """Take an AMQP URL apart; its path is put before the names of entities."""
     url = urlsplit(text)
     if not url.hostname:
         raise ValueError("An AMQP URL has a host")

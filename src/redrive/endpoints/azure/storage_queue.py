@@ -101,6 +101,7 @@ class StorageQueueEndpoint(TimedEndpoint):
         )
 
     def _open(self) -> aiohttp.ClientSession:
+        """A session that trusts `ca_file` too, and keeps no cookies."""
         trust = ssl.create_default_context()
         if self._ca_file is not None:
             trust.load_verify_locations(self._ca_file)
@@ -142,6 +143,7 @@ class _Resolver(AbstractResolver):
 
 
 def _of_failure(error: BaseException) -> Verdict:
+    """The verdict on an error of the library, by the error that caused it."""
     match error:
         case AzureError(inner_exception=Exception() as cause):
             return _of_failure(cause)

@@ -66,7 +66,7 @@ class Apns:
         self._connections: ConnectionPool[_Place, Http2Connection] = ConnectionPool()
 
     async def send(self, push_request: PushRequest) -> Verdict:
-        """Post it.
+        """Post a notification; with a new token where Apple says that ours has expired.
 
         Raises:
             CredentialsUnusable: The application's credentials are not valid ones.
@@ -104,6 +104,7 @@ class Apns:
                     raise
 
     def _headers(self, service: _Place, push_request: PushRequest) -> dict[str, str]:
+        """The headers of a notification: its topic, for an application with a certificate; a token for any other."""
         headers = {name: value for name, value in push_request.headers.items() if name.startswith("apns-")}
         if service.certified:
             topic = headers.get("apns-topic") or _topic_of(service.principal)
@@ -134,6 +135,7 @@ class Apns:
             del self._tokens[service]
 
     def _context(self, certificate: str, key: str) -> ssl.SSLContext:
+        """The TLS context for HTTP/2 with a client's certificate, if there is one; `ca_file` is trusted too."""
         context = ssl.create_default_context()
         context.set_alpn_protocols([ALPN])
         if self._ca_file is not None:
@@ -145,6 +147,7 @@ class Apns:
     # ---- connections -----------------------------------------------------------------------------------------
 
     async def _open(self, service: _Place) -> Http2Connection:
+        """Connect to the service of an application."""
         url = urlsplit(service.url)
         secure = url.scheme == "https"
         certificate = (service.principal, service.credential) if service.certified else ("", "")
@@ -163,6 +166,7 @@ def _bearer(token: str) -> str:
 
 
 def _verdict(answer: Http2Answer) -> Verdict:
+    """The verdict on Apple's answer; a success keeps the notification's id."""
     text = answer.body.decode("utf-8", "replace")
     if answer.status != HTTPStatus.OK:
         return verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))

@@ -65,6 +65,7 @@ class _Graceful(H2Connection):
 
     @override
     def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
+        """Keep the connection's state, which h2 would close: requests under way are still answered after a GOAWAY."""
         before = self.state_machine.state
         answer = super()._receive_goaway_frame(frame)
         if before is not ConnectionState.CLOSED:
@@ -113,6 +114,7 @@ class Http2Connection(KeptConnection):
             self._rest(_REST_SECONDS)
 
     async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Http2Answer:
+        """Send a request on a new stream, and wait for its answer."""
         stream = self._h2.get_next_available_stream_id()
         exchange = self._exchanges[stream] = _Exchange(self._loop.create_future(), body, self._read_count)
         try:
@@ -164,6 +166,7 @@ class Http2Connection(KeptConnection):
     # ---- what the service says -------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
+        """Act on one event of h2; those that concern no request under way are left out."""
         match event:
             case RemoteSettingsChanged():
                 self._has_settings = True
@@ -280,6 +283,7 @@ class Http2Connection(KeptConnection):
 
 
 def _resolve(exchange: _Exchange, result: Http2Answer | Exception) -> None:
+    """End a request with its answer or an error."""
     if exchange.answered.done():  # its push may have been cut short
         return
     if isinstance(result, Exception):

@@ -101,6 +101,7 @@ def _fcm_code(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
+    """The members of a JSON object; of anything else none."""
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:

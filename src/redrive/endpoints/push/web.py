@@ -92,6 +92,7 @@ class AccessTokens:
         return token.until - _RENEWED_MS > self._now()
 
     async def _fetch(self, url: str, form: Callable[[], Mapping[str, str]]) -> AccessToken:
+        """Ask the authority for a token."""
         body = urlencode(form()).encode()
         request = PushRequest(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_TOKEN_ANSWER_BYTES_MAX)
         answer = await self._http.ask(request)
@@ -104,6 +105,7 @@ class AccessTokens:
 
 
 def _token_of(text: str, now: int) -> AccessToken | None:
+    """The token in an authority's answer, with the moment (ms) at which it ends; None: there is none."""
     try:
         document = orjson.loads(text)
         token, seconds = document["access_token"], int(document.get("expires_in", 0))
@@ -177,6 +179,7 @@ class Fcm:
         return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)
 
     def _login(self, account: _Account) -> dict[str, str]:
+        """The form by which a service account asks Google for a token: a signed assertion (RFC 7523)."""
         now = self._now() // 1000
         claims = {
             "iss": account.email,
@@ -191,6 +194,7 @@ class Fcm:
 
 @lru_cache(_ACCOUNTS_MAX)
 def _read(text: str) -> _Account:
+    """Read a service account's file."""
     try:
         file: dict[str, Any] = orjson.loads(text)
         account = _Account(
@@ -207,6 +211,7 @@ def _read(text: str) -> _Account:
 
 @lru_cache(_ACCOUNTS_MAX)
 def _private(pem: str) -> RSAPrivateKey:
+    """Read a private key in PEM."""
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError):
@@ -263,6 +268,7 @@ class Adm:
 
 
 def _form(client_id: str, secret: str) -> dict[str, str]:
+    """The form by which an application asks Amazon for a token (RFC 6749, 4.4)."""
     return {
         "grant_type": "client_credentials",
         "scope": "messaging:push",

@@ -208,6 +208,7 @@ class SmsConnection(KeptConnection):
 
     @override
     def _fail(self, why: Exception) -> None:
+        """Fail what is under way, and stop hearing texts."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(why)
@@ -225,6 +226,7 @@ class SmsConnection(KeptConnection):
     # ---- what is said ------------------------------------------------------------------------------------------
 
     async def _ask(self, command: int, body: bytes) -> Pdu:
+        """Send a request and wait for the answer with its sequence number."""
         if self._socket is None:
             raise self._why
         sequence = self._next_sequence()
@@ -247,6 +249,7 @@ class SmsConnection(KeptConnection):
     # ---- what is heard -----------------------------------------------------------------------------------------
 
     def _take(self, pdu: Pdu) -> None:
+        """Take a unit of the message centre: an answer, or a request of its own, which is answered at once."""
         if pdu.is_response:
             answer = self._waiting.get(pdu.sequence)  # none for an abandoned request
             if answer is not None and not answer.done():
@@ -266,6 +269,7 @@ class SmsConnection(KeptConnection):
                 self._send(Pdu(smpp.GENERIC_NACK, smpp.INVALID_COMMAND, pdu.sequence))
 
     def _take_text(self, pdu: Pdu) -> None:
+        """Have a text heard beside the others; too many at once are put off."""
         if len(self._hearing) >= _TEXTS_WAITING_MAX:
             self._send(pdu.answer(smpp.TRY_LATER, b"\0"))
             return

@@ -172,6 +172,7 @@ class SmsEndpoint(TimedEndpoint):
         return await asyncio.shield(opening)
 
     async def _open(self) -> SmsConnection:
+        """Connect and bind; after a failure no other is tried for `_PAUSE_SECONDS`."""
         gateway, loop = self._gateway, asyncio.get_running_loop()
         connection: SmsConnection | None = None
         try:
@@ -218,6 +219,7 @@ class SmsEndpoint(TimedEndpoint):
         return None if opening is None or not opening.done() or _is_over(opening) else opening.result()
 
     async def _hear(self, message: ShortMessage) -> None:
+        """Give a text from a telephone to the reader; receipts are left out."""
         if not message.is_text:
             logger.debug("sms.receipt: not asked for")
             return
@@ -231,6 +233,7 @@ def _key(push_request: PushRequest) -> str:
 
 
 def _source(sender: str) -> Address:
+    """The sender's address: a number in international form, a short code, a name, or the centre's own."""
     digits = sender.removeprefix("+")
     if not sender:
         return Address(*_CENTRES_OWN, "")

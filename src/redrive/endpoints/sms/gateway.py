@@ -66,6 +66,7 @@ def read_gateway(url: str) -> MessageCentre:
 
 
 def _options(query: str) -> dict[str, str]:
+    """The options in a gateway's URL."""
     try:
         options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
     except ValueError:

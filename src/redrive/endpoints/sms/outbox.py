@@ -33,7 +33,7 @@ class SmsOutbox:
         self.texts.append(
             SentText(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
         )
-        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory", 0)
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory")
 
     def of(self, account: str, region: str, number: str | None) -> list[SentText]:
         """The texts of a sender, the oldest first, to one number or to all."""

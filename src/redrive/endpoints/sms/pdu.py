@@ -176,7 +176,7 @@ class ShortMessage(NamedTuple):
 
 
 def read_short_message(body: bytes) -> ShortMessage:
-    """Read the body of a deliver_sm.
+    """Read the body of a deliver_sm (SMPP 3.4, 4.6.1).
 
     Raises:
         Garbled: Not SMPP.
