@@ -21,12 +21,7 @@ from redrive.settings import origins_of
 
 
 def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
-    """The console over the engine; nothing if it is off.
-
-    Args:
-        core: What it is built on.
-        store_bytes: See `Installation`.
-    """
+    """The console over the engine; nothing if it is off. See `Installation.store_bytes`."""
     if core.settings.console == "off":
         return Extension()
     clock = core.runtime.clock

@@ -27,15 +27,7 @@ from redrive.settings.hardening import findings
 def console_pages(
     core: Core, store_bytes: Callable[[], int | None], nodes: Nodes, tail: Tail, hands: ClockHands | None
 ) -> Console:
-    """The console over the engine.
-
-    Args:
-        core: What it is built on.
-        store_bytes: See `Installation`.
-        nodes: This node and the others.
-        tail: What just happened on this node.
-        hands: Moves the clock, where it is a simulated one.
-    """
+    """The console over the engine; `hands` move a simulated clock. For `store_bytes` see `Installation`."""
     settings, documents = core.settings, core.engine.resources.documents
     writes = settings.console == "full"
     options = ConsoleOptions(

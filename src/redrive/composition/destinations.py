@@ -47,6 +47,7 @@ def _blobs(core: Core, address: Callable[[str], str | None]) -> Endpoint:
 
 
 def _mail(core: Core) -> dict[str, Endpoint]:
+    """Mail, as text and as JSON, by the relay that the settings name."""
     from redrive.endpoints.email import EmailEndpoint, Relay  # noqa: PLC0415 - for servers with a relay alone
 
     settings = core.settings

@@ -36,6 +36,8 @@ Make = Callable[[ModuleType], Extension]
 
 
 def _maker(core: Core) -> Make:
+    """A function that makes the extension of a module of `redrive.composition`."""
+
     def make(module: ModuleType) -> Extension:
         extension: Extension = module.extension(core)
         return extension
@@ -68,6 +70,7 @@ class Deferred(ABC):
         return await self._extension.of(None, self._open)
 
     async def _open(self) -> Extension:
+        """Load what was deferred, beside the event loop, and make it."""
         # Up to 0.3 s of imports and of reading published models, for which nobody else waits.
         make = await asyncio.to_thread(self._load)
         extension = make()
@@ -89,13 +92,9 @@ class DeferredServices(Deferred):
     """
 
     def __init__(self, core: Core, module: str, names: Sequence[str], make: Make | None = None) -> None:
-        """Defer it.
+        """Defer the services of these names (botocore's), and their module in `redrive.composition`, if they have one.
 
-        Args:
-            core: What it is built on.
-            module: Its module in `redrive.composition`; empty for services that are nothing but operations.
-            names: Botocore's names of its services.
-            make: Makes the extension of the module, where that takes more than the core.
+        `make` makes the extension of the module, where that takes more than the core.
         """
         super().__init__()
         self._core = core
@@ -200,14 +199,10 @@ def deferred_extensions(
     presenters: Mapping[str, Presenter],
     encryption: Encryption | None,
 ) -> list[Deferred]:
-    """The extensions that are made when they are first asked for.
+    """The extensions that are made when they are first asked for; without `setting`, functions are not run.
 
-    Args:
-        core: What they are built on.
-        setting: How functions are run; None: not at all.
-        destinations: Endpoints on other servers, by protocol.
-        presenters: By envelope, for messages of queues that other services sent.
-        encryption: Knows the keys of queues.
+    Destinations are endpoints on other servers, by protocol; presenters are for messages of queues that other services
+    sent, by envelope.
     """
     elsewhere, streams_elsewhere = destinations.get(ELSEWHERE), destinations.get(STREAMS_ELSEWHERE)
     logs = DeferredServices(core, "logs", ["logs"])
@@ -257,13 +252,7 @@ class ExtensionRegistry:
     """
 
     def __init__(self, core: Core, extensions: Sequence[Extension], deferred: Sequence[Deferred]) -> None:
-        """Offer their services, and tell the engine of them.
-
-        Args:
-            core: What they are built on; its engine is not open yet.
-            extensions: Those that are made.
-            deferred: The others.
-        """
+        """Offer the services of both, and tell the engine of them, which is not open yet."""
         self._core = core
         self.deferred = deferred
         self._started = self._stopped = False
@@ -301,6 +290,7 @@ class ExtensionRegistry:
                 await each.open()
 
     async def _has_work(self, deferred: Deferred) -> bool:
+        """True if the store holds a document that means work for what is deferred."""
         documents = self._core.engine.resources.documents
         for kind in deferred.wakes:
             if await documents.find(kind, "", limit=1):

@@ -8,12 +8,7 @@ from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
-    """Delivery streams.
-
-    Args:
-        core: What they are built on.
-        elsewhere: Fills streams of other servers, where the settings name any.
-    """
+    """Delivery streams; those of other servers, if the settings name any, are filled by `elsewhere`."""
     simulated = isinstance(core.runtime.clock, SimulatedClock)
     firehose = Firehose(
         core.engine,

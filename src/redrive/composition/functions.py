@@ -30,6 +30,7 @@ def prepare(core: Core) -> Setting:
 
 
 def _function_setting(core: Core) -> Setting:
+    """The setting that all environments share; SettingsInvalid where this machine cannot isolate them so."""
     settings = core.settings
     isolation_kind = Isolation(settings.functions_isolation)
     try:

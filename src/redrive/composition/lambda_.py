@@ -57,14 +57,9 @@ def extension(
     presenters: Mapping[str, Presenter],
     encryption: Encryption | None = None,
 ) -> Extension:
-    """Functions.
+    """Functions, which are run as `setting` says; those of other servers, if the settings name any, are `elsewhere`.
 
-    Args:
-        core: What it is built on.
-        setting: How functions are run.
-        elsewhere: Invokes functions of other servers, where the settings name any.
-        presenters: By envelope, for messages of queues that other services sent.
-        encryption: Knows the keys of queues.
+    Presenters are for messages of queues that other services sent, by envelope.
     """
     folder = processes.new_folder(setting.isolation)
     live = LiveFolders(core.settings.functions_live_folder)

@@ -35,16 +35,7 @@ def make_router(
     exposition: Exposition,
     scripts: InitScripts,
 ) -> Router:
-    """The router of a server.
-
-    Args:
-        core: What it is built on.
-        extensions: Its facades.
-        time: Moves the clock, where it is a simulated one.
-        provision: Makes what the settings declare, again after a reset.
-        exposition: Writes the metrics.
-        scripts: Those of the init folder.
-    """
+    """The router of a server; `time` moves a simulated clock, `provision` makes what the settings declare anew."""
 
     async def reset() -> None:
         await _reset(core, extensions)

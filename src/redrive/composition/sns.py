@@ -187,6 +187,7 @@ def _outbox_interface(core: Core, outbox: SmsOutbox) -> Interface:
 
 
 def _by_number(texts: Iterable[SentText]) -> dict[str, list[dict[str, str]]]:
+    """Texts by the number that they were sent to, as LocalStack shows them."""
     messages: dict[str, list[dict[str, str]]] = {}
     for text in texts:
         message = {"PhoneNumber": text.number, "MessageId": text.message_id, "Message": text.message}
@@ -195,6 +196,7 @@ def _by_number(texts: Iterable[SentText]) -> dict[str, list[dict[str, str]]]:
 
 
 def _message_centre(core: Core) -> "SmsEndpoint | None":
+    """The message centre that the settings name, if any."""
     if not core.settings.sms_gateway:
         return None
     from redrive.endpoints.sms.endpoint import SmsEndpoint  # noqa: PLC0415 - as above

@@ -163,6 +163,7 @@ def seal_of(key: bytes, runtime: Runtime) -> Seal:
 
 
 def _read_source(source: str) -> str:
+    """The text of a file, or of a variable of the environment."""
     if not source.startswith(_ENVIRONMENT):
         return Path(source).read_text()
     name = source.removeprefix(_ENVIRONMENT)
@@ -172,6 +173,7 @@ def _read_source(source: str) -> str:
 
 
 def _seal(file: str, runtime: Runtime) -> Seal:
+    """The seal by the keys in a file; without a file, documents are stored as they are."""
     if not file:
         return UNSEALED
     try:

@@ -58,12 +58,9 @@ _LOOK_SECONDS: Final = 10
 
 
 async def warn_of_jumps(now: Callable[[], int]) -> None:
-    """Warn when the wall clock jumps (it was set, or the machine slept), until cancelled.
+    """Warn when the wall clock (`now`, in ms) jumps, as it was set or the machine slept, until cancelled.
 
     Everything that waits does so until a moment of wall time.
-
-    Args:
-        now: Milliseconds since the epoch.
     """
     loop = asyncio.get_running_loop()
     offset = now() - loop.time() * 1000
@@ -73,11 +70,8 @@ async def warn_of_jumps(now: Callable[[], int]) -> None:
         offset += jump_ms
         if abs(jump_ms) < _JUMP_MS:
             continue
-        effect = (
-            "in-flight and delayed messages come back that much later"
-            if jump_ms < 0
-            else "in-flight and delayed messages come back that much earlier"
-        )
+        direction = "later" if jump_ms < 0 else "earlier"
+        effect = f"in-flight and delayed messages come back that much {direction}"
         logger.warning("clock.jumped seconds=%+.1f: %s", jump_ms / 1000, effect)
 
 

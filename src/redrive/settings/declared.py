@@ -94,6 +94,7 @@ def read_declarations(paths: str) -> Declarations:
 
 
 def _files_at(paths: str) -> Iterator[Path]:
+    """The files of these paths; of a directory those in TOML and JSON, in order of their names."""
     for path in map(Path, filter(None, paths.split(SEPARATOR))):
         if path.is_dir():
             yield from sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
@@ -102,6 +103,7 @@ def _files_at(paths: str) -> Iterator[Path]:
 
 
 def _read_document(file: Path) -> Mapping[str, Any]:
+    """The object that a file of TOML or JSON holds."""
     try:
         text = file.read_text()
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)

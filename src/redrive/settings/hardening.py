@@ -59,6 +59,7 @@ def _sealed_secrets_risk(settings: Settings) -> str:
 
 
 def _encryption_risk(settings: Settings) -> str:
+    """A warning if clients cross a network without TLS; a proxy with an https address may have it."""
     is_encrypted = (
         bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
     )
@@ -68,6 +69,7 @@ def _encryption_risk(settings: Settings) -> str:
 
 
 def _database_risk(settings: Settings) -> str:
+    """A warning if a database on another machine is not asked for its certificate."""
     if not settings.store_is_shared:
         return ""
     is_verified = options_of(settings.store).get("sslmode") == "verify-full"
@@ -93,6 +95,7 @@ def _hosts_risk(settings: Settings) -> str:
 
 
 def _pushes_risk(settings: Settings) -> str:
+    """A warning if callers can have this machine push to addresses that only it reaches."""
     if not settings.forbids_private:
         return (
             "endpoints may be addresses that only this machine can reach; set forbid_private_endpoints = true"
@@ -108,6 +111,7 @@ def _pushes_risk(settings: Settings) -> str:
 
 
 def _lent_credentials_risk(settings: Settings) -> str:
+    """A warning if a service as a whole has an entry, so that any account's resources are called with its keys."""
     names = [name for name in read_aws_endpoints(settings.aws_endpoints) if name in AWS_SERVICES]
     names += [name for name in read_addresses(settings.azure_endpoints) if "/" not in name]
     if not names:

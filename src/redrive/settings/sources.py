@@ -71,6 +71,7 @@ def _nearest_value(
     from_file: Mapping[str, Any],
     file: Path | None,
 ) -> tuple[Any, str]:
+    """The value of a setting, as the nearest source gives it, and the name of that source."""
     variable = variable_of(field.name)
     if flags.get(field.name) is not None:
         return flags[field.name], "flag"
@@ -99,6 +100,7 @@ def _read_file(file: Path | None) -> tuple[dict[str, Any], bool]:
 
 
 def _convert(name: str, value: object, kind: type) -> str | int | bool:
+    """A value of the type that the setting has; a table of TOML becomes `NAME=VALUE` pairs."""
     text = str(value)
     if kind is bool:
         if text.lower() not in ("true", "false", "1", "0"):

@@ -15,10 +15,7 @@ _ARN_SERVICE: Final = 2  # arn:partition:service:…
 def summary(settings: Settings, addresses: Sequence[str], account: str) -> Mapping[str, Any]:
     """The fields of the line `server.started`; passwords are masked.
 
-    Args:
-        settings: The server's.
-        addresses: Those listened on, `host:port`.
-        account: Of callers that show no credential, where such are answered.
+    Addresses are `host:port`; `account` is that of callers that show no credential, where such are answered.
     """
     parts = dict(_parts(settings))
     return {

@@ -86,6 +86,7 @@ def _check_workers(workers: int) -> None:
 
 
 def _check_store(url: str) -> None:
+    """Refuse a URL that is of neither kind of store."""
     if url.startswith("sqlite://"):
         file = url.removeprefix("sqlite://").removeprefix("/")
         if not file:
@@ -301,6 +302,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        """Check each value, and refuse settings that exclude each other."""
         for setting in fields(self):
             _check(setting.name, getattr(self, setting.name), row_of(setting))
         if bool(self.tls_cert) != bool(self.tls_key):
@@ -371,6 +373,7 @@ class Settings:
 
 
 def _check(name: str, value: str | int | bool, row: SettingRow) -> None:  # noqa: FBT001 - a setting's value, of any type
+    """Refuse a value that is not among the choices of its setting, or that its check refuses."""
     if row.choices and value not in row.choices:
         raise SettingsInvalid(f"{name} must be one of {', '.join(row.choices)}, not {value!r}")
     if row.check is not None:

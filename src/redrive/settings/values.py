@@ -152,6 +152,7 @@ def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_url(value: str) -> bool:
+    """True for an http or https URL without braces, whose host has no underscore."""
     try:
         parts = urlsplit(value)
         host = parts.hostname or ""

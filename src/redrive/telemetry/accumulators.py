@@ -270,7 +270,7 @@ class TrafficByPlace:
         """The sums since the last time; of what did not happen there is no point."""
         points = [
             MetricPoint(
-                scope_series(ResourceName(account, region, ""), counter), minute, "", Statistics.of(value)
+                scope_series(ResourceName(account, region), counter), minute, "", Statistics.of(value)
             )
             for (account, region, minute), traffic in self._sums.items()
             for counter, value in zip(COUNTED, traffic, strict=True)
@@ -387,7 +387,7 @@ class Losses:
         """Count messages that are lost."""
         if loss.of.private:  # one topic for each destination, of which there may be a million
             region, _, kind = loss.of.region.partition(":")
-            loss = loss._replace(of=ResourceName(loss.of.account, region, ""), subscription=kind)
+            loss = loss._replace(of=ResourceName(loss.of.account, region), subscription=kind)
         self._messages[loss] = self._messages.get(loss, 0) + messages
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:

@@ -61,14 +61,7 @@ class AuditTrail:
     def __init__(
         self, store: NodeStore, sink: LogSink, stream: str, settle: Callable[[], Awaitable[None]]
     ) -> None:
-        """Begin with nothing under way.
-
-        Args:
-            store: Where entries are.
-            sink: Writes them.
-            stream: Of this node.
-            settle: Lets what was written arrive in the store.
-        """
+        """Begin with nothing under way; `settle` lets what was written arrive in the store."""
         self._store = store
         self._sink = sink
         self._stream = stream
@@ -97,13 +90,7 @@ class AuditTrail:
     async def entries(
         self, owner: ResourceName, limit: int, before: tuple[int, int] | None = None
     ) -> list[KeptEntry]:
-        """The entries of an account and region, latest first.
-
-        Args:
-            owner: The account and region.
-            limit: At most so many.
-            before: Only entries before this position.
-        """
+        """The entries of an account and region, latest first; at most `limit`, from before the position `before`."""
         resource = await self._store.get(LOG_GROUP, _group(owner).key)
         if resource is None:
             return []

@@ -158,7 +158,8 @@ class Gauges:
             self._looks[name] = looks[-1]
             for look in looks:
                 points += _level_points(name, look)
-                points += _zero_points(name, look.minute - MINUTE_MS) if was_active else ()
+                if was_active:
+                    points += _zero_points(name, look.minute - MINUTE_MS)
         self.levels = fullest(
             Level(name, look.counts, look.age_seconds, look.oldest_at)
             for name, look in self._looks.items()
@@ -227,6 +228,7 @@ def _is_idle(look: _QueueReading, touched_at: int) -> bool:
 
 
 def _level_points(queue: ResourceName, look: _QueueReading) -> Iterator[MetricPoint]:
+    """The level of a queue at a minute, as points of its series."""
     gauges = {
         "messages_available": look.counts.available,
         "messages_claimed": look.counts.claimed,

@@ -82,6 +82,7 @@ class LogBuffer:
         self._lines.extend(lines[:room])
 
     async def _stream(self, group: ResourceName, name: str, now: int) -> LogStream:
+        """The stream of a group, created if it is absent."""
         group_id = (await self._group(group, now)).id
         key = stream_key(group_id, name)
         stored: Put | Resource | None = await self._store.get(LOG_STREAM, key)
@@ -91,6 +92,7 @@ class LogBuffer:
         return LogStream.from_document(stored.document)
 
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
+        """The group of that name, created if it is absent."""
         stored: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
         if stored is None:
             days = kept_days(name) or RETENTION_DAYS

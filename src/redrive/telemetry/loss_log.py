@@ -76,6 +76,7 @@ class LossLog(Listener):
         self._clock.call_at(self._clock.now() + MINUTE_MS, lambda: self._end(key))
 
     def _end(self, key: _Key) -> None:
+        """End a minute; if more was lost in it, log the number and begin another."""
         left_out = self._minutes.pop(key).left_out
         if left_out:
             kind, name = key
@@ -84,6 +85,7 @@ class LossLog(Listener):
 
 
 def _fields(fact: Undelivered) -> Mapping[str, Any]:
+    """The fields of the log event about a delivery that was lost."""
     last, attempt = fact.last, fact.last.attempt
     fields = {
         "topic": last.topic.name.key,

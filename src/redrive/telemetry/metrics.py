@@ -91,11 +91,7 @@ class Metrics(Listener):
     """Counts into tallies, whose points the flusher takes to the store."""
 
     def __init__(self, on_news: Callable[[], None]) -> None:
-        """Count from zero.
-
-        Args:
-            on_news: Called when there is something to collect again.
-        """
+        """Count from zero; `on_news` is called when there is something to collect again."""
         self._on_news = on_news
         self._queues: dict[int, QueueAccumulators] = {}
         self._topics: dict[int, TopicAccumulators] = {}
@@ -231,6 +227,7 @@ class Metrics(Listener):
     # ---- tallies -----------------------------------------------------------------------------------------
 
     def _begin_queue(self, queue: Queue, now: int) -> QueueAccumulators:
+        """New accumulators for a queue in this minute; it counts as active, and so does its dead-letter queue."""
         self._turn(now)
         self.activity[queue.name] = now
         if queue.dead_letter is not None:
@@ -240,6 +237,7 @@ class Metrics(Listener):
         return accumulators
 
     def _topic(self, topic: Topic, now: int) -> TopicAccumulators:
+        """The accumulators of a topic in this minute."""
         topic_accumulators = self._topics.get(topic.id)
         if topic_accumulators is None or now >= self._until:
             self._turn(now)
@@ -311,6 +309,7 @@ class Metrics(Listener):
         self._groups.clear()
 
     def _accumulator(self, series: Series, minute: int, unit: str = "") -> MetricAccumulator:
+        """The accumulator of a series in a minute."""
         key = series, minute, unit
         accumulator = self._accumulators.get(key)
         if accumulator is None:

@@ -56,17 +56,7 @@ class Telemetry:
         *,
         simulated: bool = False,
     ) -> None:
-        """Write to this store.
-
-        Args:
-            store: Where to.
-            clock: The time.
-            places: The store's queues.
-            topics: The store's topics.
-            archive_size: How much the archive of one of them holds.
-            of_backlog: Finds the subscription of a backlog.
-            simulated: Whether the clock is simulated.
-        """
+        """Write to this store; `archive_size` is in number and bytes; `of_backlog` finds a backlog's subscription."""
         self._store = store
         self._clock = clock
         self._simulated = simulated
@@ -170,6 +160,7 @@ class Telemetry:
             await _survive(self.flush(), "flush")
 
     async def _flush(self) -> None:
+        """Write down what was counted and logged; what cannot be written now is kept for the next time."""
         self._news.clear()
         points = [*self.metrics.take(), *self.metrics.take_traffic()]
         try:
@@ -190,6 +181,7 @@ class Telemetry:
     # ---- sampling ----------------------------------------------------------------------------------------
 
     async def _sample_every_minute(self) -> None:
+        """Flush and look at each minute's beginning, as long as anything happens; otherwise wait until something does."""
         await _survive(self._gauges.begin(self._clock.now()), "begin")
         await _survive(self._look_at_backlogs(), "begin")
         while True:
@@ -252,6 +244,7 @@ class Telemetry:
                 totals.forget(name)
 
     async def _sweep_logs(self) -> None:
+        """Remove expired events, and all those of groups that were deleted."""
         # read before the groups: else a group made in between would look like one that is gone
         group_ids = await self._store.log_bytes()
         documents = await self._store.find(LOG_GROUP, "")

@@ -117,6 +117,7 @@ class SupervisedWorker:
             self._process.kill()
 
     async def _listen(self) -> None:
+        """Take what the worker says, until its end: readiness, metrics, and questions, which are answered."""
         while (message := await self._channel.receive()) is not None:
             match message["kind"]:
                 case "ready":

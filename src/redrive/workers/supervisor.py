@@ -33,13 +33,7 @@ class Supervisor:
     """
 
     def __init__(self, number: int, sockets: Sequence[socket.socket], command: Command) -> None:
-        """Supervise so many.
-
-        Args:
-            number: Of workers.
-            sockets: Bound, but not listening yet.
-            command: The command line of a worker, of the file descriptors of its channel and of the sockets.
-        """
+        """Supervise `number` workers; `command` gets the descriptors of a worker's channel and of the sockets."""
         self._number = number
         self._sockets = sockets
         self._command = command
@@ -113,6 +107,7 @@ class Supervisor:
         await self._replace()
 
     async def _replace(self) -> None:
+        """Start workers until there are as many as there should be, ever more slowly where they fail."""
         async with self._changing:
             while len(self.members) < self._number:
                 pause = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
@@ -186,11 +181,9 @@ class MetricsSum:
         self._families: dict[str, _Family] = {}
 
     def add(self, text: str, *, gauges: bool = True) -> None:
-        """Add the metrics of one process.
+        """Add the metrics of one process, as Prometheus reads them: each family begins with its HELP and its TYPE.
 
-        Args:
-            text: As Prometheus reads them: each family begins with its HELP and its TYPE.
-            gauges: False of a process that has ended, which sees nothing any more.
+        Of a process that has ended, the gauges are left out: it sees nothing any more.
         """
         current = _Family()
         for line in text.splitlines():

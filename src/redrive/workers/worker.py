@@ -71,12 +71,7 @@ class Worker(Siblings):
     """This process, as one of several."""
 
     def __init__(self, channel: socket.socket, sockets: Sequence[socket.socket]) -> None:
-        """Take over what was inherited.
-
-        Args:
-            channel: Leads to the supervisor.
-            sockets: Bound; others listen on them too.
-        """
+        """Take over what was inherited: a channel to the supervisor, and sockets that others listen on too."""
         self.sockets = sockets
         self._end = channel
         self._channel: WorkerChannel
@@ -122,6 +117,7 @@ class Worker(Siblings):
         return own if answer is None else answer["text"]
 
     async def _ask(self, what: str) -> Any:
+        """The supervisor's answer to a question about all workers; None: it did not answer in time."""
         number = next(self._numbers)
         answer = self._pending[number] = asyncio.get_running_loop().create_future()
         self._channel.send(what, number=number)
@@ -139,6 +135,7 @@ class Worker(Siblings):
         retire: Callable[[float], Awaitable[None]],
         stop: asyncio.Event,
     ) -> None:
+        """Take what the supervisor says, until it asks this worker to retire, or is gone; then `stop` is set."""
         while (message := await self._channel.receive()) is not None:
             match message["kind"]:
                 case "read":

@@ -108,6 +108,7 @@ def trace_id(message_id: str) -> int:
 
 
 def _attributes(fact: Attempted, attempt: Attempt | None) -> dict[str, str | int]:
+    """The attributes of a span."""
     topic, subscription = fact.topic.name, fact.subscription
     attributes: dict[str, str | int] = {
         "messaging.system": "redrive",
@@ -144,13 +145,7 @@ class OtlpExporter:
     """
 
     def __init__(self, endpoint: str, attributes: Mapping[str, str], clock: Clock) -> None:
-        """Send to a collector.
-
-        Args:
-            endpoint: Its URL, before `/v1/traces` and `/v1/metrics`.
-            attributes: Of the node, for OpenTelemetry's resource.
-            clock: The system's, also where deliveries live on a simulated one.
-        """
+        """Send to a collector, whose URL ends before `/v1/traces`, as the node with these attributes."""
         self.ids = TraceIds()
         self._clock = clock
         self._resource = Resource.create({"service.name": "redrive", **attributes})

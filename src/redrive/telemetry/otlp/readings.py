@@ -49,15 +49,7 @@ class Readings:
         counters: Sequence[str],
         started_at: int,
     ) -> None:
-        """Read these.
-
-        Args:
-            meters: The node's.
-            telemetry: Knows how full queues and backlogs are.
-            queue_counts: The counts of each queue.
-            counters: The names of those counts.
-            started_at: When all of it began to count (ms).
-        """
+        """Read these; `counters` are the names of the `queue_counts`, which began at `started_at` (ms)."""
         self._meters = meters
         self._telemetry = telemetry
         self._queue_counts = queue_counts
@@ -97,6 +89,7 @@ class Readings:
         ]
 
     def _levels(self, at: int) -> list[Metric]:
+        """The metrics of how full queues and backlogs are, and how old their oldest delivery is."""
         queues, topics = self._telemetry.queue_levels, self._telemetry.backlog_levels
         return [
             _gauges("redrive.queue.messages", "Messages of a queue", _states("queue", queues), at),
@@ -106,6 +99,7 @@ class Readings:
         ]
 
     def _queue_counters(self, at: int) -> list[Metric]:
+        """A metric for each of the counters of queues, of the first `SHOWN_MAX` queues."""
         all_counts = list(islice(self._queue_counts(), SHOWN_MAX))
         return [
             self._sums(
@@ -130,6 +124,7 @@ class Readings:
         return Metric(name, description, "s", HistogramPoints(points, _CUMULATIVE))
 
     def _histogram(self, histogram: Histogram, attributes: Attributes, at: int) -> HistogramDataPoint:
+        """A histogram in OTLP's form, in which each bucket has the number of its own samples alone."""
         reading = histogram.read()
         bounds = [bound for bound, _ in reading.buckets]
         totals = [total for _, total in reading.buckets]
@@ -153,6 +148,7 @@ def _gauges(name: str, description: str, values: Iterable[tuple[float, Attribute
 
 
 def _states(kind: str, levels: Sequence[Level]) -> list[tuple[float, Attributes]]:
+    """The deliveries of each queue or topic by their state."""
     return [
         (number, {**_labels(kind, level.name), "state": state})
         for level in levels
