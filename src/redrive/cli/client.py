@@ -125,6 +125,7 @@ class Client:
         return f"{path}?{query}" if query else path
 
     def _ask(self, method: str, path: str, body: bytes | None) -> ControlAnswer:
+        """Make a signed request; its answer, or CommandFailed with what to do about it."""
         signed_request = AWSRequest(method, self.url + path, data=body)
         key = os.environ.get("AWS_ACCESS_KEY_ID") or "test"
         secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "test")
@@ -146,6 +147,7 @@ class Client:
 
 
 def _parse_answer(url: str, body: bytes) -> ControlAnswer:
+    """The JSON object in an answer."""
     try:
         document = json.loads(body, object_hook=ControlAnswer)
     except ValueError:  # no JSON, or no text
@@ -156,6 +158,7 @@ def _parse_answer(url: str, body: bytes) -> ControlAnswer:
 
 
 def _refusal_text(error: urllib.error.HTTPError) -> str:
+    """The server's message, or where it is not Redrive's, what came instead."""
     try:
         text = str(json.load(error)["message"])
     except (ValueError, KeyError, TypeError):
@@ -166,6 +169,7 @@ def _refusal_text(error: urllib.error.HTTPError) -> str:
 
 
 def _connection_failure(url: str, cause: object) -> str:
+    """The reason why there was no answer, with a remedy for certificates."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         trust_store = _bundle() or "the system's certificates"
         return (
@@ -185,6 +189,7 @@ def _bundle() -> str | None:
 
 
 def _ssl_context(url: str) -> ssl.SSLContext | None:
+    """The context for https that trusts the bundle of the environment; None for http."""
     if not url.startswith("https:"):
         return None
     bundle = _bundle()
@@ -219,12 +224,7 @@ class Listing:
     nothing: str  # Text for an empty list
 
     def run(self, client: Client, parsed: argparse.Namespace, **parameters: Any) -> int:
-        """Ask for as many of the server's pages as it takes, and print what they have.
-
-        Args:
-            client: Asks.
-            parsed: After which entry, at most how many, and whether as JSON.
-            parameters: Others of the route.
+        """Ask for as many of the server's pages as it takes, and print what they have, or JSON; `parsed` has the limits.
 
         Raises:
             CommandFailed: The server refused, or did not answer as Redrive does.

@@ -150,6 +150,7 @@ class Billing:
         return status
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
+        """The HTTP server's handler, which gives bodies to `receive`."""
         billing = self
 
         class Handler(BaseHTTPRequestHandler):

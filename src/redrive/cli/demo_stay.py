@@ -33,12 +33,9 @@ class Scene:
     """Topics, queues and orders that died."""
 
     def __init__(self, server: DemoServer, billing: Billing, orders: int) -> None:
-        """Set the scene.
+        """Set the scene with `orders` orders, the bad ones among them.
 
-        Args:
-            server: On the clock of the system.
-            billing: Well; the server itself fails the attempts at it while the orders die.
-            orders: How many, the bad ones among them.
+        `billing` is well: the server itself fails the attempts at it while the orders die.
         """
         self._server = server
         self._billing = billing
@@ -72,6 +69,7 @@ class Scene:
         self._give_up(fulfilment)
 
     def _let_them_die(self, topic: str, status: int, numbers: range, progress: Callable[[int], None]) -> None:
+        """Publish orders while attempts fail with a status, and wait until all of them are dead letters."""
         self._fail(status)
         for batch in _batches(numbers):
             entries = [
@@ -123,6 +121,7 @@ def _batches(numbers: range) -> Iterator[range]:
 
 
 def _order(number: int, *, bad: bool) -> str:
+    """An order's text; a `bad` one has a currency that does not exist."""
     order: dict[str, Any] = {
         "order": 7000 + number,
         "customer": f"c-{300 + number % 977}",

@@ -126,6 +126,7 @@ class Story:
         self._permit(self._outputs["Topic"])
 
     def _permit(self, topic: str) -> None:
+        """Let a topic invoke billing, in place of the permission that it has."""
         statement = self._lost["permission"]
         permission = {"FunctionName": BILLING, "StatementId": statement["Sid"]}
         self._lambda.remove_permission(**permission)
@@ -185,6 +186,7 @@ class Story:
         }
 
     def _receive(self, queue: str = FULFILMENT, seconds: int = 30) -> list[dict[str, Any]]:
+        """Receive up to ten messages for so many seconds."""
         answer = self._sqs.receive_message(
             QueueUrl=self._url(queue),
             MaxNumberOfMessages=10,

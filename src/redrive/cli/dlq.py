@@ -35,6 +35,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _queues(client: Client, parsed: argparse.Namespace) -> int:
+    """Print the dead-letter queues and their sources."""
     answer = client.get("/_redrive/dead-letter-queues")
     queues = [queue for queue in answer["queues"] if queue["queue"].startswith(parsed.prefix)]
     if parsed.json:
@@ -70,6 +71,7 @@ def _print_letters(letters: list[Entry]) -> None:
 
 
 def _show(client: Client, parsed: argparse.Namespace) -> int:
+    """Print one dead letter with its attempts."""
     letter = _letter(client, parsed.queue, parsed.id)
     if parsed.json:
         print_json(letter)
@@ -145,6 +147,7 @@ def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argpar
 
 
 def _causes(client: Client, parsed: argparse.Namespace) -> int:
+    """Print the causes of a queue's dead letters; those whose cause is unknown as one number."""
     answer = client.get(_CAUSES, queue=parsed.queue)
     if parsed.json:
         print_json(answer)
@@ -173,6 +176,7 @@ def _moment(at: int | None) -> str:
 
 
 def _plan(client: Client, parsed: argparse.Namespace) -> int:
+    """Print how many messages a redrive would move, and why others stay."""
     answer = client.get(_PLANS, queue=parsed.queue, **cause_members(parsed))
     if parsed.json:
         print_json(answer)
@@ -195,6 +199,7 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _edit(client: Client, parsed: argparse.Namespace) -> int:
+    """Send one dead letter back with another body."""
     document = {"queue": parsed.queue, "id": parsed.id, "body": _read_text(parsed.body_file)}
     moved = client.post(_EDITS, document | ({"to": parsed.to} if parsed.to else {}))["moved"]
     if not moved:
@@ -206,6 +211,7 @@ def _edit(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _read_text(file: str) -> str:
+    """The text of a file, or of standard input."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:

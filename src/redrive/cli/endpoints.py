@@ -76,6 +76,7 @@ def _set(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _state(endpoint: Entry) -> str:
+    """The state of an endpoint in words."""
     match endpoint["state"]:
         case "unconfirmed":
             return "unconfirmed: it has not agreed to get messages"

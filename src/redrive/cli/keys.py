@@ -66,6 +66,7 @@ def _create(parsed: argparse.Namespace) -> int:
 
 
 async def _as_key_of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) -> AccessKey:
+    """The key as one of a user who exists and has room for another."""
     user = await stored_user(store, key.account, name)
     if user is None:
         raise CommandFailed(f"account {key.account} has no user {name}; make it with iam CreateUser")
@@ -131,6 +132,7 @@ def _remove(parsed: argparse.Namespace) -> int:
 def _with_keyring(
     parsed: argparse.Namespace, use: Callable[[Keyring, Store, Runtime], Awaitable[int]]
 ) -> int:
+    """Run something with the access keys of the store that the settings name."""
     from redrive.composition.store import open_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)

@@ -63,12 +63,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up(level: str, log_format: str) -> None:
-    """Log to standard error.
-
-    Args:
-        level: The lowest that is written, in lower case.
-        log_format: `text` or `json`.
-    """
+    """Log to standard error from this level on (in lower case), as `text` or `json`."""
     writer = logging.StreamHandler(sys.stderr)
     writer.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[writer])

@@ -29,11 +29,7 @@ class CommandLine(argparse.ArgumentParser):
         sys.exit(_USAGE_ERROR)
 
     def refuse_unknown(self, unknown: list[str]) -> NoReturn:
-        """End with status 2; an option of this command that is spelled similarly is suggested.
-
-        Args:
-            unknown: The words that this command does not know, one at least.
-        """
+        """End with status 2: this command does not know these words. An option that is spelled similarly is suggested."""
         word = unknown[0].partition("=")[0]
         if not word.startswith("-"):
             self.error(f"unexpected argument {word}")
@@ -94,11 +90,9 @@ COMMANDS: Final = {
 
 
 def parser(command: str | None = None) -> CommandLine:
-    """The command line.
+    """The command line; the module of `command` alone is imported and adds its options (None: all modules do).
 
-    Args:
-        command: The one whose module is imported and adds its options: what commands bring along (a server, botocore,
-            rich) would be a third of a server's start. For another name none is; None: all are.
+    What commands bring along (a server, botocore, rich) would be a third of a server's start.
     """
     top = CommandLine(
         prog="redrive",
@@ -123,12 +117,7 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
-    """Run a command; returns its exit status.
-
-    Args:
-        arguments: The command line; None: this process's.
-        worker: Passed to `serve`, if this is one of several processes.
-    """
+    """Run a command; returns its exit status. One of several processes that serve is a `worker`."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     top = parser(next((word for word in words if not word.startswith("-")), ""))
     if not words:

@@ -35,9 +35,7 @@ _AXIS_CHARS: Final = 2  # the blank and the axis between the labels and the bars
 def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     """Draw the waits as bars, the longest as high as the chart; below, the attempt at which each phase begins.
 
-    Args:
-        columns: The retries, at least one.
-        room: How many characters a line may have; a chart wider than 60 is no clearer, and one under 20 is none.
+    `room` is how many characters a line may have; a chart wider than 60 is no clearer, and one under 20 is none.
     """
     top_ms = max(column.wait_ms for column in columns)
     labels = [show_duration(top_ms), *[""] * (_HEIGHT - 2), "0 s"]
@@ -46,7 +44,7 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     margin_chars = margin + _AXIS_CHARS + len(f"{columns[-1].attempt:,}")
     width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - margin_chars))
     width -= len(_GAP_MARK) * sum(column.cut for column in columns)
-    every = -(-len(columns) // width)
+    every = -(-len(columns) // width)  # rounded up
     columns = _thin(columns, every)
     chars = min(_CELL_CHARS_MAX, width // len(columns))
     lines = []
@@ -86,6 +84,7 @@ def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
 
 
 def _axis(columns: Sequence[Column], chars: int) -> str:
+    """The line below the bars, with a mark where a phase begins."""
     starts = frozenset(phase_starts(columns))
     return "".join(
         _gap(column) + ("┬" if index in starts else "─") + "─" * (chars - 1)
@@ -132,6 +131,7 @@ def _lines(run: Run) -> list[tuple[str, ...]]:
 
 
 def _row_cells(row: TimetableRow) -> tuple[str, ...]:
+    """The cells of an attempt: its number, its phase, the wait, and its earliest and latest time."""
     return (
         f"{row.attempt:,}",
         row.phase or "",
@@ -175,14 +175,7 @@ class DrawnOutage:
 
 
 def picture(columns: Sequence[Column], title: str, summary: str, outage: DrawnOutage | None = None) -> str:
-    """Draw the wait before each retry as SVG.
-
-    Args:
-        columns: The retries, at least one.
-        title: What schedule it is.
-        summary: A second line.
-        outage: What is drawn across it.
-    """
+    """Draw the wait before each retry as SVG, with an outage across it, if there is one."""
     height = _LEGEND_TOP + _ROW * (len(phase_starts(columns)) + (outage is not None))
     root = ET.Element(
         "svg",
@@ -229,6 +222,7 @@ class _Plot:
         self._draw_legend()
 
     def _draw_bands(self) -> None:
+        """Colour the background by phases."""
         for start, end, _ in phases_of(self._columns):
             left, right = self._layout.lefts[start], self._layout.lefts[end - 1] + self._layout.step
             colour = _COLOURS[self._columns[start].phase]
@@ -259,6 +253,7 @@ class _Plot:
                 _text(self._root, at, text, anchor="middle")
 
     def _draw_dots(self) -> None:
+        """Draw a dot at the wait of each attempt; hollow ones are not made, as the outage is over."""
         radius = min(5.0, self._layout.step / 3)
         for column, (x, y) in zip(self._columns, self._layout.points, strict=True):
             colour = _COLOURS[column.phase]
@@ -302,6 +297,7 @@ class _Plot:
         _text(self._root, ((_LEFT + _RIGHT) / 2, _BOTTOM + 44), "attempt", anchor="middle")
 
     def _draw_legend(self) -> None:
+        """Say below the plot what each colour means."""
         y = _LEGEND_TOP
         for start, _, text in phases_of(self._columns):
             phase = self._columns[start].phase

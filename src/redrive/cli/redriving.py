@@ -97,6 +97,7 @@ def origin(source: Entry) -> str:
 
 
 def _redrive(client: Client, parsed: argparse.Namespace) -> int:
+    """Redrive dead letters; 1 if not all of those named were moved, or (with --wait) the task did not complete."""
     if parsed.dry_run:
         return _dry_run(client, parsed)
     members: dict[str, Any] = {"queue": parsed.queue}
@@ -146,6 +147,7 @@ def _pace_members(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _dry_run(client: Client, parsed: argparse.Namespace) -> int:
+    """Print the dead letters that would move, or why they stay; 1 if one of those named is not there."""
     ids = set(parsed.id)
     missing_ids, is_empty = set(ids), True
     cause = {"cause": parsed.cause} if parsed.cause else {}
@@ -182,6 +184,7 @@ def _all(client: Client, queue: str, cause: Mapping[str, str]) -> Iterator[Entry
 
 
 def _tasks(client: Client, parsed: argparse.Namespace) -> int:
+    """Print the redrive tasks of a queue."""
     answer = client.get(_TASKS, queue=parsed.queue)
     if parsed.json:
         print_json(answer)
@@ -200,6 +203,7 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _change(client: Client, parsed: argparse.Namespace) -> int:
+    """Cancel, pause or resume a task."""
     members = {"queue": parsed.queue, parsed.verb: True, **({"task": parsed.task} if parsed.task else {})}
     task = client.post(_TASKS, members | _pace_members(parsed))["task"]
     effect = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]

@@ -18,6 +18,7 @@ def register_topics(command: argparse.ArgumentParser) -> None:
 
 
 def _register(command: argparse.ArgumentParser, kind: str, show: Callable[[list[Entry]], None]) -> None:
+    """Add the options of a listing of `queue`s or `topic`s; `show` prints its entries."""
     command.add_argument("prefix", nargs="?", default="", help="only names that begin with this")
     add_listing(command, "NAME")
     add_server(command)
@@ -51,6 +52,7 @@ def _show_topics(topics: list[Entry]) -> None:
 
 
 def _line(subscription: Entry) -> str:
+    """A subscription in one line."""
     parts = [subscription["id"], subscription["protocol"], subscription["endpoint"]]
     parts.append(f"{subscription['owed']} waiting" if subscription["confirmed"] else "not confirmed")
     if subscription["dead_letter_queue"]:

@@ -84,6 +84,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _plan(parsed: argparse.Namespace) -> RetryPlan:
+    """The schedule that is meant: built in, of a file, or of a subscription on a server."""
     if parsed.plan:
         return PLANS[parsed.plan]
     if parsed.policy:
@@ -95,6 +96,7 @@ def _plan(parsed: argparse.Namespace) -> RetryPlan:
 
 
 def _paragraphs(plan: RetryPlan, parsed: argparse.Namespace) -> Iterator[str]:
+    """The timetable, the chart, the answer about an outage; the picture is drawn on the way."""
     runs = runs_of(plan.schedule, parsed.attempt)
     columns = columns_of(runs)
     yield f"{plan.title}: {summary(runs)}"

@@ -56,6 +56,7 @@ def _holder(where: str) -> str:
 
 
 def _serve(settings: Settings, origins: Sequence[Origin], worker: Any) -> None:
+    """Serve in this process."""
     gc.disable()  # what is imported stays: to look for garbage meanwhile would be a twelfth of the start
     from redrive.app import serve  # noqa: PLC0415 - imports that the other commands do not need
 

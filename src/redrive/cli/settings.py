@@ -64,6 +64,7 @@ def file_of(parsed: argparse.Namespace) -> Path | None:
 
 
 def _unknown_variable_warnings(environment: Mapping[str, str]) -> Iterator[str]:
+    """A warning for each variable that is named like a setting and is none."""
     variables = {variable_of(field.name) for field in fields(Settings)} | _OTHER_VARIABLES
     for name in sorted(environment.keys() - variables):
         if name.startswith(ENVIRONMENT_PREFIX) and not name.startswith(_TEST_PREFIX):

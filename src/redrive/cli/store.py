@@ -59,6 +59,7 @@ def _distribute(parsed: argparse.Namespace) -> int:
 
 
 def _show(distribution: dict[str, Any]) -> None:
+    """Print how the tables are distributed."""
     workers = distribution["workers"]
     print(f"Citus {distribution['version']}: a coordinator and {workers} {many(workers, 'worker')}")
     for table in distribution["tables"]:
@@ -131,6 +132,7 @@ def _verify(parsed: argparse.Namespace) -> int:
 
 
 def _migrate(parsed: argparse.Namespace) -> int:
+    """Copy a SQLite store into a PostgreSQL database."""
     from redrive.composition.store import migrate_store  # noqa: PLC0415 - as above
 
     settings, _ = settings_of(parsed)
@@ -149,6 +151,7 @@ def _migrate(parsed: argparse.Namespace) -> int:
 
 
 def _print_contents(parsed: argparse.Namespace, contents: dict[str, Any]) -> int:
+    """Print the contents of a store; 1 if something in it is damaged."""
     if parsed.json:
         print_json(contents)
     else:
@@ -163,6 +166,7 @@ def _show_table(name: str, rows: int, digest: str) -> None:
 
 
 def _show_rest(contents: dict[str, Any]) -> None:
+    """Print the counts of deliveries and documents, and the faults."""
     counts = [(contents[word], word.removesuffix("s")) for word in ("queues", "groups", "claims")]
     print("of deliveries: " + ", ".join(f"{number} {many(number, word)}" for number, word in counts))
     kinds = ", ".join(f"{number} {kind}" for kind, number in contents["documents"].items())

@@ -30,6 +30,7 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _run(client: Client, parsed: argparse.Namespace) -> int:
+    """Print the deliveries of a message, and the log entries about those that ended."""
     trace = client.get("/_redrive/trace", message=parsed.message)
     entries = [] if client.scope else list(_log_entries(client, parsed.message))
     if parsed.json:
@@ -53,6 +54,7 @@ def _run(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _queue_or_topic(delivery: Entry) -> str:
+    """The place of a delivery in words."""
     subscription = delivery["subscription"]
     if subscription:
         return f"{subscription['topic']} to {subscription['endpoint']} ({subscription['id']})"
@@ -62,18 +64,15 @@ def _queue_or_topic(delivery: Entry) -> str:
 
 
 def _state(delivery: Entry) -> str:
+    """The state of a delivery in words."""
     is_pushed = delivery["subscription"] or delivery["dead_letter"]
     attempts = f"{delivery['attempts']} {many(delivery['attempts'], 'attempt' if is_pushed else 'receive')}"
     if delivery["dead_letter"] and delivery["state"] == "available":
         return attempts
     if delivery["state"] == "available":
         return f"waits, {attempts}"
-    until = moment(delivery["available_at"])
-    return (
-        f"in flight until {until}, {attempts}"
-        if delivery["state"] == "in_flight"
-        else f"waits until {until}, {attempts}"
-    )
+    verb = "in flight" if delivery["state"] == "in_flight" else "waits"
+    return f"{verb} until {moment(delivery['available_at'])}, {attempts}"
 
 
 def _log_line(line: str) -> str:

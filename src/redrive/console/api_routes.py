@@ -90,6 +90,7 @@ def routes_of(api: EditedApi) -> list[ApiRoute]:
 
 
 def _rest_routes(api: EditedApi) -> Iterator[ApiRoute]:
+    """The routes of a REST API: each method of each resource."""
     for resource in (api.tree.get(RESOURCES) or _NOTHING).values():
         for name, method in (resource.get(METHODS) or _NOTHING).items():
             yield ApiRoute(

@@ -41,13 +41,8 @@ def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
 async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -> Mapping[int, Burst]:
     """The latest burst of each dead-letter queue of the last 23 hours, by the queue's number: one read.
 
-    Nodes write down what they counted every 5 s, and lose that much if they are killed: the numbers may be too small,
-    and are never too great.
-
-    Args:
-        telemetry: Where all nodes write down what came.
-        queues: Of each up to 1,380 rows are read, as many as there were minutes in which something came.
-        now: The time (ms).
+    Of each, up to 1,380 rows are read: the minutes in which something came. Nodes write down what they counted every 5 s,
+    and lose that much if they are killed: the numbers may be too small, and are never too great.
     """
     if not queues:
         return {}

@@ -67,6 +67,7 @@ def read_terms(text: str, now: int) -> Predicate:
 
 
 def _read_term(term: str, now: int) -> Predicate:
+    """A test of entries for one term: `name:value`, or a text anywhere in an entry."""
     name, colon, value = term.partition(":")
     value = value.strip('"').lower()
     if not colon or term.startswith('"'):
@@ -81,6 +82,6 @@ def _read_term(term: str, now: int) -> Predicate:
         if name == "since":
             return lambda entry: entry.at >= moment
         return lambda entry: entry.at < moment
-    member = {"by": "who", "way": "by", "from": "address"}.get(name, name)
+    member = {"by": "who", "way": "by", "from": "address"}.get(name, name)  # terms differ from entries' names
     choices = value.split(",")
     return lambda entry: any(each in str(getattr(entry, member)).lower() for each in choices)

@@ -65,12 +65,7 @@ class Rankings:
     """The rankings of accounts and regions, each known for a minute."""
 
     def __init__(self, queues: Counted, topics: Counted) -> None:
-        """Rank nothing yet.
-
-        Args:
-            queues: Tells how many messages this node has counted in each queue.
-            topics: Tells how much this node has counted in each topic.
-        """
+        """Rank nothing yet; both tell how much this node has counted, in each queue and in each topic."""
         self._queues = queues
         self._topics = topics
         self._known: dict[tuple[ResourceName, ...], tuple[int, Ranking]] = {}
@@ -83,14 +78,7 @@ class Rankings:
         return Candidates(_most(self._queues(), scopes), _most(self._topics(), scopes))
 
     def of(self, scopes: Scopes, candidates: Candidates, hour: Hour, now: int) -> Ranking:
-        """The ranking of some accounts and regions.
-
-        Args:
-            scopes: The accounts and regions.
-            candidates: Of `candidates`.
-            hour: With the points of their series.
-            now: The time (ms).
-        """
+        """The ranking of some accounts and regions, of these candidates, by the points that `hour` has of them."""
         minute = now // MINUTE_MS
         if tuple(scopes) in self._known:
             ranked_in, ranking = self._known[tuple(scopes)]

@@ -122,7 +122,8 @@ def time_chart(
     values = [value for points in series.values() for _, value in points]
     marks = [] if threshold is None else [threshold]
     top = _round_up(max([*values, *marks, 0.0]))
-    bottom = -_round_up(-min([*values, *marks, 0.0])) if min([*values, *marks, 0.0]) < 0 else 0.0
+    least = min([*values, *marks, 0.0])
+    bottom = -_round_up(-least) if least < 0 else 0.0
     span, height = max(1, until - since), top - bottom
     time_chars = 8 if span < _SHORT_MS else 5  # of hours, minutes and seconds
 
@@ -228,6 +229,7 @@ def _between(values: Sequence[float]) -> str:
 
 
 def _summary(series: Mapping[str, Sequence[Point]], threshold: float | None) -> str:
+    """The ranges of all series in words, for those who do not see the chart."""
     parts = [
         f"{label}: {_between([value for _, value in points])}" if points else f"{label}: nothing was measured"
         for label, points in series.items()

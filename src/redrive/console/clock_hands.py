@@ -18,12 +18,7 @@ class ClockHands:
     """Moves a simulated clock, once the server's parts that live by it are all there."""
 
     def __init__(self, now: Callable[[], int], next_at: Callable[[], int | None]) -> None:
-        """Move the clock that these tell of.
-
-        Args:
-            now: The simulated moment (ms).
-            next_at: The moment (ms) of the next attempt at a delivery; None: none is due at any time.
-        """
+        """Move the clock that these tell of: its time (ms), and that of the next attempt, if one is due at any time."""
         self._now = now
         self.next_at = next_at
         self._advance: Advance | None = None

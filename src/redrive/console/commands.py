@@ -32,6 +32,7 @@ def aws_command(visit: Visit, *words: str) -> str:
 
 
 def _as(visit: Visit, words: list[str], *, needs_key: bool = False) -> str:
+    """A command line, with the credentials by which it runs as the page's account."""
     command = " ".join(shlex.quote(word) for word in words)
     account = visit.args.get("account", _NOBODYS)
     if visit.session.key_id:

@@ -81,6 +81,7 @@ class Console:
         )
 
     async def _answer(self, request: Request) -> Response:
+        """Find the route and the session, refuse what may not be, and answer with the page."""
         is_own_host = self._options.is_own_host
         if is_own_host is not None and not is_own_host(request.host):
             return _misdirected(request.host)
@@ -108,7 +109,7 @@ class Console:
             )
         if session is not None and "account" in args and not session.sees(args["account"]):
             raise Missing(f"There is no account {args['account']} for you here.")
-        if "region" in args and ResourceName("", args["region"], "").private:
+        if "region" in args and ResourceName("", args["region"]).private:
             raise Missing(f"There is no region {args['region']}.")
         visit = self._visit(request, session or ConsoleSession("", "", writes=False), args, scheme)
         return await self._page(request, route, visit, scheme)
@@ -158,6 +159,7 @@ class Console:
         live_alone: bool,
         deed: "deeds.Deed | None" = None,
     ) -> tuple[Response, str]:
+        """A page with what stands around it, and its entity tag."""
         shell = self._shell(visit, page, live_alone=live_alone)
         values = {**shell, **around, "deed": deed, "theme": safety.theme_of(request), **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
@@ -237,6 +239,7 @@ class Console:
     def _visit(
         self, request: Request, session: ConsoleSession, args: Mapping[str, str], scheme: str
     ) -> Visit:
+        """The request as pages see it."""
         query = request.query[:_QUERY_CHARS_MAX]
         here = f"{self._base}{request.path.removeprefix(PATH)}{'?' + query if query else ''}"
         return Visit(

@@ -50,12 +50,7 @@ def answer_of(subscription: Subscription, delivered: bool) -> Answer:  # noqa: F
 
 
 def health(hour: Hour, subscription: Subscription) -> Health:
-    """The health of a subscription.
-
-    Args:
-        hour: With the points of `answer_series`.
-        subscription: One of those.
-    """
+    """The health of a subscription, by the points that `hour` has of its `answer_series`."""
     delivered = answer_of(subscription, delivered=True).series
     successes = hour.tally(delivered)
     attempts = hour.tally(delivered, answer_of(subscription, delivered=False).series)

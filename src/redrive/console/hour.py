@@ -72,10 +72,7 @@ class Hour(NamedTuple):
     def sparkline(self, words: str, *series: Series, sums: bool = False) -> Curve | None:
         """Some series period by period, under a sentence; None: there is nothing but zeros.
 
-        Args:
-            words: The sentence.
-            series: Added up.
-            sums: Whether the values are added up, and not how many there are.
+        With `sums`, their values are added up, and not how many there are.
         """
         periods = [0.0] * ((self.until - self.since) // self.period_ms)
         for bucket in (bucket for each in series for bucket in self.points(each)):
@@ -157,14 +154,9 @@ def rate_series(scopes: Sequence[ResourceName]) -> list[Series]:
 
 
 def rates(hour: Hour, scopes: Sequence[ResourceName], now: int) -> list[Rate]:
-    """The rates that all nodes counted in these scopes together.
+    """The rates that all nodes counted in these scopes together, by the points that `hour` has of `rate_series`.
 
     Whole minutes alone, so that a page with them changes once a minute and, where nothing happens, never.
-
-    Args:
-        hour: With the points of `rate_series`.
-        scopes: Accounts and regions.
-        now: The time (ms).
     """
     if not scopes:
         return []

@@ -49,13 +49,7 @@ class Doctor:
     def __init__(
         self, findings: Callable[[], Iterable[tuple[str, str]]], examine: Examine, clock: Clock
     ) -> None:
-        """Check nothing yet.
-
-        Args:
-            findings: Tells of each check of the settings what is open.
-            examine: Tells of each check of the store what was measured, and what is wrong.
-            clock: The system's.
-        """
+        """Check nothing yet; `findings` checks the settings, `examine` measures the store, by the system's clock."""
         self._findings = findings
         self._examine = examine
         self._clock = clock

@@ -30,7 +30,7 @@ def target(visit: Visit, arn: str) -> Target:
     path, name, query = _page(service, resource)
     if not path or not account or not region or not visit.session.sees(account):
         return Target(arn, name, service, "")
-    return Target(arn, name, service, visit.link_in(ResourceName(account, region, ""), *path, **query))
+    return Target(arn, name, service, visit.link_in(ResourceName(account, region), *path, **query))
 
 
 def trace(visit: Visit, queue: str, delivery: Delivery) -> str:
@@ -44,7 +44,7 @@ def dead_letters(visit: Visit, arn: str) -> str:
     if queue.service != "sqs" or not queue.link:
         return ""
     _, _, _, region, account, name = arn.split(":", _ARN_PARTS - 1)
-    return visit.link_in(ResourceName(account, region, ""), "dead-letters", name)
+    return visit.link_in(ResourceName(account, region), "dead-letters", name)
 
 
 def of_resource(visit: Visit, type_: str, physical_id: str) -> Target:

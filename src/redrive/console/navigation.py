@@ -168,7 +168,7 @@ async def scope_of(visit: Visit) -> ResourceName | None:
 
 def default_scope(visit: Visit) -> ResourceName:
     """The scope of a visitor before there is anything in any: their account, or the one of who sends no key."""
-    return ResourceName(visit.session.account or _NOBODYS, _REGION, "")
+    return ResourceName(visit.session.account or _NOBODYS, _REGION)
 
 
 def scope_in_address(visit: Visit) -> ResourceName | None:
@@ -182,7 +182,7 @@ def scope_in_address(visit: Visit) -> ResourceName | None:
 def read_scope(text: str) -> ResourceName | None:
     """The scope that a text names as `account/region`."""
     account, _, region = text.partition("/")
-    scope = ResourceName(account, region, "")
+    scope = ResourceName(account, region)
     return scope if account and region and "/" not in region and not scope.private else None
 
 
@@ -212,4 +212,4 @@ async def troubled_subscriptions(visit: Visit, scopes: Collection[ResourceName])
 
 def _scope_of(key: str) -> ResourceName:
     account, region, *_ = [*key.split("/", 2), "", ""]
-    return ResourceName(account, region, "")
+    return ResourceName(account, region)

@@ -345,11 +345,6 @@ def receive_series(levels: Sequence[Level]) -> list[Series]:
 
 
 def unattended(levels: Sequence[Level], hour: Hour) -> list[Level]:
-    """Those of the queues that nobody asked for messages in the last ten minutes.
-
-    Args:
-        levels: Of `long_waiting`.
-        hour: With the points of `receive_series`.
-    """
+    """Those of the `long_waiting` queues that nobody asked for messages in the last ten minutes."""
     since = (hour.until - (WAITED_MINUTES + 1) * MINUTE_MS) // hour.period_ms * hour.period_ms
     return [level for level in levels if not any(hour.total(each, since) for each in receive_series([level]))]

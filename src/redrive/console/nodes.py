@@ -61,14 +61,7 @@ class Nodes:
     """The nodes of an installation, this one among them."""
 
     def __init__(self, documents: Documents, clock: Clock, own: Node, *, shared: bool) -> None:
-        """Announce this node and read the others.
-
-        Args:
-            documents: Of the store.
-            clock: The system's.
-            own: This node.
-            shared: Whether other nodes may use the store: in a store of one process nothing is written.
-        """
+        """Announce `own` and read the others; unless `shared`, a store is one process's and nothing is written."""
         self._documents = documents
         self._clock = clock
         self._own = own

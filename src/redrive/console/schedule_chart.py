@@ -69,12 +69,7 @@ class Chart:
 
 
 def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
-    """Draw at least one retry.
-
-    Args:
-        columns: The retries.
-        answer: How an outage ends, if one is to be seen.
-    """
+    """Draw at least one retry; with an answer, also how an outage ends."""
     layout = ChartLayout(columns, _PLOT)
     points = [(round(x), round(y)) for x, y in layout.points]
     numbered = layout.attempt_labels(_NUMBER_GAP)

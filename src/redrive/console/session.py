@@ -56,15 +56,7 @@ class ConsoleSessions:
     def __init__(
         self, keyring: Keyring, documents: Documents, clock: Clock, rng: random.Random, *, writes: bool
     ) -> None:
-        """Trust these keys.
-
-        Args:
-            keyring: The access keys.
-            documents: Where it stands who signed out.
-            clock: The system's: a session does not end by simulated time.
-            rng: For ids of sessions.
-            writes: Whether the console allows changes.
-        """
+        """Trust these keys; the clock is the system's, as a session does not end by simulated time."""
         self._documents = documents
         self._rng = rng
         self._keyring = keyring

@@ -66,13 +66,7 @@ class Tail:
     def __init__(
         self, watch: Callable[[Listener], None], unwatch: Callable[[Listener], None], now: Callable[[], int]
     ) -> None:
-        """Collect events while a page shows them.
-
-        Args:
-            watch: Lets a listener hear what happens from now on.
-            unwatch: Lets it hear no more.
-            now: Real time (ms), which leases are measured by.
-        """
+        """Collect events while a page shows them; leases are measured by `now`, in real time (ms)."""
         self._watch, self._unwatch, self._now = watch, unwatch, now
         self._lines: deque[Line] = deque(maxlen=LINES_MAX)
         self._number = 0

@@ -93,7 +93,7 @@ class Visit:
     @property
     def scope(self) -> ResourceName:
         """The account and region that the path names."""
-        return ResourceName(self.args["account"], self.args["region"], "")
+        return ResourceName(self.args["account"], self.args["region"])
 
     def parameter(self, name: str, default: str = "") -> str:
         """A parameter of the query, or of the form before it."""

@@ -189,9 +189,9 @@ def _publication(delivery: Delivery, body: str, published_event: PublishedEvent)
     )
 
 
-_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "The queue does not exist.", 0)
+_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "The queue does not exist.")
 _TOO_LARGE: Final = Attempt(
-    AttemptResult.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum.", 0
+    AttemptResult.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum."
 )
 
 

@@ -278,7 +278,7 @@ class TopicEndpoint:
         """There is nothing to let go of."""
 
 
-_TAKEN: Final = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+_TAKEN: Final = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "")
 _MISSING: Final = Attempt(
-    AttemptResult.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist.", 0
+    AttemptResult.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist."
 )

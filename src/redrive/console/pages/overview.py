@@ -70,7 +70,7 @@ async def go_to_scope(visit: Visit) -> Redirect:
         )
     if not slash:
         return Redirect(f"{visit.base}/?{urlencode({'of': account})}")
-    return Redirect(visit.link_in(ResourceName(account, region, ""), "dead-letters"))
+    return Redirect(visit.link_in(ResourceName(account, region), "dead-letters"))
 
 
 async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page

@@ -215,13 +215,7 @@ def flow_series(queues: Iterable[ResourceName], names: Sequence[str]) -> list[Se
 
 
 def flow(hour: Hour, queue: ResourceName, now: int) -> Flow:
-    """The flow through a queue.
-
-    Args:
-        hour: With the points of `flow_series`.
-        queue: One of those.
-        now: The time (ms).
-    """
+    """The flow through a queue, by the points that `hour` has of its `flow_series`."""
     since = hour.until - 2 * hour.period_ms
     # in whole steps, so that the rates change no more often than the counters do
     seconds = ((now - since) // _STEP_MS + 1) * _STEP_MS / 1000
