@@ -24,7 +24,7 @@ from redrive.settings import Settings
 MANY: Final = 1_000
 MANY_MS_MAX: Final = 200
 _ROUNDS: Final = 5
-_HERE: Final = ResourceName("000000000000", "us-east-1", "")
+_HERE: Final = ResourceName("000000000000", "us-east-1")
 
 
 def counters(bench: Bench) -> Iterator[Figure]:

@@ -27,7 +27,7 @@ from redrive.settings import Settings
 
 FILTERED_MIN: Final = 0.5
 
-_HERE: Final = ResourceName("000000000000", "us-east-1", "")
+_HERE: Final = ResourceName("000000000000", "us-east-1")
 _WANTED: Final = "wanted"  # by `loads/publish_filtered.lua`
 _AT_ONCE: Final = 500
 

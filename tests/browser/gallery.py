@@ -128,7 +128,7 @@ async def _make_traffic(server: InProcess) -> None:
     ]
     dead = arrivals_at(SCOPE._replace(name="rentals-dead"))
     came = MetricPoint(dead, DEFAULT_START, "", Statistics.of(39_998))
-    quiet = arrivals_in(ResourceName("111111111111", "eu-west-1", ""))
+    quiet = arrivals_in(ResourceName("111111111111", "eu-west-1"))
     long_ago = MetricPoint(quiet, DEFAULT_START - 3 * DAY_MS, "", Statistics.of(2))
     await server.core.store.add_points([*points, came, long_ago])
 

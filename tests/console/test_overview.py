@@ -17,7 +17,7 @@ from tests.console.services import make_key
 from tests.console.world import ROOM, ROOT, SCOPE, URL, Visitor, make_world, visiting
 from tests.telemetry.facts import FAILED, attempted
 
-OTHER = ResourceName("111111111111", "eu-west-1", "")
+OTHER = ResourceName("111111111111", "eu-west-1")
 
 
 async def advance(visitor: Visitor, ms: int) -> None:

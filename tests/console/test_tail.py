@@ -9,7 +9,7 @@ from redrive.model.topic import Message, Topic
 from tests.console.test_schedules import text
 from tests.console.world import ROOM, make_world, visiting
 
-SCOPE = ResourceName("000000000000", "us-east-1", "")
+SCOPE = ResourceName("000000000000", "us-east-1")
 ORDERS = Queue(1, SCOPE._replace(name="orders"))
 RENTALS = Topic(2, SCOPE._replace(name="rentals"), "sns")
 

@@ -18,7 +18,7 @@ from redrive.settings import Settings
 
 URL: Final = "http://127.0.0.1:4566"
 ROOT: Final = "/_redrive/console"
-SCOPE: Final = ResourceName("000000000000", "us-east-1", "")
+SCOPE: Final = ResourceName("000000000000", "us-east-1")
 ROOM: Final = f"{ROOT}/{SCOPE.account}/{SCOPE.region}"
 #: The retry policy that a story tries against an afternoon's outage.
 TRIED: Final = {

@@ -34,9 +34,9 @@ ACCOUNT = "000000000000"
 OK = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
 BROKEN = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "", 1)
 GONE = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 404, "", 1)
-UNPUSHED = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
-NOT_THERE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
-CLOSED = Attempt(AttemptResult.REFUSED, Reason.DENIED, 403, "", 0)
+UNPUSHED = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it")
+NOT_THERE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "")
+CLOSED = Attempt(AttemptResult.REFUSED, Reason.DENIED, 403, "")
 
 
 def name(text: str) -> ResourceName:

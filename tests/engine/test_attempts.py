@@ -174,7 +174,7 @@ class TestParts:
 
 
 SLOWER = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, "", 1)
-UNMADE = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "", 0)
+UNMADE = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "")
 
 
 class TestThrottling:

@@ -299,7 +299,7 @@ async def test_an_archive_that_ends_fails_the_replay_and_lets_what_waits_go(
 
 
 async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
-    refusal = Attempt(AttemptResult.REFUSED, Reason.TOO_LARGE, 400, "too many", 0)
+    refusal = Attempt(AttemptResult.REFUSED, Reason.TOO_LARGE, 400, "too many")
     publication = Publication(
         id=bytes(16),
         body="body",

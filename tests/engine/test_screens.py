@@ -9,7 +9,7 @@ from redrive.model.topic import Publication, Subscription
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 
-WITHHELD = Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, "not for you", 0)
+WITHHELD = Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, "not for you")
 
 
 async def test_each_subscriber_gets_what_it_may_see(clock: VirtualClock, rng: random.Random) -> None:

@@ -64,7 +64,7 @@ def test_the_time_of_a_pace_is_the_sum_of_its_steps(number: int, takes_ms: int) 
 
 
 def test_the_progress_of_a_task_is_kept_evenly_whatever_it_takes() -> None:
-    task = MoveTask("t", ResourceName("", "", ""), None, None, 100_000, 1_000, 10**9)
+    task = MoveTask("t", ResourceName("", ""), None, None, 100_000, 1_000, 10**9)
     for second in range(1, 10_001):
         task = task.with_moved(7, 1_000 + second * 1_000)
         assert len(task.progress) <= PROGRESS_MAX

@@ -11,7 +11,7 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Publication, Subscription, Topic
 from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, LETTERED, PLAIN, RESTS, SubscriptionPlan
 
-_MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
+_MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "")
 
 
 class Waits:

@@ -8,7 +8,7 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 
-HERE = ResourceName("000000000000", "us-east-1", "")
+HERE = ResourceName("000000000000", "us-east-1")
 TOPIC = Topic(1, HERE._replace(name="orders"), "sns")
 DEAD_LETTERS = HERE._replace(name="dead")
 

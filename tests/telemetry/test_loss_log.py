@@ -16,7 +16,7 @@ from redrive.testing import SimulatedClock
 from tests.telemetry.facts import ACCEPTED, FAILED, attempted, queue
 
 MINUTE_MS = 60_000
-MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
+MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "")
 
 
 def undelivered(
@@ -79,7 +79,7 @@ ABOUT = "topic=000000000000/us-east-1/orders subscription=s message_id=m-1"
             ),
         ),
         (
-            undelivered(Outcome.EXPIRED, Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)),
+            undelivered(Outcome.EXPIRED, Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "")),
             f"delivery.expired {ABOUT} reason=expired status=0 attempts=1",
         ),
         (

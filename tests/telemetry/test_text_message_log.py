@@ -113,7 +113,7 @@ def test_a_topic_s_telephones_are_in_its_own_groups() -> None:
 
 def test_parts_of_an_unpushed_text_message_are_counted() -> None:
     kept = Kept(ALL)
-    nowhere = Attempt(AttemptResult.REFUSED, Reason.MISSING, 0, "not set up", 0)
+    nowhere = Attempt(AttemptResult.REFUSED, Reason.MISSING, 0, "not set up")
     kept.log.attempted(fact(nowhere, Outcome.DROPPED, text="x" * 161))
     delivery = kept.lines[0][3]["delivery"]
     assert (delivery["numberOfMessageParts"], delivery["priceInUSD"]) == (2, 0)

@@ -414,7 +414,7 @@ class TestEvents:
         self, reason: Reason, status: int, kind: str, words: str
     ) -> None:
         """The table of "FCM delivery failure events"."""
-        assert failure_of(Attempt(AttemptResult.FAILED, reason, status, "", 0)) == (kind, words)
+        assert failure_of(Attempt(AttemptResult.FAILED, reason, status, "")) == (kind, words)
 
 
 async def test_an_application_is_remembered_for_the_log(stage: Stage, service: PushService) -> None:

@@ -165,7 +165,7 @@ async def test_a_call_that_a_proxy_finds_too_large_is_halved(streams: StreamEndp
 async def test_each_part_has_its_own_outcome(streams: StreamEndpoint, hook: Webhook) -> None:
     _take(hook, 1, 3)
     attempt = await streams.push(push_requests(*(bytes([number]) for number in range(5))))
-    slower = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, _SLOWER, 0)
+    slower = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, _SLOWER)
     assert attempt.parts == (_TAKEN, slower, _TAKEN, slower, _TAKEN)
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.THROTTLED)
 

@@ -60,7 +60,7 @@ def attempt(refused: KeyUnusable) -> Attempt:
         "sqsRequestId": "Unrecoverable",
     }
     result = AttemptResult.FAILED if texts.reason is Reason.THROTTLED else AttemptResult.REFUSED
-    return Attempt(result, texts.reason, 400, orjson.dumps(response).decode(), 0)
+    return Attempt(result, texts.reason, 400, orjson.dumps(response).decode())
 
 
 def _text(message: str, code: str, request_id: str) -> str:

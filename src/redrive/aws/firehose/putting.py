@@ -184,10 +184,10 @@ def _attempt_of(entry: Mapping[str, str], request_id: str) -> Attempt:
 def _failed_attempt(code: str, message: str, status: int) -> Attempt:
     text = orjson.dumps({"ErrorCode": code, "ErrorMessage": message[:_TEXT_CHARS_MAX]}).decode()
     if code in _THROTTLED:
-        return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, text, 0)
+        return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, text)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, status, text, 0)
-    return Attempt(AttemptResult.REFUSED, _REASONS.get(code, Reason.CLIENT_ERROR), status, text, 0)
+        return Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, status, text)
+    return Attempt(AttemptResult.REFUSED, _REASONS.get(code, Reason.CLIENT_ERROR), status, text)
 
 
 def _combined_attempt(attempts: Sequence[Attempt]) -> Attempt:

@@ -104,7 +104,7 @@ class DeliveryStreamOperations:
         limit = min(params.get("Limit") or _LISTED_DEFAULT, _LISTED_MAX)
         if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
             return {"DeliveryStreamNames": [], "HasMoreDeliveryStreams": False}
-        prefix = ResourceName(call.account, call.region, "")
+        prefix = ResourceName(call.account, call.region)
         start = params.get("ExclusiveStartDeliveryStreamName") or ""
         after = prefix._replace(name=start).key if start else ""
         streams = await self._documents.find(STREAM, prefix.key, after, limit + 1)

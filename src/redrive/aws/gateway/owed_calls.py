@@ -123,11 +123,11 @@ async def make_call(
     except AwsError as error:
         reason = Reason.CLIENT_ERROR if error.sender else Reason.SERVER_ERROR
         return text(error), _failure(reason, error.status, text(error))
-    return None, Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+    return None, Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "")
 
 
 def _failure(reason: Reason, status: int, text: str) -> Attempt:
     is_temporary = reason is Reason.SERVER_ERROR
     return Attempt(
-        AttemptResult.FAILED if is_temporary else AttemptResult.REFUSED, reason, status, text[:1024], 0
+        AttemptResult.FAILED if is_temporary else AttemptResult.REFUSED, reason, status, text[:1024]
     )

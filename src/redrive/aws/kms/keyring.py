@@ -68,7 +68,7 @@ class KeyRing:
 
     async def of_account(self, account: str, region: str, now: int) -> list[KmsKey]:
         """All keys of an account in a region, in order of their ids."""
-        prefix = ResourceName(account, region, "").key
+        prefix = ResourceName(account, region).key
         return await self._present(await self._documents.find(KEY, prefix), now)
 
     async def tidy(self, now: int) -> None:
@@ -104,7 +104,7 @@ class KeyRing:
 
     async def aliases(self, account: str, region: str) -> list[KeyAlias]:
         """All aliases of an account in a region, in order of their names."""
-        return await self._documents.find(ALIAS, ResourceName(account, region, "").key)
+        return await self._documents.find(ALIAS, ResourceName(account, region).key)
 
     # ---- writing ----------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class KeyRing:
             for document_key, _ in await draft.find(GRANT, f"{key.name.key}/"):
                 draft.remove(GRANT, document_key)
             for document_key, alias in await draft.find(
-                ALIAS, ResourceName(key.name.account, key.name.region, "").key
+                ALIAS, ResourceName(key.name.account, key.name.region).key
             ):
                 if alias.key_id == key.id:
                     draft.remove(ALIAS, document_key)

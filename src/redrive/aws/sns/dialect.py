@@ -239,7 +239,7 @@ def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[byt
 
 def _refusal(reason: Reason, status: int, code: str, message: str) -> Attempt:
     response = {"ErrorCode": code, "ErrorMessage": message, "sqsRequestId": "Unrecoverable"}
-    return Attempt(AttemptResult.REFUSED, reason, status, orjson.dumps(response).decode(), 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, orjson.dumps(response).decode())
 
 
 _MISSING: Final = _refusal(

@@ -95,7 +95,7 @@ class TopicOperations:
         return {}
 
     async def list_topics(self, call: Call, params: Structure) -> Structure:
-        everything = ResourceName(call.account, call.region, "")
+        everything = ResourceName(call.account, call.region)
         after = PAGES.after("ListTopics", params)
         topics = await self._engine.resources.topics.find(everything, after, PAGES.size + 1)
 

@@ -29,7 +29,7 @@ _TEXT_CHARS_MAX: Final = 400  # an attempt keeps 1,024 characters, and a charact
 def failure(result: AttemptResult, reason: Reason, status: int, code: str, text: str) -> Attempt:
     """An attempt that failed, with the status, the code and the text of the error."""
     message = orjson.dumps({"ErrorCode": code, "ErrorMessage": text[:_TEXT_CHARS_MAX]}).decode()
-    return Attempt(result, reason, status, message, 0)
+    return Attempt(result, reason, status, message)
 
 
 def missing(arn: str) -> Attempt:
@@ -234,7 +234,7 @@ class TargetEndpoint:
             await self._calls.call(service, operation, params, caller, region, {TRACE: trace}, died=died)
         except AwsError as error:
             return _refused(error)
-        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "")
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -221,7 +221,7 @@ def _sender(application: Application) -> dict[str, str]:
 
 
 def _refusal(reason: Reason, status: int, text: str) -> Attempt:
-    return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, text)
 
 
 _NO_DEVICE: Final = _refusal(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")

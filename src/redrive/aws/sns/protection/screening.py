@@ -242,7 +242,7 @@ class Screen:
             "The topic's data protection policy prohibits this message from being delivered to"
             f" {names.subscription_arn(subscription)}"
         )
-        return Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, text, 0)
+        return Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, text)
 
 
 def _subscriber(subscription: Subscription) -> str:

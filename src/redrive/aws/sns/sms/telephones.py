@@ -228,7 +228,7 @@ def _digits(number: str) -> str:
 
 
 def _attempt(reason: Reason, status: HTTPStatus, text: str) -> Attempt:
-    return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, text)
 
 
 _TOO_LONG: Final = _attempt(Reason.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Message body is invalid")
