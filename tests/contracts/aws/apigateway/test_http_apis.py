@@ -202,6 +202,26 @@ def test_impossible_parts_are_refused(
     assert said.startswith(text)
 
 
+@pytest.mark.parametrize(
+    ("other", "refused"),
+    [
+        ("GET /a/{x}", True),
+        ("GET /a/{y}", True),
+        ("POST /a/{y}", False),
+        ("GET /a/{y+}", False),
+        ("GET /a/{y}/b", False),
+    ],
+)
+def test_routes_of_one_method_and_shape_conflict(gateway: Gateways, other: str, refused: bool) -> None:
+    api = http_api(gateway)
+    gateway.of("apigatewayv2").create_route(ApiId=api, RouteKey="GET /a/{x}")
+    if refused:
+        code, text = gateway.refused("create_route", "apigatewayv2", ApiId=api, RouteKey=other)
+        assert (code, text) == ("ConflictException", "Route with key GET /a/{x} already exists for this API")
+    else:
+        assert gateway.of("apigatewayv2").create_route(ApiId=api, RouteKey=other)["RouteKey"] == other
+
+
 def test_a_definition_makes_an_api(gateway: Gateways) -> None:
     client = gateway.of("apigatewayv2")
     integration = {

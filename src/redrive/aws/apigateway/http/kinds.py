@@ -40,14 +40,19 @@ def check_route(route: Mapping[str, Any], tree: Tree) -> None:
             ' "<HTTP METHOD> /<RESOURCE PATH>" or "$default"'
         )
     for other in (tree.get(ROUTES) or {}).values():
-        if other["RouteKey"] == key and other["RouteId"] != route["RouteId"]:
-            raise conflict(f"Route with key {key} already exists for this API")
+        if _shape(other["RouteKey"]) == _shape(key) and other["RouteId"] != route["RouteId"]:
+            raise conflict(f"Route with key {other['RouteKey']} already exists for this API")
     target = route.get("Target")
     if target and target.removeprefix(TARGET) not in (tree.get(INTEGRATIONS) or {}):
         raise bad_request(f"Invalid Integration identifier specified: {target}")
     check_route_authorizer(route, tree)
     if route.get("ApiKeyRequired"):
         raise bad_request("ApiKeyRequired is not supported for HTTP APIs")
+
+
+def _shape(route_key: str) -> str:
+    """A route's key without the names of its variables: routes of one shape would match the same requests."""
+    return re.sub(r"\{[^{}+]*", "{", route_key)
 
 
 def check_integration(integration: Mapping[str, Any], _: Tree) -> None:
