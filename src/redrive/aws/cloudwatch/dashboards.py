@@ -8,6 +8,7 @@ import orjson
 from redrive.aws.cloudwatch.metrics.errors import PAGES, error, invalid
 from redrive.aws.cloudwatch.records import DASHBOARD, Dashboard
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
@@ -100,11 +101,8 @@ def _check_name(name: str) -> None:
 
 
 def _check_body(text: str) -> None:
-    try:
-        body = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        body = None
-    if not isinstance(body, dict):
+    body = read_object(text)
+    if body is None:
         raise error("DashboardInvalidInputError", "The field DashboardBody must be a valid JSON object")
     if complaints := list(_complaints(body)):
         messages = orjson.dumps([{"dataPath": path, "message": why} for path, why in complaints]).decode()

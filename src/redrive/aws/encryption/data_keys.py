@@ -177,7 +177,7 @@ class QueueKey:
         self._seal: RootKey | None = None
 
     async def open(self) -> None:
-        """Find it, or make it where there is none, and wrap it by the present root key.
+        """Find the key in the store, or make it where there is none, and wrap it by the present root key.
 
         Raises:
             StoreUnavailable: None of the root keys that this server has wrapped it.

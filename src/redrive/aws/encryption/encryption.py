@@ -59,7 +59,7 @@ class Encryption:
     # ---- MessageSealing ---------------------------------------------------------------------------------
 
     def of_queue(self, queue: Queue) -> QueueSealer | None:
-        """See `MessageSealing.of_queue`."""
+        """See `MessageSealing.of_queue`; a private queue is always encrypted, and every other one if `by_default`."""
         attributes = queue.attributes
         private = ":" in queue.name.region  # ResourceName.private, without the call: each message asks
         if not (KEY in attributes or SQS_SSE in attributes or self._by_default or private):
@@ -149,12 +149,11 @@ class Encryption:
             else:
                 continue
             if seal.key and seal is not checked_before:
-                await self._check_reader(principal, region, seal, reuse_ms)
+                await self._check_right(principal, region, seal, reuse_ms)
                 checked_before = seal
 
-    async def _check_reader(
-        self, principal: Principal, region: str, seal: MessageSeal, reuse_ms: int
-    ) -> None:
+    async def _check_right(self, principal: Principal, region: str, seal: MessageSeal, reuse_ms: int) -> None:
+        """Ask KMS if a principal may decrypt the key of a seal, unless the right is remembered."""
         now = self._clock.now()
         if self._rights.has(principal, seal.about, now):
             return

@@ -46,7 +46,7 @@ class RememberedRights:
         return known is not None and now < known[1] and _are_alike(known[0], principal)
 
     def add(self, principal: Principal, about: object, until: int, version: int) -> None:
-        """Remember a right, until then (ms), that KMS was asked about at a version."""
+        """Remember until a time (ms) a right that KMS confirmed, unless rights were forgotten since `version`."""
         if version != self.version:
             return
         if len(self._rights) >= _REMEMBERED_MAX:
@@ -60,6 +60,7 @@ class RememberedRights:
 
 
 def _are_alike(remembered: Principal, principal: Principal) -> bool:
+    """True if KMS's answer to one holds for the other: rights, identities and condition keys are the same."""
     return remembered is principal or (
         remembered.permissions is principal.permissions
         and remembered.identities == principal.identities
@@ -163,7 +164,9 @@ class QueueSealer(Sealer):
     async def admit_principal(
         self, principal: Principal, keys: Mapping[str, Any] | None = None, source: str = ""
     ) -> None:
-        """Have a data key, at most as old as the reuse period, of a key that a principal may use.
+        """Refuse a principal that may not use the queue's KMS key; have a data key, at most as old as the reuse period.
+
+        KMS makes a data key in the principal's name; that one is used where another is due.
 
         Args:
             principal: Who sends.

@@ -62,7 +62,7 @@ class Holders:
         tokens: SessionTokens | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Look here.
+        """Find holders in these.
 
         Args:
             keyring: The lasting keys.
@@ -77,7 +77,7 @@ class Holders:
         self._clock = clock
 
     async def of(self, access_key_id: str, token: str) -> Holder | None:
-        """The holder of a key; None: nobody's here.
+        """The holder of an access key; None: this server has no such key.
 
         Args:
             access_key_id: The key's.

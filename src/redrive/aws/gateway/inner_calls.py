@@ -72,7 +72,7 @@ class InnerCalls:
             region: Where it asks.
             headers: Of the request, if the operation looks at any.
             keys: Condition keys of policies that follow from why the call is made.
-            died: The dead letter that the message is which the call sends.
+            died: The record of the dead letter that the call sends on, if it sends one.
             of_stack: See `Call`.
 
         Raises:

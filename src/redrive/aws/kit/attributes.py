@@ -49,7 +49,7 @@ def mapped(values: Mapping[str, V]) -> ValueReader[V]:
 
 
 def whole_number(minimum: int, maximum: int, unit: int = 1) -> ValueReader[int]:
-    """A whole number within a range, both ends included, in a smaller unit: so many to one."""
+    """Reads a whole number from `minimum` to `maximum`, and returns it times `unit` (1,000: seconds become ms)."""
 
     def parse(text: str) -> int | None:
         if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):

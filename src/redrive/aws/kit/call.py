@@ -154,6 +154,7 @@ class Call:
         return next(filter(None, refusals), None)
 
     def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
+        """The condition keys of the call, of a resource of `owner`, and those that the operation has of its own."""
         request = self.request
         connection = connection_keys(
             client_host=request.client_host,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
-    """Names in the order in which a hash table of Java's has them.
+    """Names in the order in which Java's `HashMap` lists them: by bucket of their `hashCode`, in 16 buckets or more.
 
     So CloudFormation lists parameters, and API Gateway those that a request lacks (recorded).
     """

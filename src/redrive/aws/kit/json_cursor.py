@@ -1,11 +1,13 @@
 """A JSON document read member by member: each object knows where it stands, and its reader how a fault is told.
 
-Also how deep a document is nested, whatever it was read from.
+Also whether a text is a JSON object, and how deep a document is nested, whatever it was read from.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn, Self
+
+import orjson
 
 
 class FaultTexts(NamedTuple):
@@ -110,12 +112,21 @@ class JsonCursor:
         return value
 
 
+def read_object(text: str | bytes) -> dict[str, Any] | None:
+    """The object that a text is in JSON; None if it is no JSON, or another value."""
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
 def is_nested_deeper(document: Any, levels_max: int) -> bool:
-    """True if a document has more levels of objects and lists than these; counted without recursion.
+    """True if a document has more levels of objects and lists than `levels_max`; counted without recursion.
 
     Args:
         document: As JSON and YAML are read; a document that is not an object and no list has one level.
-        levels_max: The levels that are allowed.
+        levels_max: The number of levels that are allowed.
     """
     level, depth = [document], 0
     while level and depth <= levels_max:

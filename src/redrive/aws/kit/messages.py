@@ -213,19 +213,21 @@ def _are_good(ids: Sequence[str]) -> bool:
 
 
 def _refuse_ids(ids: Sequence[str], refusals: BatchRefusals) -> NoReturn:
-    """Raise the refusal of the first id that is not acceptable, whatever the first one is that two entries have."""
+    """Raise the refusal of the first id that is malformed or too long, or else of the first that is repeated."""
     for entry_id in ids:
         if not _ENTRY_ID.fullmatch(entry_id):
             raise refusals.bad_id(entry_id)
         if len(entry_id) > ENTRY_ID_CHARS_MAX:
             raise refusals.long_id(entry_id)
-    raise refusals.repeated_id(next(each for index, each in enumerate(ids) if each in ids[:index]))
+    raise refusals.repeated_id(
+        next(entry_id for index, entry_id in enumerate(ids) if entry_id in ids[:index])
+    )
 
 
 def accepted(
     entries: Iterable[tuple[Entry, T]], accept: Callable[[Entry, T], R], failures: list[Structure]
 ) -> list[tuple[Entry, R]]:
-    """The entries of a batch that are accepted, each with what it comes to; the others join the failures."""
+    """The entries that `accept` does not refuse, each with its result; the refusals of the others join `failures`."""
     results = []
     for entry, value in entries:
         try:

@@ -69,8 +69,8 @@ class Pages:
     ) -> tuple[Sequence[T], Structure]:
         """The items of the page that is asked for, and the members of the answer that lead to the next; see `of`.
 
-        Those behind the token are enough of the items. `size` counts where the caller does not say; `descending` has the
-        greatest key first.
+        `items` may leave out what is before the token. `size` is the page's size where the caller does not say;
+        `descending` has the greatest key first.
 
         Raises:
             AwsError: The token is not one of this list.
@@ -79,8 +79,8 @@ class Pages:
         if key is None:
             begin = self.count_before(operation, params)
         elif descending:
-            behind_token = bisect_left(items[::-1], after, key=key)  # the number of smaller keys
-            begin = len(items) - behind_token if after else 0
+            smaller_keys = bisect_left(items[::-1], after, key=key)
+            begin = len(items) - smaller_keys if after else 0
         else:
             begin = bisect_right(items, after, key=key)
         end = begin + self.limit(operation, params, size)

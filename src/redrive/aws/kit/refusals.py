@@ -11,9 +11,9 @@ Translation = tuple[type[RedriveError], Callable[[Any], AwsError]]
 
 
 def translator(*table: Translation) -> Callable[[RedriveError], AwsError]:
-    """The function by which a service translates refusals of the engine: the first row that fits; others it raises.
+    """The function by which a service translates refusals of the engine: by the first row that fits; it raises others.
 
-    A store that is away is `ServiceUnavailableException`, which all services have, where no row says otherwise.
+    Where no row says otherwise, an unavailable store is `ServiceUnavailableException`, which all services have.
     """
 
     def translated(refusal: RedriveError) -> AwsError:

@@ -6,12 +6,12 @@ import re2
 
 
 def compiled(pattern: str | bytes, *, memory_bytes: int | None = None, **options: Any) -> Any:
-    """An expression in RE2's syntax; what is wrong with it is not a line of the server's log.
+    """An expression in RE2's syntax, compiled; a fault in it is raised, and not also written to the server's log.
 
     Args:
         pattern: The expression.
-        memory_bytes: Bound of the states that it has in common for all texts; what finds no room there is followed step
-            by step. None: RE2's own.
+        memory_bytes: The most memory for the states that it remembers for all texts; without room for more, RE2
+            searches more slowly. None: RE2's own bound, 8 MiB.
         options: Further ones of RE2.
 
     Raises:

@@ -26,7 +26,9 @@ def snake_case(operation: str) -> str:
 
 
 def operations_of(service: str, *parts: object) -> dict[str, Verb]:
-    """Map the operations of a service to methods of these objects, called so in snake case, and to mappings' own.
+    """Map the operations of a service to the methods of `parts` that have their names in snake case.
+
+    A part that is a mapping of operations to methods is added as it is.
 
     Raises:
         ValueError: Two parts have a method for the same operation.

@@ -87,14 +87,16 @@ class Tagging:
         return self._within_limit(dict(pairs))
 
     def added(self, before: Tags, more: Tags) -> dict[str, str]:
-        """Tags with others over them.
+        """Tags with others over them; where case does not matter (`any_case`), a new key replaces another spelling.
 
         Raises:
             AwsError: That is more than there may be.
         """
-        again = {self._compared_key(key) for key in more}
+        new_keys = {self._compared_key(key) for key in more}
         remaining = {
-            key: value for key, value in before.items() if key in more or self._compared_key(key) not in again
+            key: value
+            for key, value in before.items()
+            if key in more or self._compared_key(key) not in new_keys
         }
         return self._within_limit({**remaining, **more})
 

@@ -21,7 +21,7 @@ from redrive.aws.kms.records import (
     alias_arn,
     key_arn,
 )
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.errors import common
 from redrive.engine.resources import Documents
 from redrive.model.names import ResourceName
@@ -220,11 +220,8 @@ def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
 
 def _in_arn(call: CallScope, arn: str) -> tuple[str, str, str]:
     """The account, the region and the key id or alias that an ARN names."""
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
-        raise not_found(f"Invalid arn {arn}") from None
-    if parsed.service != "kms" or not parsed.resource.startswith(("key/", "alias/")):
+    parsed = read_arn(arn)
+    if parsed is None or parsed.service != "kms" or not parsed.resource.startswith(("key/", "alias/")):
         raise not_found(f"Invalid arn {arn}")
     if parsed.region != call.region:
         raise not_found(f"Invalid arn {parsed.region}")

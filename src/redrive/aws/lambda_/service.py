@@ -62,7 +62,10 @@ def _profiles(host: Host) -> Mapping[str, DeliveryProfile]:
 
 
 def _with_any_runtime(shapes: Raw) -> Raw:
-    """Lambda words a runtime that it does not know by itself, and new ones come between two models."""
+    """The shapes without the list of runtimes: Lambda words that refusal by itself, and new ones come between two models.
+
+    Lists keep it for their filters.
+    """
     runtime = {name: value for name, value in shapes["Runtime"].items() if name != "enum"}
     known = {
         name: _with_member(shapes[name], "CompatibleRuntime", "KnownRuntime")
@@ -101,8 +104,8 @@ def _amended(shapes: Raw) -> Raw:
         "TaggableResource": {**shapes["TaggableResource"], "pattern": _TAGGABLE},
         "LayerVersionArn": {**shapes["LayerVersionArn"], "pattern": _LAYER_VERSION},
     }
-    printed = {**shapes, **nulls, **patterns}
-    return _with_any_runtime(in_order(RecursiveLoop=("Terminate", "Allow"))(printed))
+    amended_shapes = {**shapes, **nulls, **patterns}
+    return _with_any_runtime(in_order(RecursiveLoop=("Terminate", "Allow"))(amended_shapes))
 
 
 SERVICE: Final = AwsService(

@@ -22,7 +22,7 @@ from redrive.aws.gateway.rounds import TRACE, Rounds
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
-from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.arn import Arn, read_arn
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import PushRequest
@@ -229,10 +229,9 @@ def destination_of(text: str, account: str, region: str, role: str) -> str:
     Raises:
         AwsError: `InvalidParameterException`, or `AccessDeniedException` for another account's function.
     """
-    try:
-        parsed_arn = parse_arn(text)
-    except ValueError:
-        raise invalid(f"Invalid ARN: {text}") from None
+    parsed_arn = read_arn(text)
+    if parsed_arn is None:
+        raise invalid(f"Invalid ARN: {text}")
     if parsed_arn.service == "lambda" and parsed_arn.account != account:
         raise AwsError("AccessDeniedException", _CROSS_ACCOUNT)
     if parsed_arn.service == "kinesis" and not role:

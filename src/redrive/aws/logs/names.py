@@ -2,7 +2,7 @@
 
 from redrive.aws.kit.call import Call
 from redrive.aws.logs.errors import error, invalid
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.shapes import Structure
 from redrive.model.log import LogGroup, LogStream
 from redrive.model.names import ResourceName
@@ -51,11 +51,9 @@ def name_in_arn(call: Call, arn: str) -> ResourceName:
     Raises:
         AwsError: The text is not the ARN of a group of the caller's.
     """
-    try:
-        target = parse_arn(arn)
-    except ValueError:
-        raise invalid(f"Invalid ARN: {arn}") from None
-    is_own = (target.service, target.region, target.account) == ("logs", call.region, call.account)
-    if not is_own or not target.resource.startswith(_GROUP):
+    parsed = read_arn(arn)
+    if parsed is None or (parsed.service, parsed.account) != ("logs", call.account):
         raise invalid(f"Invalid ARN: {arn}")
-    return group_name(call, target.resource.removeprefix(_GROUP))
+    if parsed.region != call.region or not parsed.resource.startswith(_GROUP):
+        raise invalid(f"Invalid ARN: {arn}")
+    return group_name(call, parsed.resource.removeprefix(_GROUP))

@@ -189,7 +189,7 @@ def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
 
     def to_headers(envelope: bytes) -> bytes:
         platform_text = None
-        # They are its last member: to look for them in whole envelopes was a fiftieth of a publication to four queues.
+        # Platforms' texts are its last member: a search of all envelopes took a fiftieth of a publication to four queues.
         if envelope.endswith(b"}}") and _PLATFORMS_MARK in envelope:
             envelope, platform_text = _without_platforms(subscription, envelope)
         headers = begin + envelope[1:]  # one JSON object of the members of both
@@ -226,6 +226,7 @@ def with_platforms(envelope: bytes, texts: dict[str, str]) -> bytes:
 
 
 def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[bytes, str | None]:
+    """An envelope without the texts for platforms, and of those the one for this subscription's platform, if any."""
     fields: dict[str, Any] = orjson.loads(envelope)
     texts: dict[str, str] = fields.pop(_PLATFORMS, {})
     platform_text = None
@@ -285,7 +286,7 @@ class QueuePolicies:
         self._clock = clock
 
     def allows(self, policy: str, queue: ResourceName, topic: ResourceName) -> bool:
-        """True if a queue's policy lets a topic send to it."""
+        """True if a queue's policy lets a topic send to it; an answer that cannot change with time is remembered."""
         answer = _lasting_answer(policy, queue, topic)
         if answer is not None:
             return answer

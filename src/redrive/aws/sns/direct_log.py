@@ -80,7 +80,7 @@ class DeviceLog(Listener):
 
     @override
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
-        """See `Listener.published`; counted where it is to a device alone."""
+        """See `Listener.published`; a publication to a device is counted, one to a topic is not."""
         application = platform.application_behind(topic.name)
         if application is None or not messages:
             return

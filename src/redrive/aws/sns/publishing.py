@@ -29,7 +29,7 @@ from redrive.aws.sns.notifications.notification import envelope
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.sms import text_messages
 from redrive.aws.sns.sms.telephones import DirectTexts
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -105,7 +105,10 @@ class PublishOperations:
         _check_entries(entries, message.bytes_max(topic))
         accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
-        for entry, texts in [(entry, _checked_texts(topic, entry)) for entry in entries]:
+        all_texts = [
+            _checked_texts(topic, entry) for entry in entries
+        ]  # before others: it refuses the whole batch
+        for entry, texts in zip(entries, all_texts, strict=True):
             try:
                 _check_text_and_subject(entry)
                 if KEY in topic.attributes:
@@ -118,15 +121,15 @@ class PublishOperations:
         publications = [publication for _, publication in accepted]
         enqueued = await self._engine.messages.publish(topic, publications) if publications else []
         successful = [
-            {"Id": entry["Id"]} | _answer(topic, seq)
-            for (entry, _), seq in zip(accepted, enqueued, strict=True)
+            {"Id": entry["Id"]} | _answer(topic, result)
+            for (entry, _), result in zip(accepted, enqueued, strict=True)
         ]
         return {"Successful": successful, "Failed": failures}
 
     async def _publication(self, call: Call, topic: Topic, entry: Entry, texts: message.Texts) -> Publication:
         """The publication of an entry; a topic without a policy is not screened."""
         if DATA_PROTECTION_POLICY not in topic.attributes:
-            return _publication(call, topic, entry, texts, self._engine.runtime.message_id())
+            return _new_publication(call, topic, entry, texts, self._engine.runtime.message_id())
         if _bytes_of(entry) > message.bytes_max(topic):
             raise invalid("Message too long")  # neither screened nor audited
 
@@ -137,12 +140,12 @@ class PublishOperations:
                 if admitted_entry is entry
                 else message.texts(admitted_entry["Message"], admitted_entry.get("MessageStructure"))
             )
-            return _publication(call, topic, admitted_entry, admitted_texts, message_id)
+            return _new_publication(call, topic, admitted_entry, admitted_texts, message_id)
 
         return await self._screening.publication(call, topic, entry, make)
 
 
-def _publication(
+def _new_publication(
     call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes
 ) -> Publication:
     text, other_texts = texts
@@ -182,10 +185,8 @@ def _bytes_of(entry: Entry) -> int:
 
 
 def _is_endpoint(arn: str) -> bool:
-    try:
-        return parse_arn(arn).resource.startswith("endpoint/")
-    except ValueError:
-        return False
+    parsed = read_arn(arn)
+    return parsed is not None and parsed.resource.startswith("endpoint/")
 
 
 def _platform_of(target: Topic | Subscription) -> str | None:

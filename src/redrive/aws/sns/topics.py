@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from redrive.aws.kit.attributes import with_text
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.sns.documents import limits, names, subscription_state, topic_attributes, topic_policy
@@ -163,11 +164,7 @@ class TopicOperations:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], action)
 
         def with_policy(current: Topic) -> Topic:
-            others = {
-                name: value for name, value in current.attributes.items() if name != topic_policy.POLICY
-            }
-            text = policy_of(current)
-            return replace(current, attributes=others | ({topic_policy.POLICY: text} if text else {}))
+            return with_text(current, topic_policy.POLICY, policy_of(current) or None)
 
         await self._engine.resources.topics.update(topic.name, with_policy)
 

@@ -71,6 +71,7 @@ def _by_name(name: str, account: str, region: str) -> ResourceName:
 # Clients repeat their queues' URLs in every request. What is refused is never remembered.
 @lru_cache(maxsize=4096)
 def _name_in_url(url: str, region: str) -> ResourceName:
+    """The queue that a URL means; only the URL's last two parts count, the account and the name."""
     if len(url) > URL_CHARS_MAX:
         raise _invalid(url)
     if _WITHOUT_PATH.fullmatch(url):

@@ -24,6 +24,7 @@ from redrive.aws.kit.attributes import (
     whole_number,
     with_text,
 )
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.sqs import names, policies
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
@@ -58,7 +59,7 @@ def new_queue(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[s
     if _FIFO in attributes:
         fifo = _read(_FIFO, BOOLEAN, attributes[_FIFO])
         if not fifo:
-            raise _unknown_attribute(_FIFO)
+            raise _unknown_attribute(_FIFO)  # as SQS answers to "false"
     names.check_name(name.name, fifo=fifo)
     others = {key: value for key, value in attributes.items() if key != _FIFO}
     return with_changes(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
@@ -111,6 +112,7 @@ def _change_fifo(queue: Queue, value: str) -> Queue:
 
 
 def _valid_policy(value: str) -> str | None:
+    """The text of a policy; None if it is not valid."""
     try:
         policies.read(value)
     except PolicyInvalid:
@@ -119,11 +121,8 @@ def _valid_policy(value: str) -> str | None:
 
 
 def _read_object(name: str, value: str) -> dict[str, Any]:
-    try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        document = None
-    if not isinstance(document, dict):
+    document = read_object(value)
+    if document is None:
         raise invalid(name, value, f"{name} is not valid JSON.")
     return document
 

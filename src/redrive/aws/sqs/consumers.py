@@ -41,6 +41,7 @@ class Consumers:
         return sorted(self._by_queue.get(queue_id, {}).values(), key=lambda each: -each.last_at)
 
     def _add(self, queue_id: int, principal: str, address: str, agent: str) -> Consumer:
+        """A new consumer of a queue; the oldest queue and the longest idle consumer make room for it."""
         if queue_id not in self._by_queue and len(self._by_queue) >= _QUEUES_MAX:
             del self._by_queue[next(iter(self._by_queue))]
         consumers = self._by_queue.setdefault(queue_id, {})

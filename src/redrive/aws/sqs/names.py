@@ -1,7 +1,7 @@
 """Names of queues, and their ARNs."""
 
 from redrive.aws.sqs.errors import error
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.model.names import ResourceName
 
 FIFO_SUFFIX = ".fifo"
@@ -16,11 +16,8 @@ def arn_of(name: ResourceName) -> str:
 
 def name_in_arn(arn: str) -> ResourceName | None:
     """The queue an ARN means, or None if it is not a queue's."""
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
-        return None
-    if parsed.service != "sqs" or "/" in parsed.resource:
+    parsed = read_arn(arn)
+    if parsed is None or parsed.service != "sqs" or "/" in parsed.resource:
         return None
     return ResourceName(parsed.account, parsed.region, parsed.resource)
 

@@ -128,6 +128,7 @@ class _View:
         return delivery.available_at > self._now and delivery.token is None
 
     def includes(self, delivery: Delivery) -> bool:
+        """True if a delivery is listed. Called in order of arrival: one in flight holds up the rest of its group."""
         if delivery.enqueued_at + self._queue.retention_ms <= self._now:
             return False
         if self.is_delayed(delivery):
@@ -188,6 +189,7 @@ class _DocumentCodec(QueryCodec):
 
 
 def _as_document(answer: Response) -> Response:
+    """An answer in XML, written as JSON."""
     from xml.etree.ElementTree import fromstring  # noqa: PLC0415 - for tests that ask for JSON
 
     root = fromstring(answer.body)  # noqa: S314 - written by this server

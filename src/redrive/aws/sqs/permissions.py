@@ -1,11 +1,11 @@
 """AddPermission and RemovePermission: a queue's policy, one statement at a time."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import orjson
 
 from redrive.access.keys import is_account
+from redrive.aws.kit.attributes import with_text
 from redrive.aws.kit.call import Call
 from redrive.aws.sqs import names, policies
 from redrive.aws.sqs.access import QueueAccess
@@ -52,10 +52,7 @@ class QueuePermissions:
     async def _change_policy(self, queue: Queue, change: Callable[[Document], Document]) -> None:
         def with_policy(current: Queue) -> Queue:
             policy = change(_policy_of(current))
-            others = {name: value for name, value in current.attributes.items() if name != "Policy"}
-            if policy["Statement"]:
-                others["Policy"] = _serialize(policy)
-            return replace(current, attributes=others)
+            return with_text(current, "Policy", _serialize(policy) if policy["Statement"] else None)
 
         await self._engine.resources.queues.update(queue.name, with_policy)
 

@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 def read(text: str) -> Document:
-    """A policy that means something and keeps to the quotas, its statements in a list.
+    """A policy that is valid and within the quotas, its statements in a list.
 
     Raises:
         PolicyInvalid: It does not.

@@ -75,6 +75,7 @@ def with_query_names(shapes: Raw) -> Raw:
 
 
 def _with_query_names(name: str, shape: Raw) -> Raw:
+    """A shape of the model with the names that its elements, keys and members have in the Query protocol."""
     match shape["type"]:
         case "list":
             element = shape["member"]

@@ -233,6 +233,7 @@ def _trace_header(call: Call, entry: Entry) -> str | None:
 def _complete_answer(
     answer: Structure, queue: Queue, entry: Entry, new_message: Message, enqueued: Enqueued
 ) -> Structure:
+    """The answer to a message that was sent, with its id and digests; `answer` is filled."""
     answer["MessageId"] = id_text(enqueued.message_id)
     answer["MD5OfMessageBody"] = message.digest_of_body(new_message.body)
     if len(entry) > _MEMBERS_MIN:

@@ -233,6 +233,7 @@ def _description(parameter: Parameter) -> Structure:
 
 
 def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
+    """True if a parameter passes a filter of DescribeParameters; raises AwsError if its key is unknown here."""
     option, values = condition.get("Option") or "Equals", condition.get("Values") or []
     attribute = {"Name": parameter.name, "Type": parameter.type, "DataType": parameter.data_type}.get(
         condition["Key"]

@@ -47,3 +47,11 @@ def parse_arn(text: str) -> Arn:
         if not element:
             raise ValueError(f"An ARN must name a {name}")
     return Arn(partition, service, region, account, resource)
+
+
+def read_arn(text: str) -> Arn | None:
+    """The ARN that a text is; None if it is not an ARN."""
+    try:
+        return parse_arn(text)
+    except ValueError:
+        return None

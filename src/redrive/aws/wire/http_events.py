@@ -108,7 +108,7 @@ def body_of(request: Request) -> dict[str, Any]:
 
 
 def needs_base64(request: Request) -> bool:
-    """True if a request's body goes into events as base64."""
+    """True if a request's body goes into events as base64: it is not said to be text, or is not UTF-8."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.body and not _TEXT.fullmatch(content_type):
         return True

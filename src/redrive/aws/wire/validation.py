@@ -151,7 +151,9 @@ class Checks:
 
         def check(value: Value, path: _Path, violations: list[Violation]) -> None:
             violations.extend(
-                Violation(_path_text(path), r.kind, value, r.bound) for r in rules if not r.holds(value)
+                Violation(_path_text(path), rule.kind, value, rule.bound)
+                for rule in rules
+                if not rule.holds(value)
             )
             if contents is not None:
                 contents(value, path, violations)
@@ -213,6 +215,7 @@ class Checks:
 
 
 def _path_text(path: _Path) -> str:
+    """A path as text. It is nested pairs of the path before and a step; a callable step makes text of what follows."""
     steps: list[str] = []
     while not isinstance(path, str):
         path, step, *arguments = path
@@ -262,6 +265,7 @@ _CLASSES: Final = {
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
+    """Python's form of a pattern of Java's."""
     if not all(name in pattern for name in _CLASSES) or "_" not in pattern:
         return re.compile(pattern, re.ASCII)  # Java's \w, \d and \s are ASCII unless told
     for name, characters in _CLASSES.items():

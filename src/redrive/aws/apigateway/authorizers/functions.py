@@ -19,6 +19,7 @@ from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import ACTION, Callers
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import read_object
 from redrive.engine.ports import Clock
 
 #: Of an answer, which may be remembered for an hour; Amazon bounds the policy in it to about 8 KB.
@@ -202,10 +203,7 @@ class AuthorizerFunctions:
 def _document(payload: bytes) -> Mapping[str, Any]:
     if len(payload) > ANSWER_BYTES_MAX:
         raise misconfigured(f"The authorizer's answer has more than {ANSWER_BYTES_MAX} bytes")
-    try:
-        document = orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        document = None
-    if not isinstance(document, Mapping):
+    document = read_object(payload)
+    if document is None:
         raise misconfigured("Could not parse policy")
     return document

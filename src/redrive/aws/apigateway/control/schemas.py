@@ -5,6 +5,7 @@ set. The meta-schema is that of https://json-schema.org/draft-04/schema.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 import orjson
@@ -356,11 +357,9 @@ def _check_length(length: int, schema: Mapping[str, Any], name: str, path: str) 
 
 
 def _check_number(value: float, schema: Mapping[str, Any], path: str) -> None:
-    minimum, maximum = schema.get("minimum", value), schema.get("maximum", value)
-    is_outside = value < minimum or value > maximum
-    is_excluded = (value == minimum and schema.get("exclusiveMinimum") is True and "minimum" in schema) or (
-        value == maximum and schema.get("exclusiveMaximum") is True and "maximum" in schema
-    )
+    minimum, maximum = schema.get("minimum", -inf), schema.get("maximum", inf)
+    is_low = value <= minimum if schema.get("exclusiveMinimum") is True else value < minimum
+    is_high = value >= maximum if schema.get("exclusiveMaximum") is True else value > maximum
     step = schema.get("multipleOf")
-    if is_outside or is_excluded or (step and value % step):
+    if is_low or is_high or (step and value % step):
         raise BodyInvalid(f"{path}: the number is not allowed")

@@ -31,7 +31,7 @@ def target_of(request: Request) -> InvokeTarget | None:
     if request.path.startswith(PATH):
         api_id, _, rest = request.path.removeprefix(PATH).partition("/")
         stage, slash, path = rest.partition("/")
-        return InvokeTarget(api_id, slash + path or "/", domain, stage)
+        return InvokeTarget(api_id, f"{slash}{path}" or "/", domain, stage)
     old_form = _OLD.fullmatch(request.path)
     if old_form is not None:
         api_id, stage, path = old_form.groups()

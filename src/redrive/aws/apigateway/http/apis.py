@@ -124,6 +124,7 @@ class HttpApiOperations:
         return as_structure(call, http_api)
 
     def _read_body(self, body: str) -> tuple[dict[str, Any], Tree]:
+        """The settings and the tree of an API as a definition in OpenAPI has them."""
         definition = read_definition(body.encode())
         info = definition.settings
         settings = {

@@ -93,7 +93,7 @@ class HttpApiFront:
         path = f"/{target.stage}{target.path}" if target.stage else target.path
         name, slash, rest = path.lstrip("/").partition("/")
         if name in stages:
-            exchange.path = slash + rest or "/"
+            exchange.path = f"{slash}{rest}" or "/"
         else:
             name = DEFAULT_STAGE
             # What the target has as a stage is the path's first part; a slash at the end may be the target's own.

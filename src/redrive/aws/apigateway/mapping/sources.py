@@ -83,6 +83,7 @@ def _spend_value(budget: Budget, value: Any) -> None:
 
 
 def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
+    """The values in one: all of them (None), the element of an index, or the member of a name."""
     if key is None:
         items = children_of(value)
         budget.spend(len(items))

@@ -15,6 +15,7 @@ from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.exchange import BAD_GATEWAY, Exchange, Refusal, last_values, lists_of
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.wire import http_events
 from redrive.aws.wire.errors import AwsError
 
@@ -130,11 +131,8 @@ def answer_of(payload: bytes, *, allows_base64: bool) -> ApiAnswer:
     Raises:
         Refusal: The payload is malformed.
     """
-    try:
-        answer = orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        raise malformed() from None
-    if not isinstance(answer, dict) or not answer.keys() <= _ANSWER_MEMBERS:
+    answer = read_object(payload)
+    if answer is None or not answer.keys() <= _ANSWER_MEMBERS:
         raise malformed()
     return answer_from(answer, allows_base64=allows_base64)
 

@@ -51,6 +51,7 @@ def read_definition(body: bytes) -> ApiDefinition:
     version = document.get("openapi") or document.get("swagger")
     if not isinstance(document.get("paths"), Mapping) or not str(version or "").startswith(("2", "3")):
         raise bad_request(INVALID)
+    policy = document.get(f"{_X}policy")
     settings = {
         "name": info.get("title"),
         "description": info.get("description"),
@@ -58,7 +59,7 @@ def read_definition(body: bytes) -> ApiDefinition:
         "binaryMediaTypes": document.get(f"{_X}binary-media-types"),
         "minimumCompressionSize": document.get(f"{_X}minimum-compression-size"),
         "apiKeySource": document.get(f"{_X}api-key-source"),
-        "policy": None if (policy := document.get(f"{_X}policy")) is None else json.dumps(policy),
+        "policy": None if policy is None else json.dumps(policy),
         "disableExecuteApiEndpoint": _object(document.get(f"{_X}endpoint-configuration")).get(
             "disableExecuteApiEndpoint"
         ),

@@ -16,6 +16,7 @@ from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer, OutgoingCal
 from redrive.aws.apigateway.rest.mapping import MappedRequest, map_answer, map_request
 from redrive.aws.gateway.gateway import WireCalls
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.wire.profiles import profiles
 from redrive.engine.ports import Clock
 from redrive.model.http import Request
@@ -266,11 +267,7 @@ def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Se
 
 def _mock_answer(mapped: MappedRequest) -> ApiAnswer:
     """The answer of a mock integration: the status that its template has; raises Refusal if there is none."""
-    try:
-        request = orjson.loads(mapped.body)
-    except orjson.JSONDecodeError:
-        request = None
-    status = request.get("statusCode") if isinstance(request, dict) else None
+    status = (read_object(mapped.body) or {}).get("statusCode")
     if isinstance(status, str) and status.isdecimal():
         status = int(status[:4])
     if not isinstance(status, int) or isinstance(status, bool):

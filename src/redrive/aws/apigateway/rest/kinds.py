@@ -125,7 +125,7 @@ def _change_list(
     if not steps and op == "replace":
         return new_value.split(",") if new_value else []
     is_append = step in ("", "-")  # as JSON Pointer names the place behind the last item
-    item = new_value if new_value and is_append else step or new_value
+    item = (new_value or step) if is_append else step
     return items if item in items or not item else [*items, item]
 
 
@@ -137,8 +137,8 @@ def parse_value(shape: Shape, value: str | None, path: str) -> Any:
                 return (value or "").lower() == "true"  # anything else is false, as in Java (recorded)
             case "integer" | "long":
                 return int(value or "")
-            case "double" | "float" if isfinite(number := float(value or "")):
-                return number
+            case "double" | "float" if isfinite(float(value or "")):
+                return float(value or "")
             case "string" if not shape.enum or value in shape.enum:
                 return value or ""
     except (KeyError, ValueError):

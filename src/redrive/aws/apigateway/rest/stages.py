@@ -323,7 +323,7 @@ def check_variables(variables: Mapping[str, str]) -> None:
 
 
 def patch_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> Structure:
-    """A stage after patch operations, of which those on methods differ; raises AwsError (`BadRequestException`)."""
+    """A stage after patch operations; method paths have their own form. Raises AwsError (`BadRequestException`)."""
     for operation in operations:
         steps = steps_of(operation.get("path") or "")
         if len(steps) == _SETTING_STEPS and "/".join(steps[2:]) in _SETTINGS:
@@ -356,9 +356,10 @@ def _removes_setting(steps: Sequence[str], operation: Mapping[str, Any]) -> bool
 
 def _check_log(steps: Sequence[str], operation: Mapping[str, Any]) -> None:
     """Refuse unknown or empty settings of an access log (recorded)."""
-    if steps[:1] != [_LOG] or len(steps) == 1:
+    section, *members = steps or [""]
+    if section != _LOG or not members:
         return
-    if list(steps[1:]) not in [[name] for name in _LOG_MEMBERS]:
+    if len(members) > 1 or members[0] not in _LOG_MEMBERS:
         paths = ", ".join(f"/{_LOG}/{name}" for name in _LOG_MEMBERS)
         raise bad_request(f"Invalid {_LOG} path. Must be one of : [{paths}]")
     if operation.get("op") != "remove" and not operation.get("value"):

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import orjson
-
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
 from redrive.aws.cloudformation.changes.programs import Services
@@ -29,6 +27,7 @@ from redrive.aws.cloudformation.documents.records import (
 )
 from redrive.aws.cloudformation.documents.signals import SIGNALS, Activity, DocumentWatch, StackSignals
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
@@ -296,18 +295,10 @@ class SignalOperations:
             return Response(403, b"", "text/plain")
         if len(request.body) > ANSWER_BYTES_MAX:
             return Response(400, b"", "text/plain")
-        answer = _read_object(request.body)
+        answer = read_object(request.body)
         if answer is None:
             return Response(400, b"", "text/plain")
         status = "SUCCESS" if answer.get("Status") == "SUCCESS" else "FAILURE"
         signal_id = str(answer.get("UniqueId") or answer.get("RequestId") or "answer")
         await self._signals.add(*target, Signal(signal_id[:256], status, answer))
         return Response(200, b"", "text/plain")
-
-
-def _read_object(body: bytes) -> dict[str, Any] | None:
-    try:
-        document = orjson.loads(body)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None

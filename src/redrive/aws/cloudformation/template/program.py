@@ -102,7 +102,9 @@ def _operand_values(value: Any, template: Template, scope: EvaluationScope) -> l
     """The values of an operand of a rule's function."""
     match value:
         case {"Fn::RefAll": str(kind)}:
-            values: Any = [scope.values[p.name] for p in template.parameters.values() if p.type == kind]
+            values: Any = [
+                scope.values[each.name] for each in template.parameters.values() if each.type == kind
+            ]
         case {"Fn::ValueOf": _} | {"Fn::ValueOfAll": _}:
             raise template_error(
                 "Fn::ValueOf asks for resources of other services, of which nothing is known here."

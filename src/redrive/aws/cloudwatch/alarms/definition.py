@@ -12,7 +12,7 @@ from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, re
 from redrive.aws.cloudwatch.metrics.metric_math import in_order
 from redrive.aws.cloudwatch.metrics.statistic import statistic
 from redrive.aws.kit.call import Call
-from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.shapes import Structure
 
 QUERIES_MAX: Final = 10
@@ -69,14 +69,6 @@ def _check_action(call: Call, text: str) -> None:
         raise unreadable(f"Invalid arn syntax: {text}")
     if arn.service in ("sns", "lambda") and arn.region != call.region:
         raise unreadable(f"Invalid region {arn.region} specified. Only {call.region} is supported.")
-
-
-def read_arn(text: str) -> Arn | None:
-    """The ARN that a text is; None if it is not an ARN."""
-    try:
-        return parse_arn(text)
-    except ValueError:
-        return None
 
 
 def _check_threshold(params: Structure) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition, read_arn
+from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition
 from redrive.aws.cloudwatch.alarms.records import (
     ALARMS,
     HISTORY,
@@ -25,6 +25,7 @@ from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import error, invalid, unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Documents, Draft

@@ -152,6 +152,7 @@ async def _version_in(draft: Draft, function: FunctionRecord, qualifier: str) ->
 
 
 def _targets(version: Configuration, settings: EventSettings) -> dict[str, str]:
+    """The ARNs of the targets that are set, by their kind."""
     targets = {
         BacklogTarget.DEAD_LETTER: version.dead_letter,
         BacklogTarget.ON_FAILURE: settings.on_failure,
@@ -163,6 +164,7 @@ def _targets(version: Configuration, settings: EventSettings) -> dict[str, str]:
 def _attributes(
     function: FunctionRecord, version: Configuration, settings: EventSettings
 ) -> Mapping[str, str]:
+    """The settings by which events are delivered, as attributes of their backlog."""
     attributes = {TIMEOUT_SECONDS: str(version.timeout_seconds)}
     for name, value in (
         (RETRIES, settings.retries),

@@ -31,7 +31,7 @@ def no_such(message: str = "The resource you requested does not exist.") -> AwsE
 
 @contextmanager
 def absent_as(error: AwsError) -> Iterator[None]:
-    """Tell of a function, version or alias that is absent by an operation's own error."""
+    """Raise `error` in place of the refusal for a function, a version or an alias that is absent."""
     try:
         yield
     except AwsError as refusal:

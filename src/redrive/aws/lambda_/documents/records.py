@@ -283,7 +283,7 @@ def target_of(request: Request) -> UrlTarget | None:
     host = request.host
     if request.path.startswith(URL_PATH):
         url_id, slash, path = request.path.removeprefix(URL_PATH).partition("/")
-        return UrlTarget(url_id, slash + path or "/", host)
+        return UrlTarget(url_id, f"{slash}{path}" or "/", host)
     match = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
     return None if match is None else UrlTarget(match[1], request.path, host.partition(":")[0])
 

@@ -109,7 +109,7 @@ def _unpacked_bytes(archive: bytes) -> int:
             if not _can_be_laid_out(entries):
                 raise _unreadable()
             for entry in entries:
-                _try(zip_file, entry)
+                _check_entry(zip_file, entry)
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -123,8 +123,8 @@ def _unpacked_bytes(archive: bytes) -> int:
     return size
 
 
-def _try(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Read an entry to its end: a size or a sum that is not true shows there, and nowhere before."""
+def _check_entry(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """Read an entry to its end, which alone shows a size or a checksum that is not true."""
     size = 0
     if not entry.is_dir():
         with zip_file.open(entry) as content:
@@ -138,12 +138,12 @@ def _can_be_laid_out(entries: Sequence[zipfile.ZipInfo]) -> bool:
     """True if every entry has its own place: none is outside, too long, encrypted, or both a file and a folder."""
     tree: _Tree = {}
     return all(
-        _stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED and _takes_place(entry, tree)
+        _stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED and _enter_in_tree(entry, tree)
         for entry in entries
     )
 
 
-def _takes_place(entry: zipfile.ZipInfo, tree: "_Tree") -> bool:
+def _enter_in_tree(entry: zipfile.ZipInfo, tree: "_Tree") -> bool:
     """Enter an entry in the tree of folders and files (None); False: one of its names is taken by another kind."""
     if stat.S_ISLNK(entry.external_attr >> 16):
         return True  # it is left out

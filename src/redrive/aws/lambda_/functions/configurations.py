@@ -170,6 +170,7 @@ def _check_runtime(runtime: str, *, ended_runtimes: bool) -> None:
 
 
 def _at_most(params: Mapping[str, Any], name: str, before: int, maximum: int, path: str = "") -> int:
+    """The number that a caller gives, or else the one before; `path` is its name in the refusal of too large a one."""
     value: int = params.get(name, before)
     if value > maximum:
         path = path or name[:1].lower() + name[1:]

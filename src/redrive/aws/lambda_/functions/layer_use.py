@@ -80,23 +80,23 @@ class LayerCode:
         self._documents = documents
         self._code = code
 
-    async def forget_unused(self, given_up: Collection[LayerUse]) -> None:
-        """Forget the archives of versions that are deleted and unused, among those that somebody gave up.
+    async def forget_unused(self, layers: Collection[LayerUse]) -> None:
+        """Forget the archives of those layer versions that are deleted and in no function's configuration.
 
-        A version that is deleted is in no configuration that is written from then on (`layers_in`), so what is not found
-        in any now never will be.
+        A version that is deleted is in no configuration that is written from then on (`layers_in`), so one that is
+        unused now stays so.
         """
-        candidates = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
-        if not candidates:
+        deleted_layers = {layer.arn: layer for layer in layers if not await self._exists(layer)}
+        if not deleted_layers:
             return
         functions = await self._documents.find(FUNCTION, "")
         configurations = [function.latest for function in functions]
         configurations += await self._documents.find(VERSION, "")
         used_arns = {layer.arn for configuration in configurations for layer in configuration.layers}
-        for layer in [candidates[arn] for arn in candidates.keys() - used_arns]:
+        for layer in [deleted_layers[arn] for arn in deleted_layers.keys() - used_arns]:
             await self._code.forget(layer.archive, [layer.code])
 
-    async def _stands(self, layer: LayerUse) -> bool:
+    async def _exists(self, layer: LayerUse) -> bool:
         reference = layer_of_arn(layer.arn)
         return (
             reference is not None

@@ -101,6 +101,7 @@ class LayerOperations:
         versions = await self._engine.resources.documents.find(
             LAYER_VERSION, f"{call.account}/{call.region}/"
         )
+        # A later version replaces an earlier one: they come in order of their numbers.
         newest = {version.name.key: version for version in versions if _fits(version, params)}
         layers = [newest[key] for key in sorted(newest)]
         return PAGES.of("ListLayers", params, layers, _as_layer, lambda version: version.name.key)
@@ -257,6 +258,7 @@ class LayerPermissions:
         action: str,
         change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
     ) -> FunctionPolicy:
+        """Write the statements that `change` makes of a version's policy; returns the policy with its new revision."""
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> FunctionPolicy:

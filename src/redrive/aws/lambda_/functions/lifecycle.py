@@ -191,7 +191,7 @@ class FunctionOperations:
             raise invalid("Please don't provide ImageUri when updating a function with packageType Zip.")
         archive = await self._archives.read(call, params)
         code = await self._code.keep(reference.name, archive.content)
-        architectures = {name: params[name] for name in ("Architectures",) if name in params}
+        architectures = {"Architectures": params["Architectures"]} if "Architectures" in params else {}
 
         def change(before: Configuration) -> Configuration:
             after = self._configure(before, architectures)
@@ -219,7 +219,10 @@ class FunctionOperations:
         *,
         configures: bool = False,
     ) -> Structure:
-        """Change `$LATEST`, then publish it as a version if the request asks for that."""
+        """Change `$LATEST`, then publish it as a version if the request asks for that.
+
+        With `configures`, the next version is a new one even if it equals the last.
+        """
         revision, version_revision = self._revision(), self._revision()
 
         async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration | None]:

@@ -95,6 +95,7 @@ class FunctionPermissions:
         params: Structure,
         change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
     ) -> None:
+        """Write the statements that `change` makes of a function's policy, under a new revision."""
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> None:
@@ -106,7 +107,7 @@ class FunctionPermissions:
                 raise outdated_revision("GetPolicy")
             after = FunctionPolicy(revision, change(before))
             check_policy(after)
-            draft.put(FUNCTION, reference.name.key, _with(function, qualifier, after))
+            draft.put(FUNCTION, reference.name.key, _with_policy(function, qualifier, after))
 
         await self._engine.resources.write(decide)
 
@@ -122,7 +123,7 @@ async def _revision_in(draft: Draft, function: FunctionRecord, qualifier: str) -
     return function.latest.revision if alias is None else alias.revision
 
 
-def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> FunctionRecord:
+def _with_policy(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> FunctionRecord:
     """A function with a policy; its own gives it a new revision, too (recorded)."""
     latest = function.latest if qualifier else replace(function.latest, revision=policy.revision)
     policies = {each: text for each, text in function.policies.items() if each != qualifier}

@@ -51,7 +51,7 @@ class SealedVariables:
         self._inside = inside  # Calls KMS for the server itself; None: there is no KMS
 
     async def seal(self, call: Call, configuration: Configuration, params: Structure) -> Configuration:
-        """A configuration that a caller wants, with its variables as they are kept.
+        """A new configuration with its variables encrypted by its KMS key, if it has one.
 
         Raises:
             AwsError: The caller may not use the key, or nobody can.
@@ -79,7 +79,7 @@ class SealedVariables:
         return replace(configuration, variables=None, sealed_variables=ciphertext)
 
     async def readable(self, call: Call, version: Configuration) -> Configuration:
-        """A version with its variables, if the caller may decrypt them; else as it is kept."""
+        """A version with its variables, if the caller may decrypt them; else as it is stored."""
         if not version.sealed_variables:
             return version
         try:

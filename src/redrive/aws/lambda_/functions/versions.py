@@ -104,7 +104,7 @@ async def publish_in(
     description: str | None = None,  # the version's own; None: that of `$LATEST`
     latest_revision: str = "",  # that of `$LATEST` from then on; empty: it keeps its own
 ) -> Configuration:
-    """Publish what `$LATEST` is now; where nothing was updated since the last version, it is that one."""
+    """Publish `$LATEST`; returns the new version, or the last one if nothing was updated since."""
     if function.versions and not function.configured:
         last = await draft.get(VERSION, version_key(function.name, str(function.versions)))
         if last is not None and _is_same(last, function.latest):

@@ -23,7 +23,7 @@ _DESTINATION: Final = re.compile(
 )
 _BUS: Final = re.compile(r"arn:aws[a-z-]*:events:.*")
 _BUCKET: Final = ":s3:::"
-_SERVICES: Final = (["sqs"], ["sns"], ["lambda"], ["s3"])
+_ARN_OF_SERVICE: Final = re.compile(r"[^:]*:[^:]*:(sqs|sns|lambda|s3)(:.*)?", re.DOTALL)
 _NOTHING: Final = "You must specify at least one of error handling or destination setting."
 _ITSELF: Final = "You can't specify the function as a destination for itself."
 
@@ -155,7 +155,7 @@ def _destination(settings: EventSettings, destinations: Structure, kind: str, be
             f"Redrive has no EventBridge, so {arn} cannot be a destination: queues, topics and functions can, and for"
             " failures buckets."
         )
-    if arn.split(":")[2:3] not in _SERVICES or (_BUCKET in arn and kind == "OnSuccess"):
+    if not _ARN_OF_SERVICE.fullmatch(arn) or (_BUCKET in arn and kind == "OnSuccess"):
         raise invalid(f"The provided destination config {_java(destinations)} is invalid.")
     if not _DESTINATION.fullmatch(arn):
         raise _no_destination(arn)

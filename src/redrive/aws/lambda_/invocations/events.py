@@ -106,9 +106,9 @@ def letter(fact: Attempted) -> Publication:
 def record(fact: Attempted, service: str) -> Publication:
     """The record for a destination of a service, without what would make it larger than that takes."""
     event = _event(fact)
-    content = orjson.dumps(_record(fact, event, payloads=True))
+    content = orjson.dumps(_record_document(fact, event, payloads=True))
     if len(content) > _RECORD_BYTES_MAX[service]:
-        content = orjson.dumps(_record(fact, event, payloads=False))
+        content = orjson.dumps(_record_document(fact, event, payloads=False))
     key = _object_key(fact) if service == "s3" else None
     envelope = orjson.dumps({"attributes": {}, "trace": event.trace, "object": key})
     return _publication(fact.delivery.message_id, content.decode(), envelope)
@@ -118,7 +118,7 @@ def _event(fact: Attempted) -> InvocationEvent:
     return InvocationEvent.unpack(fact.delivery.headers, fact.subscription.endpoint)
 
 
-def _record(fact: Attempted, event: InvocationEvent, *, payloads: bool) -> Mapping[str, Any]:
+def _record_document(fact: Attempted, event: InvocationEvent, *, payloads: bool) -> Mapping[str, Any]:
     identifiers = dict(fact.attempt.identifiers)
     condition = condition_of(fact)
     document: dict[str, Any] = {
@@ -153,7 +153,7 @@ def _object_key(fact: Attempted) -> str:
 
 
 def condition_of(fact: Attempted) -> str:
-    """The reason that an event ended, in a word."""
+    """The reason that an event ended, in the word that a destination's record has for it."""
     if fact.attempt.delivered:
         return "Success"
     if fact.attempt.reason is Reason.DISABLED:
@@ -178,7 +178,7 @@ def _payload(attempt: Attempt) -> Any:
 
 def _error_message(fact: Attempted) -> str:
     if not fact.attempt.answer:
-        return _THROTTLED if fact.attempt.reason is not Reason.EXPIRED else "Event age exceeded"  # chosen
+        return "Event age exceeded" if fact.attempt.reason is Reason.EXPIRED else _THROTTLED  # chosen
     message = _payload(fact.attempt)
     text = message.get("errorMessage") if isinstance(message, dict) else message
     return str(text)[:_ERROR_CHARS_MAX] or "Unhandled"
@@ -215,7 +215,7 @@ class AsyncInvocations:
             AwsError: The function is gone meanwhile, or it is invoked in a loop.
         """
         if self._rounds.of(trace) > ROUNDS_MAX:
-            raise self._loop(function)
+            raise self._loop_refusal(function)
         reference = FunctionReference(function.name, reference.qualifier or LATEST)
         topic = await self._topic(reference)
         event = InvocationEvent(request_id, reference.arn, trace)
@@ -223,7 +223,8 @@ class AsyncInvocations:
         await self._engine.messages.publish(topic, [publication(message_id, payload.decode(), event)])
         self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
 
-    def _loop(self, function: FunctionRecord) -> AwsError:
+    def _loop_refusal(self, function: FunctionRecord) -> AwsError:
+        """The refusal of an event in a loop of destinations, which the log tells of, too."""
         logger.warning(
             "lambda.loop function=%s: %d runs of functions in a row were each begun by a destination of the one before;"
             " change the destinations",

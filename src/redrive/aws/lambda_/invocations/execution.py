@@ -152,7 +152,7 @@ class Executor:
         function = FunctionVersion(
             name=version.name,
             version=version.version,
-            revision=revision if logs else f"{revision}.unlogged",
+            revision=revision if logs else f"{revision}.unlogged",  # not to run in a process that logs
             runtime=version.runtime,
             handler=version.handler,
             code=code,
@@ -187,7 +187,7 @@ class Executor:
         return ready.function if current else None
 
     async def _revision(self, version: Configuration, code: str) -> str:
-        """The revision of a version as its code is now; where that has changed, what rests with the old code is ended."""
+        """The revision of a version as its code is now; if the code changed, idle processes of the old one are ended."""
         stamp = await self._code.stamp(code)
         if not stamp:
             return version.revision

@@ -134,7 +134,7 @@ def batch_series(mapping: EventSourceMapping, result: str) -> Series:
 # What is invoked is invoked again: 20 series of an invocation are 10 us to make, and it has as many others to count.
 @lru_cache(maxsize=4_096)
 def _group_of(name: ResourceName, resource: str, version: str, metric: str) -> SeriesGroup:
-    """A metric of a function as a whole; of an invocation also of the account, of what was named, of what ran."""
+    """The series of a metric: by function, and with a `resource` also by account, by resource and by executed version."""
     of_function = (("FunctionName", name.name),)
     if metric == UNRESERVED:
         return SeriesGroup(Series(name.account, name.region, NAMESPACE, metric, ()))

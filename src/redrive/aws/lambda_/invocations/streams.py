@@ -180,6 +180,7 @@ def begin(
 
 
 async def _events(stream: AnswerStream, *, with_tail: bool) -> AsyncIterator[tuple[str, Structure]]:
+    """The events of an answer: its parts as they come, then its end with the error and the log."""
     async for part in stream.parts():
         yield "PayloadChunk", {"Payload": part}
     result = await stream.result()

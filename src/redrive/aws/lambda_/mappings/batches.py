@@ -36,7 +36,7 @@ class MappingFilter:
             raise ValueError(str(problem)) from None
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        """True if a record is wanted."""
+        """True if one of the filters matches a record, or there are none."""
         if not self._policies:
             return True
         text = orjson.dumps({**record, _BODY: _read(record[_BODY])}).decode()

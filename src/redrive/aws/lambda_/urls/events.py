@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.access.principals import Principal
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.lambda_.documents.records import UrlTarget
 from redrive.aws.wire import http_events
 from redrive.aws.wire.http_events import JSON, EventContext, body_of, response_in, signer_of
@@ -66,13 +67,10 @@ def head_of(prelude: bytes, body: bytes = b"") -> Response:
     """The response whose head a streaming function wrote in JSON before its body.
 
     Raises:
-        AnswerMalformed: The head is none.
+        AnswerMalformed: The head is malformed.
     """
-    try:
-        head = orjson.loads(prelude)
-    except orjson.JSONDecodeError:
-        raise AnswerMalformed from None
-    if not isinstance(head, dict):
+    head = read_object(prelude)
+    if head is None:
         raise AnswerMalformed
     return _response({"statusCode": 200, **head}, body)
 

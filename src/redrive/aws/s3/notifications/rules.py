@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.aws.s3.documents.errors import error, invalid, not_offered
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.rest.xml_input import malformed
 from redrive.aws.wire.shapes import Structure
 
@@ -135,10 +135,7 @@ def _normalized_rule(
 
 
 def _check_arn(arn: str, member: str, service: str, region: str) -> None:
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
-        parsed = None
+    parsed = read_arn(arn)
     if parsed is None or parsed.service != service:
         raise invalid("The ARN could not be parsed", ArgumentName=member, ArgumentValue=arn)
     if parsed.region != region:

@@ -120,6 +120,7 @@ def _check_name(name: ApplicationName) -> None:
 
 
 def _check_credentials(platform_name: str, attributes: Mapping[str, str]) -> None:
+    """Refuse credentials without the members that the platform needs: a credential, and for some also a principal."""
     has_principal = platform.PLATFORMS[platform_name]
     for name, other_name in permutations(_PAIR):
         if has_principal and name in attributes and other_name not in attributes:
@@ -156,7 +157,7 @@ def _checked_value(application: ApplicationName, name: str, value: str) -> str:
 
 def _checked_topic_arn(application: ApplicationName, name: str, value: str) -> str:
     topic = events.topic_at(value)
-    if topic is None or topic[:2] != application[:2]:
+    if topic is None or (topic.account, topic.region) != (application.account, application.region):
         text = f"{name}: {value} is not the ARN of a standard topic of this account and region"  # chosen
         raise AttributeRefused(text)
     return value

@@ -16,7 +16,7 @@ from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
 from redrive.aws.sns.documents.names import FIFO_SUFFIX, arn_of
 from redrive.aws.sns.notifications.notification import PublishedMessage, timestamp
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.engine.engine import Engine
 from redrive.engine.ports import FollowUp
 from redrive.engine.ports.facts import Attempted
@@ -68,12 +68,10 @@ _FAILURES: Final[Mapping[Reason, tuple[str, str]]] = {
 
 def topic_at(arn: str) -> ResourceName | None:
     """The topic that an event's attribute names; None if it cannot be one: it names no topic, or an ordered one."""
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
+    parsed = read_arn(arn)
+    if parsed is None or parsed.service != "sns" or {":", "/"} & set(parsed.resource):
         return None
-    is_topic = parsed.service == "sns" and parsed.resource and not {":", "/"} & set(parsed.resource)
-    if not is_topic or parsed.resource.endswith(FIFO_SUFFIX):
+    if parsed.resource.endswith(FIFO_SUFFIX):
         return None
     return ResourceName(parsed.account, parsed.region, parsed.resource)
 
@@ -103,7 +101,7 @@ class Events:
 
 
 def failure_follow_ups(fact: Attempted) -> tuple[FollowUp, ...]:
-    """The event of a delivery to a device that failed for good, where a topic subscribes to such events."""
+    """The event of a delivery to a device that failed for good, if the application names a topic for such events."""
     headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
     topic = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))

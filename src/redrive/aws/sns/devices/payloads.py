@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.aws.kit.json_cursor import read_object
 from redrive.model.attempt import Reason
 
 SENT_AT: Final = "sent-at"  # of a request: when the message was published (ms)
@@ -165,7 +166,7 @@ def for_amazon(device_message: DeviceMessage) -> Notification:
 
 def fault_of(platform: str, text: str) -> str | None:
     """The fault of a text for a platform, in SNS's words; None for a good text."""
-    document = _read_object(text)
+    document = read_object(text)
     if document is None:
         return _MALFORMED
     if platform.startswith(("APNS", "MACOS")):
@@ -183,16 +184,8 @@ def _fault_of_google(document: Mapping[str, Any]) -> str | None:
         return str(refusal)
 
 
-def _read_object(text: str) -> dict[str, Any] | None:
-    try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return document if isinstance(document, dict) else None
-
-
 def _document(device_message: DeviceMessage) -> dict[str, Any]:
-    document = _read_object(device_message.text)
+    document = read_object(device_message.text)
     if document is None:
         raise _malformed()
     return document
@@ -248,6 +241,7 @@ def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
     values = document.get("data")
     if not isinstance(notification, dict):
         raise _malformed()
+    aps = _aps(document, notification)
     message = {
         "notification": _rename(notification, {"title": "title", "body": "body"}),
         "android": _without_none(
@@ -260,7 +254,7 @@ def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
                 "data": values,
             }
         ),
-        "apns": {"payload": {"aps": aps}} if (aps := _aps(document, notification)) else None,
+        "apns": {"payload": {"aps": aps}} if aps else None,
         "webpush": _without_none({"notification": _web_notification(notification), "data": values}),
         "data": values,
     }
@@ -268,6 +262,7 @@ def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _aps(document: Mapping[str, Any], notification: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a legacy message for Apple's devices."""
     badge = notification.get("badge")
     return _without_none(
         {

@@ -9,7 +9,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.direct import only_subscription
 from redrive.aws.sns.documents.errors import denied, error, invalid
-from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.arn import read_arn
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft, Resources
 from redrive.model.document import Document
@@ -154,7 +154,7 @@ async def endpoint_subscription(documents: Documents, call: Call, arn: str) -> S
 
 
 def _resource_parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> list[str]:
-    """The parts of the resource of an ARN, which has so many slashes; refuses another account's or region's."""
+    """The parts of an ARN's resource, which has so many slashes; refuses the ARN of another account or region."""
     parsed = names.any_arn(arn, parameter)
     if parsed.service != "sns" or parsed.region != call.region:
         raise invalid(parameter)
@@ -167,12 +167,9 @@ def _resource_parts(call: Call, arn: str, action: str, parameter: str, slashes: 
 
 def device_at(arn: str) -> Device | None:
     """The device of an endpoint ARN, without its attributes, for any caller; None for any other text."""
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
-        return None
-    parts = parsed.resource.split("/")
-    if parsed.service != "sns" or len(parts) != _ENDPOINT_SLASHES + 1:
+    parsed = read_arn(arn)
+    parts = [] if parsed is None else parsed.resource.split("/")
+    if parsed is None or parsed.service != "sns" or len(parts) != _ENDPOINT_SLASHES + 1:
         return None
     _, platform, application, device_id = parts
     return Device(ApplicationName(parsed.account, parsed.region, platform, application), device_id)

@@ -135,6 +135,7 @@ def effective_policy(
 
 
 def _topic_json(policy: TopicDeliveryPolicy, retry: dict[str, Any] | None) -> str:
+    """A topic's delivery policy in JSON, with `retry` for its retry policy; what is None is left out."""
     members = {
         "defaultHealthyRetryPolicy": retry,
         "disableSubscriptionOverrides": policy.disables_overrides,

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import orjson
 
-from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
+from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor, read_object
 from redrive.aws.sns.documents.delivery_policy import (
     RETRY_ATTRIBUTES,
     RetryPolicy,
@@ -75,11 +75,7 @@ def read_plan(title: str, text: str) -> PolicyPlan:
 
 def _is_of_topic(text: str) -> bool:
     """True if a delivery policy is a topic's: it has the member `http`."""
-    try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False  # the reader says what is wrong with it
-    return isinstance(document, dict) and "http" in document
+    return "http" in (read_object(text) or {})
 
 
 def read_topic_policy(text: str) -> TopicDeliveryPolicy:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.errors import error, invalid
-from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.arn import Arn, parse_arn, read_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Batch, Plan
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HTTP_DEFAULT, MANAGED_ENDPOINT, PLANS
@@ -149,11 +149,8 @@ def _check_application(_: str, endpoint: str) -> None:
 
 
 def _arn_of_service(endpoint: str, refusal: AwsError, service: str) -> Arn:
-    try:
-        parsed = parse_arn(endpoint)
-    except ValueError:
-        raise refusal from None
-    if parsed.service != service:
+    parsed = read_arn(endpoint)
+    if parsed is None or parsed.service != service:
         raise refusal
     return parsed
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from redrive.aws.kit import messages
+from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.kit.messages import Attributes
 from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
@@ -100,7 +99,7 @@ _NOTHING: Final = CarriedAttributes({}, {}, 0)
 
 
 def carry(attributes: Attributes | None) -> CarriedAttributes:
-    """The checked attributes of a message as it carries them; most messages have none."""
+    """The checked attributes of a message: packed for its headers, those that filters can test, and their size."""
     if not attributes:
         return _NOTHING
     packed: dict[str, tuple[str, str]] = {}
@@ -134,11 +133,8 @@ def texts(message: str, structure: str | None, platform: str | None = None) -> T
     """
     if structure != "json":
         return message, {}
-    try:
-        document = orjson.loads(message)
-    except orjson.JSONDecodeError:
-        document = None
-    if not isinstance(document, dict):
+    document = read_object(message)
+    if document is None:
         raise error("InvalidParameter", f"{_STRUCTURE}JSON message body failed to parse")
     texts_by_protocol = {name: text for name, text in document.items() if isinstance(text, str)}
     if platform is not None and "default" not in texts_by_protocol:

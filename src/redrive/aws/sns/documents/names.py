@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents.errors import invalid
-from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.arn import Arn, parse_arn, read_arn
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 
@@ -104,11 +104,8 @@ def any_arn(arn: str, parameter: str) -> Arn:
 @lru_cache(maxsize=4096)
 def queue_in(arn: str) -> ResourceName | None:
     """The queue that an ARN means, or None if it is not a queue's."""
-    try:
-        parsed = parse_arn(arn)
-    except ValueError:
-        return None
-    if parsed.service != "sqs" or not (parsed.region and parsed.account):
+    parsed = read_arn(arn)
+    if parsed is None or parsed.service != "sqs" or not (parsed.region and parsed.account):
         return None
     if "/" in arn or ":" in parsed.resource:
         return None

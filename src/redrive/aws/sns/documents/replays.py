@@ -35,7 +35,7 @@ class ReplaySpan(NamedTuple):
 
 
 def check(topic: Topic, value: str) -> str | None:
-    """The policy to keep, as it was given; None if it asks for no replay.
+    """The text of a replay policy, as the subscription stores it; None if it asks for no replay.
 
     Raises:
         AttributeRefused: The policy is not acceptable, or there is nothing that could be replayed.

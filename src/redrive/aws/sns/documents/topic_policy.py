@@ -71,7 +71,7 @@ def _default_policy(name: ResourceName) -> dict[str, Any]:
 
 
 def check(text: str) -> None:
-    """Refuse a policy that is none, or speaks of actions that are not a topic's.
+    """Refuse a text that is no policy, and a policy with actions that a topic does not have.
 
     Raises:
         AttributeRefused: With the recorded text.

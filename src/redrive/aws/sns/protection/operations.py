@@ -1,8 +1,8 @@
 """Data-protection policies as topics have them: put, given back, and read when they are to be carried out."""
 
-from dataclasses import replace
 from functools import lru_cache
 
+from redrive.aws.kit.attributes import with_text
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
@@ -24,13 +24,11 @@ def with_policy(topic: Topic, text: str) -> Topic:
     Raises:
         AwsError: `InvalidParameter`.
     """
-    others = {name: value for name, value in topic.attributes.items() if name != DATA_PROTECTION_POLICY}
+    if text and topic.ordered:
+        raise invalid("DataProtectionPolicy Reason: FIFO topics cannot have one")  # chosen
     if text:
-        if topic.ordered:
-            raise invalid("DataProtectionPolicy Reason: FIFO topics cannot have one")  # chosen
         _read_policy(text)
-        others[DATA_PROTECTION_POLICY] = text
-    return replace(topic, attributes=others)
+    return with_text(topic, DATA_PROTECTION_POLICY, text or None)
 
 
 def policy_of(topic: Topic) -> ProtectionPolicy:

@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from string import ascii_letters, digits
 from typing import Final
 
-import orjson
-
-from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
+from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor, read_object
 from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom_finder
 from redrive.aws.sns.protection.identifiers.managed import NAMES, WITHOUT_PATTERN, finder_of
 from redrive.aws.sns.protection.policy import (
@@ -77,13 +75,8 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
 
 def _read_document(text: str) -> JsonCursor:
     refusal = f"must be a JSON object of at most {BYTES_MAX} bytes"
-    if len(text.encode()) > BYTES_MAX:
-        raise ProtectionPolicyInvalid(refusal)
-    try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise ProtectionPolicyInvalid(refusal) from None
-    if not isinstance(document, dict):
+    document = read_object(text) if len(text.encode()) <= BYTES_MAX else None
+    if document is None:
         raise ProtectionPolicyInvalid(refusal)
     return JsonCursor(document, ProtectionPolicyInvalid, _FAULT_TEXTS)
 

@@ -73,6 +73,7 @@ def encode(value: Value) -> bytes:
 
 
 def _without_surrogates(value: Value) -> Value:
+    """A value with a question mark for each half of a surrogate pair, which UTF-8 cannot have."""
     match value:
         case str():
             return value.encode(errors="replace").decode()

@@ -46,7 +46,7 @@ def _structure_reader(shape: Shape) -> Reader:
     def read(item: Value) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
+            members = {each.json_name: (each.name, reader(each.shape)) for each in shape.members.values()}
         structure = {}
         for name, value in _check_type(dict, item, shape).items():
             if not _is_absent(value) and (member := members.get(name)) is not None:
@@ -150,7 +150,7 @@ def _structure_writer(shape: Shape) -> Writer:
     def write(value: Value) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = {m.name: (m.json_name, writer(m.shape)) for m in shape.members.values()}
+            members = {each.name: (each.json_name, writer(each.shape)) for each in shape.members.values()}
         document = {}
         for name, item in value.items():
             if item is not None:

@@ -70,7 +70,7 @@ class JsonCodec:
         return parsed
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
-        """Return the result as JSON; an operation without output answers an empty body, some a row of events."""
+        """Return the result as JSON; an operation without output answers an empty body, some a stream of events."""
         if operation.events is not None:
             return _stream_response(operation.events, dict(result), request_id)
         write = None if operation.output is None else writer(operation.output)

@@ -42,8 +42,8 @@ def _structure_reader(shape: Shape) -> Reader:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = {
-                m.json_name: (m.name, _UNCONVERTED.get(m.shape.type), reader(m.shape))
-                for m in shape.members.values()
+                each.json_name: (each.name, _UNCONVERTED.get(each.shape.type), reader(each.shape))
+                for each in shape.members.values()
             }
         if type(value) is not dict:
             raise _mismatch(value, "Expected null")
@@ -237,7 +237,8 @@ def _structure_writer(shape: Shape) -> Writer:
     def write(value: Value) -> Value:
         nonlocal ready_names
         if ready_names is None:  # compiled at first use: a shape may contain itself
-            members.update((m.name, (m.json_name, writer(m.shape))) for m in shape.members.values())
+            for member in shape.members.values():
+                members[member.name] = member.json_name, writer(member.shape)
             ready_names = frozenset(name for name, target in members.items() if target == (name, None))
         # Most structures are ready whole, and to see it takes a third of what copying them would.
         if ready_names.issuperset(value) and None not in value.values():

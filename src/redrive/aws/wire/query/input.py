@@ -54,7 +54,10 @@ def search(request: Request, mark: bytes) -> str:
 
 
 def _search_in(text: bytes, mark: bytes) -> str | None:
-    """The value behind the last mark at the start of a text, else at its end; None: there is none; empty: too long."""
+    """The value behind a mark in the first or last `SEARCHED_BYTES` of a text, of several the last; empty if too long.
+
+    None: the mark is in neither.
+    """
     start = text.rfind(mark, 0, SEARCHED_BYTES)
     if start < 0:
         if text.startswith(mark[1:]):  # the first field, as if its ampersand stood before the text

@@ -159,7 +159,8 @@ def _json_structure_writer(shape: Shape, names: Mapping[str, str]) -> Writer:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = [
-                (m.name, names.get(m.name, m.name), _json_writer(m, names)) for m in shape.members.values()
+                (member.name, names.get(member.name, member.name), _json_writer(member, names))
+                for member in shape.members.values()
             ]
         for name in value:
             if name not in shape.members:

@@ -65,6 +65,7 @@ def _routes(service: str) -> Mapping[str, list[RestRoute]]:
 
 
 def _compile_route(operation: str, uri: str) -> RestRoute:
+    """The route of an operation: in its URI `{name}` stands for one segment, `{name+}` for any number."""
     path, _, query = uri.partition("?")
     names, pattern, position = [], "", 0
     for match in _NAME.finditer(path):

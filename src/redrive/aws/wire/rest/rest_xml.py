@@ -135,7 +135,8 @@ class RestXmlCodec:
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return the result: members in headers where the model has them there."""
-        headers, body, length = _headers(request_id), dict[str, Value](), None
+        headers, length = _headers(request_id), None
+        body: Structure = {}
         shape = operation.output
         members = {} if shape is None else shape.members
         for name, value in result.items():

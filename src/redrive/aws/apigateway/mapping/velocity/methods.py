@@ -42,6 +42,7 @@ def call_method(budget: Budget, value: Value, name: str, arguments: list[Value])
 
 
 def _kind(value: Value) -> type:
+    """The type whose methods a value has; lists and texts of subclasses count as lists and texts."""
     if isinstance(value, bool):
         return bool
     if isinstance(value, int | float):

@@ -218,13 +218,12 @@ def calculate(operator: str, left: Value, right: Value) -> Value:
                 result = left - right
             case "*":
                 result = left * right
-            case "/":  # towards zero, as Java divides
-                result = (
-                    abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-                    if is_integer
-                    else left / right
-                )
-            case _:
+            case "/" if is_integer:  # towards zero, as Java divides
+                quotient = abs(left) // abs(right)
+                result = quotient if (left < 0) == (right < 0) else -quotient
+            case "/":
+                result = left / right
+            case _:  # with the sign of the dividend, as in Java
                 result = abs(left) % abs(right) * (-1 if left < 0 else 1)
     except OverflowError:
         return None
