@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redrive.aws.apigateway.mapping.velocity.template import render_within
-from redrive.aws.apigateway.mapping.velocity.values import java_double
+from redrive.aws.kit.java import java_double
 from redrive.model.budget import Budget
 
 _FORM = re.compile(r"-?(\d{1,7}\.(\d*[1-9]|0)|[1-9]\.(\d*[1-9]|0)E-?[1-9]\d{0,2})")

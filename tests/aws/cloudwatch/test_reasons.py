@@ -13,9 +13,9 @@ from redrive.aws.cloudwatch.alarms.verdict import (
     Datapoint,
     Rule,
     data_of,
-    number_text,
     reason_of,
 )
+from redrive.aws.kit.java import java_double
 
 
 def at(*moment: int) -> int:
@@ -140,4 +140,4 @@ def test_the_reason_as_json_has_its_members_in_their_order() -> None:
     ],
 )
 def test_numbers_are_written_as_java_writes_doubles(value: float, text: str) -> None:
-    assert number_text(value) == text
+    assert java_double(value) == text

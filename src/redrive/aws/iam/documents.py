@@ -13,6 +13,7 @@ from redrive.access.operators import OPERATORS
 from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import Form, new_policy
 from redrive.aws.iam.errors import malformed, too_many
+from redrive.aws.kit.json_cursor import as_list
 
 _SYNTAX: Final = "Syntax errors in policy."
 _VERSION: Final = "Policy document must be version 2012-10-17 or greater."
@@ -64,7 +65,7 @@ def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
     """
     if not isinstance(document, Mapping) or not _has_syntax(document):
         return _SYNTAX
-    statements = _as_list(document["Statement"])
+    statements = as_list(document["Statement"])
     is_trust = form is Form.TRUST
     checks = (
         (_VERSION, is_managed and document.get("Version") != _LATEST_VERSION),
@@ -86,23 +87,19 @@ def _first(faults: Iterable[str | None]) -> str | None:
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _texts(statements: Iterable[Document], names: tuple[str, str]) -> list[str]:
-    return [text for statement in statements for name in names for text in _as_list(statement.get(name, []))]
+    return [text for statement in statements for name in names for text in as_list(statement.get(name, []))]
 
 
 def _has_any(statement: Document, names: tuple[str, str]) -> bool:
-    return any(_as_list(statement.get(name, [])) for name in names)
+    return any(as_list(statement.get(name, [])) for name in names)
 
 
 # ---- syntax -------------------------------------------------------------------------------------------------
 
 
 def _has_syntax(document: Document) -> bool:
-    statements = _as_list(document.get("Statement"))
+    statements = as_list(document.get("Statement"))
     return (
         document.keys() <= _POLICY
         and isinstance(document.get("Id", ""), str)
@@ -126,7 +123,7 @@ def _is_statement(statement: object) -> bool:
 def _is_stated_once(statement: Document, names: tuple[str, str]) -> bool:
     values = [statement[name] for name in names if name in statement]
     return len(values) < len(names) and all(
-        isinstance(text, str) for value in values for text in _as_list(value)
+        isinstance(text, str) for value in values for text in as_list(value)
     )
 
 
@@ -171,7 +168,7 @@ def _lacks_parts(resource: str) -> bool:
 def _has_valid_dates(operator: str, keys: Document) -> bool:
     if not _operator(operator).startswith("date"):
         return True
-    return all(_is_date(str(value)) for values in keys.values() for value in _as_list(values))
+    return all(_is_date(str(value)) for values in keys.values() for value in as_list(values))
 
 
 def _is_date(text: str) -> bool:
@@ -248,7 +245,7 @@ def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_mana
 
 
 def _statements(document: dict[str, object]) -> list[dict[str, object]]:
-    return [each for each in _as_list(document.get("Statement")) if isinstance(each, dict)]
+    return [each for each in as_list(document.get("Statement")) if isinstance(each, dict)]
 
 
 def url_encoded(text: str) -> str:

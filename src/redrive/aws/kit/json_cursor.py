@@ -135,6 +135,11 @@ def is_nested_deeper(document: Any, levels_max: int) -> bool:
     return depth > levels_max
 
 
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, another value as a list of it alone: documents write a single entry without brackets."""
+    return value if isinstance(value, list) else [value]
+
+
 def children_of(value: Any) -> list[Any]:
     """The values in an object or a list; a value of another kind has none."""
     if isinstance(value, Mapping):

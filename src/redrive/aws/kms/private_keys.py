@@ -79,7 +79,7 @@ def load(content: bytes) -> PrivateKeyTypes:
 
 def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
     """True if the numbers of an imported key are consistent; each prime has one Fermat test (20 ms)."""
-    numbers = private.private_numbers()
+    numbers = private.private_numbers()  # n, e, p, q and d are named as in RFC 8017
     n, e = numbers.public_numbers.n, numbers.public_numbers.e
     p, q, d = numbers.p, numbers.q, numbers.d
     if n.bit_length() != bits or p * q != n or not all(each > 1 and each % 2 for each in (p, q, d, e)):

@@ -104,7 +104,7 @@ class GroupFilters(Generic[F]):
         return [
             each
             for each in await self._documents.find(self._kind, prefix)
-            if each.group[:2] == (call.account, call.region)
+            if (each.group.account, each.group.region) == (call.account, call.region)
             and each.name.startswith(params.get("filterNamePrefix") or "")
         ]
 

@@ -258,6 +258,7 @@ def _between(text: str, literals: Sequence[str]) -> list[str] | None:
 
 
 def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
+    """A field or expression to sort by, and True if `desc` follows it."""
     value = reader.either()
     descending = bool(reader.take("desc"))
     if not descending:

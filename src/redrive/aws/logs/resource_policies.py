@@ -7,6 +7,7 @@ import orjson
 from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import as_list
 from redrive.aws.logs.errors import PAGES, error, invalid
 from redrive.aws.logs.records import RESOURCE_POLICY, ResourcePolicy
 from redrive.aws.wire.shapes import Structure
@@ -79,8 +80,7 @@ def _normalise(text: str) -> str:
     """A policy as lists show it: with a version, and lists of one principal as that alone (recorded)."""
     document = orjson.loads(text)
     document = document if "Version" in document else {"Version": _OLD_VERSION, **document}
-    statements = document["Statement"]
-    for statement in [statements] if isinstance(statements, dict) else statements:
+    for statement in as_list(document["Statement"]):
         principal = statement.get("Principal")
         if isinstance(principal, dict):
             statement["Principal"] = {

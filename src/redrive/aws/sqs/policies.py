@@ -7,6 +7,7 @@ import orjson
 
 from redrive.access.patterns import PolicyInvalid
 from redrive.access.policy_document import new_policy
+from redrive.aws.kit.json_cursor import as_list
 
 # "Quotas related to policies", SQS developer guide.
 BYTES_MAX = 8192
@@ -50,4 +51,4 @@ def within_quotas(policy: Document, text: str) -> bool:
 def _principals(statement: Document) -> Iterator[Any]:
     principals: Any = statement.get("Principal", statement.get("NotPrincipal"))
     for names in principals.values() if isinstance(principals, dict) else [principals]:
-        yield from names if isinstance(names, list) else [names]
+        yield from as_list(names)

@@ -55,6 +55,12 @@ def to_iso8601(timestamp_ms: int) -> str:
     return f"{text}.{rest_ms:03d}Z" if rest_ms else f"{text}Z"
 
 
+def to_offset_iso8601(timestamp_ms: int) -> str:
+    """Return `2026-01-02T03:04:05.678+0000`, as Lambda's answers and the data of alarms have it."""
+    moment = datetime.fromtimestamp(timestamp_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}+0000"
+
+
 def to_rfc822(timestamp_ms: int) -> str:
     """Return `Fri, 02 Jan 2026 03:04:05 GMT`; fractions of a second are lost."""
     return format_datetime(datetime.fromtimestamp(timestamp_ms // 1000, UTC), usegmt=True)

@@ -34,6 +34,7 @@ from redrive.aws.apigateway.mapping.sources import as_text, route_value
 from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.aws.apigateway.requests.admission import SIGNED
 from redrive.aws.apigateway.requests.answers import Web
+from redrive.aws.kit.json_cursor import as_list
 from redrive.engine.ports import Clock
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512")
@@ -340,4 +341,4 @@ def _scopes(claims: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _texts(claim: Any) -> Sequence[str]:
-    return [each for each in (claim if isinstance(claim, list) else [claim]) if isinstance(each, str)]
+    return [each for each in as_list(claim) if isinstance(each, str)]

@@ -22,7 +22,7 @@ from redrive.aws.apigateway.control.schemas import BodyInvalid, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.authorization import ServiceRoles
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.hash_order import hash_order
+from redrive.aws.kit.java import hash_order
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.kit.refusals import not_authorized
 from redrive.aws.wire.errors import AwsError

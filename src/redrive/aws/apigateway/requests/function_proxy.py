@@ -15,7 +15,7 @@ from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.exchange import BAD_GATEWAY, Exchange, Refusal, last_values, lists_of
 from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.kit.json_cursor import read_object
+from redrive.aws.kit.json_cursor import as_list, read_object
 from redrive.aws.wire import http_events
 from redrive.aws.wire.errors import AwsError
 
@@ -141,9 +141,8 @@ def answer_from(answer: Mapping[str, Any], *, allows_base64: bool) -> ApiAnswer:
     """The answer that the members of a function's answer describe; see `answer_of`."""
     headers = {name: text_of(value) for name, value in _object(answer.get("headers")).items()}
     for name, values in _object(answer.get("multiValueHeaders")).items():
-        items = values if isinstance(values, list) else [values]
         headers = {key: value for key, value in headers.items() if key.lower() != name.lower()}
-        headers[name] = ",".join(text_of(value) for value in items)
+        headers[name] = ",".join(text_of(value) for value in as_list(values))
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
     body = body_of(answer, allows_base64=allows_base64)

@@ -137,7 +137,8 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
     if isinstance(operation.get(f"{_X}auth"), Mapping):
         settings["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
     for requirement in _list_or_empty(operation.get("security", definition.document.get("security"))):
-        for name in requirement if isinstance(requirement, Mapping) else ():
+        names = requirement if isinstance(requirement, Mapping) else ()
+        for name in names:
             scheme = definition.resolve(definition.schemes.get(name))
             if name in definition.authorizers:
                 settings |= {"authorizationType": "CUSTOM", "authorizerId": definition.authorizers[name]}

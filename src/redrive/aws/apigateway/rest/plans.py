@@ -167,13 +167,11 @@ class UsagePlanOperations:
 
     async def _plan(self, call: Call, params: Structure) -> UsagePlan:
         key = api_key(call.account, call.region, params["usagePlanId"])
-        plan = await self._documents.get(USAGE_PLAN, key)
-        return _require(plan)
+        return _require(await self._documents.get(USAGE_PLAN, key))
 
 
 async def _plan_in(draft: Draft, document_key: str) -> UsagePlan:
-    plan = await draft.get(USAGE_PLAN, document_key)
-    return _require(plan)
+    return _require(await draft.get(USAGE_PLAN, document_key))
 
 
 def _require(usage_plan: UsagePlan | None) -> UsagePlan:

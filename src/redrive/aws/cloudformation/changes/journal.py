@@ -25,6 +25,7 @@ from redrive.aws.cloudformation.documents.records import (
     resource_key,
 )
 from redrive.aws.gateway.owed_calls import backlog_in, make_call
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.timestamps import to_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest
@@ -36,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 _NOTIFICATIONS: Final = "notifications"  # the subscription that is the backlog
 _SUBJECT: Final = "AWS CloudFormation Notification"
-_REGION_INDEX: Final = 3  # of the parts of an ARN
 _numbers = itertools.count()  # events of a millisecond stay in their order
 
 
@@ -105,7 +105,8 @@ class StackTopicEndpoint:
         if stack is None:  # forgotten since
             return
         # Of a text that is no ARN the region is empty, which stands for the stack's.
-        region = "".join(topic.split(":")[_REGION_INDEX : _REGION_INDEX + 1])
+        arn = read_arn(topic)
+        region = arn.region if arn is not None else ""
         params = {"TopicArn": topic, "Subject": _SUBJECT, "Message": message}
         await self._services.ask_for(stack)("sns", "Publish", in_region=region, **params)
 

@@ -195,7 +195,9 @@ class StackOperations:
 
     async def _release(self) -> None:
         """Release the leases of dead nodes if no other node is alive."""
-        for operation in await self._active() if self._alone else ():
+        if not self._alone:
+            return
+        for operation in await self._active():
             if not self._tasks.is_ours(operation):
                 await self._engine.resources.documents.update(
                     OPERATION, operation.key, lambda current: replace(current, lease_until=0)

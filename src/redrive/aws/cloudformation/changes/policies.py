@@ -11,6 +11,7 @@ from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.lookup import require_stack
 from redrive.aws.cloudformation.documents.records import STACK, is_in_progress
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import as_list
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -27,7 +28,7 @@ def read_policy(text: str) -> list[Mapping[str, Any]]:
     if document == {}:  # no policy, which allows all (recorded)
         return []
     body = document.get("Statement") if isinstance(document, dict) else None
-    statements: list[Any] = body if isinstance(body, list) else [body]
+    statements = as_list(body)
     if len(text.encode()) > POLICY_BYTES_MAX or not all(map(_is_statement, statements)):
         raise _invalid()
     return statements
@@ -45,10 +46,7 @@ def _is_statement(statement: Any) -> bool:
     if not isinstance(statement, Mapping) or statement.get("Principal", "*") != "*":
         return False
     action_values = [statement[name] for name in ("Action", "NotAction") if name in statement]
-    actions = [
-        action for value in action_values for action in (value if isinstance(value, list) else [value])
-    ]
-    return all(action == "*" or action in _ACTIONS for action in actions)
+    return all(action == "*" or action in _ACTIONS for value in action_values for action in as_list(value))
 
 
 def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
@@ -84,17 +82,16 @@ def _applies(statement: Mapping[str, Any], action: str, logical_id: str, kind: s
 def _matches(statement: Mapping[str, Any], element: str, value: str) -> bool:
     """True if an element (`Action`) names a value, or the opposite one (`NotAction`) does not name it."""
     is_negated = f"Not{element}" in statement
-    element_value = statement.get(f"Not{element}" if is_negated else element, [])
-    patterns = element_value if isinstance(element_value, list) else [element_value]
+    patterns = as_list(statement.get(f"Not{element}" if is_negated else element, []))
     return is_negated != any(fnmatchcase(value, str(pattern)) for pattern in patterns)
 
 
 def _holds(condition: Any, kind: str) -> bool:
+    """True if a condition, of any operator, names the type of the resource by its key `ResourceType`, or is none."""
     if not isinstance(condition, Mapping):
         return True
-    types = [kinds.get("ResourceType", []) for kinds in condition.values() if isinstance(kinds, Mapping)]
-    names = [name for entry in types for name in (entry if isinstance(entry, list) else [entry])]
-    return any(fnmatchcase(kind, str(name)) for name in names)
+    types = [names.get("ResourceType", []) for names in condition.values() if isinstance(names, Mapping)]
+    return any(fnmatchcase(kind, str(name)) for names in types for name in as_list(names))
 
 
 async def policy_in(services: Services, call: Call, params: Structure, member: str) -> str:

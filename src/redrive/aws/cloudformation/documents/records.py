@@ -58,6 +58,8 @@ def generate_name(
 ) -> str:
     """A unique name for a resource: `<stack>-<logical id>-<12 characters><suffix>`, shortened to fit.
 
+    The logical id gets half of the room, or what the stack's name leaves if that is more.
+
     - `chars_max`: the most characters that it may have, at least 40; 0: any number.
     """
     letters = string.ascii_lowercase if lower_case else string.ascii_letters

@@ -22,7 +22,7 @@ from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import MASK, read_parameters
 from redrive.aws.cloudformation.template.sections import section
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.hash_order import hash_order
+from redrive.aws.kit.java import hash_order
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 

@@ -124,7 +124,11 @@ def _leaves(path: str, expected: Any, actual: Any) -> Iterator[Structure]:
         for key in expected.keys() | actual.keys():
             yield from _leaves(f"{path}/{key}", expected.get(key), actual.get(key))
     elif expected != actual:
-        kind = "REMOVE" if actual is None else "ADD" if expected is None else "NOT_EQUAL"
+        kind = "NOT_EQUAL"
+        if actual is None:
+            kind = "REMOVE"
+        elif expected is None:
+            kind = "ADD"
         texts = {"ExpectedValue": _text(expected), "ActualValue": _text(actual)}
         yield {"PropertyPath": path, **texts, "DifferenceType": kind}
 

@@ -54,8 +54,8 @@ def target_values(name: str, before: Properties, after: Properties) -> dict[str,
         target["BeforeValue"] = _text(before[name])
     if name in after:
         target["AfterValue"] = _text(after[name])
-    kind = "Add" if name not in before else "Modify" if name in after else "Remove"
-    return {**target, "AttributeChangeType": kind}
+    kinds = {(False, True): "Add", (True, True): "Modify", (True, False): "Remove"}
+    return {**target, "AttributeChangeType": kinds[name in before, name in after]}
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
 from redrive.aws.cloudformation.documents.records import REVIEW, Stack, StackSettings, is_in_progress
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.sections import Template
+from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.shapes import Structure
 
 NAMED: Final = "CAPABILITY_NAMED_IAM"
@@ -89,16 +90,17 @@ def check_triggers(params: Structure) -> None:
     for trigger in (params.get("RollbackConfiguration") or {}).get("RollbackTriggers") or ():
         if trigger["Type"] not in ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"):
             raise invalid("Rollback Trigger Type not supported")
-        if trigger["Arn"].split(":")[5:6] != ["alarm"]:
+        arn = read_arn(trigger["Arn"])
+        if arn is None or arn.resource.partition(":")[0] != "alarm":
             raise invalid("RelativeId of a Rollback Trigger's ARN is incorrect")
 
 
 def check_types(program: TemplateProgram, params: Structure) -> None:
     """Refuse resources of types that a caller does not allow; raises AwsError (`ValidationError`)."""
-    allowed: Sequence[str] | None = params.get("ResourceTypes")
-    for resource in program.resources.values() if allowed else ():
-        if not any(fnmatchcase(resource.type, each) for each in allowed or ()):
-            text = ", ".join(allowed or ())
+    patterns: Sequence[str] = params.get("ResourceTypes") or ["*"]
+    for resource in program.resources.values():
+        if not any(fnmatchcase(resource.type, pattern) for pattern in patterns):
+            text = ", ".join(patterns)
             raise invalid(f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{text}]")
 
 

@@ -26,7 +26,7 @@ from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section
 from redrive.aws.cloudformation.template.transforms import TYPES, is_including, is_serverless
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.hash_order import hash_order
+from redrive.aws.kit.java import hash_order
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -23,6 +23,7 @@ from redrive.aws.cloudformation.template.transforms import (
     simplify,
     write_out_loops,
 )
+from redrive.aws.kit.json_cursor import as_list
 from redrive.model.budget import Budget
 
 
@@ -111,7 +112,7 @@ def _operand_values(value: Any, template: Template, scope: EvaluationScope) -> l
             )
         case _:
             values = evaluate(value, scope)
-    return [text_of(item) for item in (values if isinstance(values, list) else [values])]
+    return [text_of(item) for item in as_list(values)]
 
 
 def _contains(values: list[str], items: list[str]) -> bool:

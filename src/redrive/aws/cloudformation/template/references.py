@@ -154,6 +154,8 @@ def _ref(argument: Any) -> None:
 
 
 def _pair(fault: str, first: type, second: tuple[type, ...]) -> Callable[[Any], None]:
+    """A check that an argument is a list of two, of these types; it raises TemplateInvalid with the text `fault`."""
+
     def check(argument: Any) -> None:
         fits = isinstance(argument, list) and len(argument) == _PAIR and isinstance(argument[0], first)
         if not fits or not isinstance(argument[1], second):

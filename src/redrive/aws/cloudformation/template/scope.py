@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid, template_error
+from redrive.aws.kit.json_cursor import children_of
 from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
 
 #: Of the functions of a template, for all of its resources and outputs together: 12.8 million characters.
@@ -61,10 +62,9 @@ class EvaluationScope:
             TemplateInvalid: See `spend`.
         """
         self.spend(1, len(value) if isinstance(value, str) else 0)
-        for key, child in value.items() if isinstance(value, Mapping) else ():
-            self.spend(0, len(key))
-            self.spend_value(child)
-        for child in value if isinstance(value, list) else ():
+        if isinstance(value, Mapping):
+            self.spend(0, sum(map(len, value)))
+        for child in children_of(value):
             self.spend_value(child)
 
     def reference(self, name: str) -> Any:

@@ -1,12 +1,13 @@
 """Templates: their sections, checked for how they are built."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, check_count, format_error
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
+from redrive.aws.kit.json_cursor import as_list
 
 RESOURCES_MAX: Final = 500
 MAPPINGS_MAX: Final = 200
@@ -86,9 +87,7 @@ def transforms_of(source: Mapping[str, Any]) -> tuple[str, ...]:
     declaration = source.get("Transform")
     if declaration is None:
         return ()
-    transforms = [
-        _transform_name(item) for item in (declaration if isinstance(declaration, list) else [declaration])
-    ]
+    transforms = [_transform_name(item) for item in as_list(declaration)]
     if not all(transforms):
         raise format_error("Every Transform member must be a string or an object with a Name.")
     return tuple(transforms)
@@ -224,7 +223,7 @@ def _object(name: str, definition: Mapping[str, Any], key: str) -> Mapping[str, 
 
 
 def _depends_on(name: str, value: Any) -> tuple[str, ...]:
-    names = value if isinstance(value, list) else [] if value is None else [value]
+    names = [] if value is None else as_list(value)
     if not all(isinstance(item, str) for item in names):
         raise format_error(f"[/Resources/{name}/DependsOn] must be a string or a list of strings.")
     return tuple(names)
@@ -238,9 +237,8 @@ def _condition(location: str, value: Any) -> str:
 
 def _checked_policy(definition: Mapping[str, Any], key: str) -> Any:
     value = definition.get(key, "Delete")
-    if isinstance(
-        value, Mapping
-    ):  # a function, evaluated later; AWS takes one without language extensions as well (recorded)
+    # A function is evaluated later; AWS takes one without language extensions as well (recorded).
+    if isinstance(value, Mapping):
         return value
     if value not in _DELETION_POLICIES:
         raise format_error(f"Unrecognized {key} {value}")
@@ -250,9 +248,11 @@ def _checked_policy(definition: Mapping[str, Any], key: str) -> Any:
 def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
     if value is None and len(path) > len(("Resources", "name", "Properties")):
         raise TemplateInvalid(f"[/{'/'.join(path)}] 'null' values are not allowed in templates")
-    children = (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    )
+    children: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
     for key, child in children:
         _refuse_null(child, (*path, str(key)))
 

@@ -27,6 +27,7 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.scope import EvaluationScope
 from redrive.aws.cloudformation.template.sections import transforms_of
+from redrive.aws.kit.json_cursor import as_list
 
 INCLUDE: Final = "AWS::Include"
 TRANSFORM: Final = "Fn::Transform"
@@ -215,7 +216,7 @@ class _LoopWriter:
             raise template_error(f"{key}: its collection must be a list.")
         items: list[str] = []
         for item in elements:
-            items += [text_of(part) for part in (item if isinstance(item, list) else [item])]
+            items += [text_of(part) for part in as_list(item)]
         return items
 
 

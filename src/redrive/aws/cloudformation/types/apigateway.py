@@ -294,7 +294,7 @@ class RestApiPartType(ApiPartType):
     @override
     def params(self, spec: ResourceSpec) -> dict[str, Any]:
         has_name = spec.properties.get("Name") or "Name" not in self.schema.properties
-        return super().params(spec) | ({} if has_name else {"name": _alphanumeric(spec.name)})
+        return super().params(spec) | ({} if has_name else {"name": "".join(filter(str.isalnum, spec.name))})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -310,10 +310,6 @@ class ApiResourceType(RestApiPartType):
     noun = "Resource"
     key_properties: ClassVar[tuple[str, ...]] = ("ParentId", "PathPart")
     paths: ClassVar[Mapping[str, str]] = {}
-
-
-def _alphanumeric(name: str) -> str:
-    return "".join(char for char in name if char.isalnum())
 
 
 class ModelType(RestApiPartType):

@@ -182,7 +182,7 @@ class NestedStackType(ResourceType):
         return str(answer["Stacks"][0]["StackId"])
 
     async def _wait_for_end(self, spec: ResourceSpec, arn: str, status: str, verb: str) -> ResourceState:
-        """Wait until the stack is complete; raises TemplateInvalid if it fails (it was not `created`, `updated`)."""
+        """Wait until a stack is complete; raises TemplateInvalid if it fails: it was not `verb` (`created`, …)."""
         signals = spec.signals
         minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
         stack = await signals.wait_for_end(arn, signals.now + (minutes * 60_000 or _HOURS_MAX * HOUR_MS))

@@ -364,7 +364,8 @@ class InstanceProfileType(ResourceType):
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = self.identifiers(spec)
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
-        for role in answer["InstanceProfile"]["Roles"] if answer else ():
+        roles = answer["InstanceProfile"]["Roles"] if answer else ()
+        for role in roles:
             removal = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
             await without_absence(removal)
         await super().delete(ask, spec)

@@ -26,6 +26,7 @@ from redrive.aws.cloudformation.types.calls import (
     without_absence,
 )
 from redrive.aws.cloudformation.types.schema import TypeSchema, schema_of
+from redrive.aws.kit.json_cursor import as_list
 from redrive.aws.wire.errors import AwsError
 
 #: Among the parameters that identify a resource: it is not a property, but the physical id.
@@ -288,5 +289,4 @@ class HeldPolicyType(PutResourceType):
             await without_absence(self.write_policy(ask, holder, self.default_policy(holder)))
 
     def _holders(self, properties: Mapping[str, Any]) -> list[str]:
-        holders = properties.get(self.holders_property) or []
-        return holders if isinstance(holders, list) else [holders]
+        return as_list(properties.get(self.holders_property) or [])

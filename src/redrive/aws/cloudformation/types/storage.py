@@ -105,11 +105,11 @@ async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
 
 
 async def _set_notifications(ask: Ask, bucket: str, notifications: Mapping[str, Any]) -> None:
-    configuration: dict[str, Any] = {
-        f"{api_name}Configurations": [_notification(rule, api_name, template_name) for rule in rules]
-        for api_name, template_name in _DESTINATIONS.items()
-        if (rules := notifications.get(f"{template_name}Configurations"))
-    }
+    configuration: dict[str, Any] = {}
+    for api_name, template_name in _DESTINATIONS.items():
+        if rules := notifications.get(f"{template_name}Configurations"):
+            notices = [_notification(rule, api_name, template_name) for rule in rules]
+            configuration[f"{api_name}Configurations"] = notices
     if (notifications.get("EventBridgeConfiguration") or {}).get("EventBridgeEnabled"):
         configuration["EventBridgeConfiguration"] = {}
     params = {"Bucket": bucket, "NotificationConfiguration": configuration}

@@ -27,11 +27,12 @@ from redrive.aws.cloudwatch.alarms.rule import (
     read_rule,
 )
 from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
-from redrive.aws.cloudwatch.alarms.verdict import INITIAL, data_moment
+from redrive.aws.cloudwatch.alarms.verdict import INITIAL
 from redrive.aws.cloudwatch.alarms.watch import AlarmRegistry
 from redrive.aws.cloudwatch.metrics.errors import unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
@@ -79,7 +80,9 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
     actions are taken if the state is another than the last that was announced.
     """
     if current is None:
-        return _first(before, state, suppressor, now) if state != before else Next(None, acts=False)
+        return (
+            _first_suppression(before, state, suppressor, now) if state != before else Next(None, acts=False)
+        )
     if suppressor.on:
         return Next(Suppression(BY_ALARM, current.announced), acts=False)
     if current.by == BY_ALARM and suppressor.extension_ms:
@@ -92,7 +95,8 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
     return Next(None, acts=state != current.announced)
 
 
-def _first(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
+def _first_suppression(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
+    """What becomes of a change of state that nothing suppresses yet: by the alarm, by the wait for it, or it acts."""
     if suppressor.on:
         return Next(Suppression(BY_ALARM, before), acts=False)
     if state == ALARM and suppressor.wait_ms:
@@ -242,7 +246,10 @@ def _data(children: Sequence[Alarm]) -> str:
     children_data = [
         {
             "arn": child.arn,
-            "state": {"value": child.state.value, "timestamp": data_moment(child.state.transitioned_at)},
+            "state": {
+                "value": child.state.value,
+                "timestamp": to_offset_iso8601(child.state.transitioned_at),
+            },
         }
         for child in children
     ]

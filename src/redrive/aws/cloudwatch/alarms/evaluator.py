@@ -190,7 +190,7 @@ def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetS
 
 
 async def _survive(work: Awaitable[None]) -> None:
-    """A store that is away is tried again the next time; and nothing here may take evaluating down with it."""
+    """Await work and log its error: the next evaluation tries again, and no error may end evaluating."""
     try:
         await work
     except StoreUnavailable as error:

@@ -14,8 +14,8 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State, StateChange
-from redrive.aws.cloudwatch.alarms.verdict import data_moment
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.model.names import id_text
 
 SUBJECT_CHARS_MAX: Final = 100
@@ -80,10 +80,10 @@ def _message(change: StateChange) -> dict[str, Any]:
         "AlarmName": alarm.name.name,
         "AlarmDescription": settings.get("AlarmDescription"),
         "AWSAccountId": alarm.name.account,
-        "AlarmConfigurationUpdatedTimestamp": data_moment(alarm.defined_at),
+        "AlarmConfigurationUpdatedTimestamp": to_offset_iso8601(alarm.defined_at),
         "NewStateValue": alarm.state.value,
         "NewStateReason": alarm.state.reason,
-        "StateChangeTime": data_moment(alarm.state.transitioned_at),
+        "StateChangeTime": to_offset_iso8601(alarm.state.transitioned_at),
         "Region": region_name(alarm.name.region),
         "AlarmArn": alarm.arn,
     }
@@ -172,7 +172,7 @@ def event(change: StateChange) -> dict[str, Any]:
         "source": "aws.cloudwatch",
         "alarmArn": alarm.arn,
         "accountId": alarm.name.account,
-        "time": data_moment(alarm.state.transitioned_at),
+        "time": to_offset_iso8601(alarm.state.transitioned_at),
         "region": alarm.name.region,
         "alarmData": {
             "alarmName": alarm.name.name,
@@ -188,7 +188,7 @@ def _state(state: State) -> dict[str, Any]:
         "value": state.value,
         "reason": state.reason,
         "reasonData": state.data,
-        "timestamp": data_moment(state.transitioned_at),
+        "timestamp": to_offset_iso8601(state.transitioned_at),
     }
     return {name: value for name, value in state_members.items() if value is not None}
 

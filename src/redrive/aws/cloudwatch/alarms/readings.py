@@ -121,7 +121,7 @@ def _span_of(watch: AlarmWatch) -> tuple[int, int]:
 
 
 def _query(watches: Sequence[AlarmWatch], period_seconds: int, periods: int, moment: int) -> PointQuery:
-    """The question for all of them: periods count back from the last whole minute, or period where that is shorter."""
+    """The query for the metrics of all watches; its periods count back from the last whole minute (or shorter period)."""
     period_ms = period_seconds * _MS
     grain_ms = min(period_seconds, _MINUTE_SECONDS) * _MS
     until = moment - moment % grain_ms

@@ -10,12 +10,13 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
+from redrive.aws.kit.java import java_double
+from redrive.aws.wire.timestamps import to_offset_iso8601
 
 PERIODS_BEYOND: Final = 2
 MISSING: Final = "missing"
@@ -103,29 +104,11 @@ _PHRASES: Final = {
     "LessThanOrEqualToThreshold": "less than or equal to",
     "LessThanThreshold": "less than",
 }
-_PLAIN_MIN: Final = 1e-3
-_PLAIN_END: Final = 1e7
-
-
-def number_text(value: float) -> str:
-    """A number as Java writes doubles: `1.0`, `3000.0`, `1.0E7`."""
-    number = Decimal(repr(float(value)))
-    if value == 0 or _PLAIN_MIN <= abs(value) < _PLAIN_END:
-        text = f"{number:f}"
-        return text if "." in text else f"{text}.0"
-    first, *others = number.normalize().as_tuple().digits
-    return f"{'-' if value < 0 else ''}{first}.{''.join(map(str, others)) or '0'}E{number.adjusted()}"
 
 
 def moment_text(at: int) -> str:
     """A moment as reasons have it: day, month and year of two digits each, UTC."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%d/%m/%y %H:%M:%S")
-
-
-def data_moment(at: int) -> str:
-    """A moment as JSON has it: `2026-09-25T04:12:07.082+0000`."""
-    moment = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
 
 
 def reason_of(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
@@ -139,9 +122,9 @@ def reason_of(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
 
 def _of_points(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
     points, is_alarm = verdict.decisive, verdict.state == ALARM
-    values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
+    values = ", ".join(f"{java_double(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
     comparison = f"{_was(len(points))}{'' if is_alarm else ' not'} {_PHRASES[rule.comparison]}"
-    threshold = f"the threshold ({number_text(rule.threshold)})"
+    threshold = f"the threshold ({java_double(float(rule.threshold))})"
     if not is_m_of_n:
         return f"{_number(len(points), 'datapoint')} [{values}] {comparison} {threshold}."
     minimum = rule.datapoints if is_alarm else rule.periods - rule.datapoints + 1
@@ -180,9 +163,9 @@ def data_of(
 ) -> str:
     """The reason as JSON, with its members in their recorded order."""
     real = [point for point in verdict.judged if point.value is not None]
-    data: dict[str, Any] = {"version": "1.0", "queryDate": data_moment(now)}
+    data: dict[str, Any] = {"version": "1.0", "queryDate": to_offset_iso8601(now)}
     if real:
-        data["startDate"] = data_moment(real[-1].at)
+        data["startDate"] = to_offset_iso8601(real[-1].at)
     if unit is not None:
         data["unit"] = unit
     if statistic is not None:
@@ -198,8 +181,8 @@ def data_of(
 
 def _evaluated_points(judged: Sequence[Datapoint]) -> list[dict[str, Any]]:
     return [
-        {"timestamp": data_moment(point.at)}
+        {"timestamp": to_offset_iso8601(point.at)}
         if point.value is None
-        else {"timestamp": data_moment(point.at), "sampleCount": point.samples, "value": point.value}
+        else {"timestamp": to_offset_iso8601(point.at), "sampleCount": point.samples, "value": point.value}
         for point in judged
     ]

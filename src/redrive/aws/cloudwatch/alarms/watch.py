@@ -182,7 +182,8 @@ class AlarmRegistry:
         await self.follow()
         if name.key in self._alarms:
             return
-        if sum(each.name[:2] == name[:2] for each in self._alarms.values()) >= ALARMS_MAX:
+        regions = [(each.name.account, each.name.region) for each in self._alarms.values()]
+        if regions.count((name.account, name.region)) >= ALARMS_MAX:
             raise error(
                 "LimitExceededFault",
                 "The quota for the number of alarms for this customer has already been reached.",

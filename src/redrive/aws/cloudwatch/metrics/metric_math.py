@@ -121,7 +121,9 @@ class Computation:
         points: dict[int, float] = {}
         for moment in self.moments:
             truth = _at(condition, moment, "the condition of IF")
-            branch = None if truth is None else then if truth else otherwise
+            if truth is None:
+                continue
+            branch = then if truth else otherwise
             point = None if branch is None else _at(branch, moment, "a branch of IF")
             if point is not None:
                 points[moment] = point
@@ -129,7 +131,7 @@ class Computation:
 
     def _spend(self, *values: Value) -> None:
         for value in values:
-            series = [value] if isinstance(value, Mapping) else () if isinstance(value, float) else value
+            series = () if isinstance(value, float) else _several(value)
             self.budget.spend(1 + len(series) + sum(map(len, series)))
 
 
@@ -149,6 +151,7 @@ def _number(value: Value, function: str) -> float:
 
 
 def _at(value: Value, moment: int, what: str) -> float | None:
+    """The value at a moment: a number is the same at all. Raises ExpressionError for a list; `what` names it."""
     if isinstance(value, float):
         return value
     if isinstance(value, Mapping):

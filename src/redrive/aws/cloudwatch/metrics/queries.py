@@ -192,7 +192,9 @@ def _expression_rows(
 
 
 def _points(measurements: Sequence[Measurement], statistic: Statistic) -> Sequence[tuple[int, float]]:
-    return [(point.at, value) for point in measurements if (value := statistic.of(point)) is not None]
+    """The moments and values of a statistic, of those periods that have one."""
+    values = ((point.at, statistic.of(point)) for point in measurements)
+    return [(at, value) for at, value in values if value is not None]
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------

@@ -154,9 +154,8 @@ def _extended_statistic(name: str) -> Statistic:
 
 
 def _datapoint(measurement: Measurement, statistics: list[Statistic], *, extended: bool) -> Structure | None:
-    values = {
-        statistic.name: value for statistic in statistics if (value := statistic.of(measurement)) is not None
-    }
+    all_values = {statistic.name: statistic.of(measurement) for statistic in statistics}
+    values = {name: value for name, value in all_values.items() if value is not None}
     if not values:
         return None
     members: Structure = {"ExtendedStatistics": values} if extended else values

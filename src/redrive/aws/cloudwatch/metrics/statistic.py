@@ -56,20 +56,21 @@ class Trim:
         """Values inside the bounds, and how many samples of each are."""
         if not self.percent:
             low, high = _or(self.low, -math.inf), _or(self.high, math.inf)
-            yield from ((value, count) for *_, value, count in values if low < value <= high)
+            yield from ((each.value, each.samples) for each in values if low < each.value <= high)
             return
         total = sum(each.samples for each in values)
         begin, end = total * _or(self.low, 0) / _WHOLE, total * _or(self.high, _WHOLE) / _WHOLE
         samples_before = 0.0
-        for *_, value, count in values:
-            count_inside = min(samples_before + count, end) - max(samples_before, begin)
+        for each in values:
+            count_inside = min(samples_before + each.samples, end) - max(samples_before, begin)
             if count_inside > 0:
-                yield value, count_inside
-            samples_before += count
+                yield each.value, count_inside
+            samples_before += each.samples
 
     def _winsorized_sum(self, values: Sequence[ValueCount], inside: Sequence[tuple[float, float]]) -> float:
+        """The sum of all samples, those outside the bounds taken for the least and the greatest value inside."""
         least, greatest = inside[0][0], inside[-1][0]
-        return sum(min(max(value, least), greatest) * count for *_, value, count in values)
+        return sum(min(max(each.value, least), greatest) * each.samples for each in values)
 
 
 def _or(bound: float | None, otherwise: float) -> float:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from redrive.aws.lambda_.documents.errors import invalid, unoffered
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.model.names import id_text
 
 TIMEOUT_SECONDS_MAX: Final = 900
@@ -244,7 +244,7 @@ def render_summary(configuration: Configuration, qualifier: str | None = None) -
         "FunctionArn": arn_of(configuration.name, qualifier),
         "FunctionName": configuration.name.name,
         "Handler": configuration.handler,
-        "LastModified": timestamp(configuration.modified_at),
+        "LastModified": to_offset_iso8601(configuration.modified_at),
         "LoggingConfig": dict(configuration.logging),
         "MemorySize": configuration.memory_mb,
         "PackageType": "Zip",
@@ -276,12 +276,6 @@ def render_summary(configuration: Configuration, qualifier: str | None = None) -
             "VpcId": "",
         }
     return description
-
-
-def timestamp(at: int) -> str:
-    """A moment (ms) as Lambda writes it: `2026-01-02T03:04:05.678+0000`."""
-    moment = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
 
 
 def _passing_revision(configuration: Configuration) -> str:

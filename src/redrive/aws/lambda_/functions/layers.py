@@ -22,7 +22,6 @@ from redrive.aws.lambda_.documents.lookup import policy_text
 from redrive.aws.lambda_.documents.ports import CodeKeeper
 from redrive.aws.lambda_.documents.records import FunctionPolicy
 from redrive.aws.lambda_.functions.archives import Archive, Archives, Downloads
-from redrive.aws.lambda_.functions.configurations import timestamp
 from redrive.aws.lambda_.functions.layer_use import LayerCode
 from redrive.aws.lambda_.functions.permissions import (
     check_policy,
@@ -31,6 +30,7 @@ from redrive.aws.lambda_.functions.permissions import (
     without_statement,
 )
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName, id_text
@@ -216,7 +216,7 @@ def _render_summary(version: LayerVersion) -> Structure:
         "LayerVersionArn": version.reference.arn,
         "Version": version.number,
         "Description": version.description,
-        "CreatedDate": timestamp(version.created_at),
+        "CreatedDate": to_offset_iso8601(version.created_at),
         **{name: value for name, value in members.items() if value is not None},
     }
 

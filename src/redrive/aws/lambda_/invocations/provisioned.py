@@ -24,10 +24,10 @@ from redrive.aws.lambda_.documents.records import (
     Provisioned,
     qualified_key,
 )
-from redrive.aws.lambda_.functions.configurations import timestamp
 from redrive.aws.lambda_.functions.settings import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.errors import RedriveError, StoreUnavailable
@@ -256,5 +256,5 @@ def _as_structure(config: Provisioned, ready: int) -> Structure:
         "RequestedProvisionedConcurrentExecutions": config.wanted,
         "AllocatedProvisionedConcurrentExecutions": ready,
         "AvailableProvisionedConcurrentExecutions": ready,
-        "LastModified": timestamp(config.modified_at),
+        "LastModified": to_offset_iso8601(config.modified_at),
     }

@@ -22,8 +22,8 @@ from redrive.aws.lambda_.documents.records import (
     url_text,
     without_url_in,
 )
-from redrive.aws.lambda_.functions.configurations import timestamp
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_offset_iso8601
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
@@ -176,8 +176,8 @@ def _as_structure(call: Call, reference: FunctionReference, url: FunctionUrl) ->
         "FunctionUrl": url_text(call.base_url, url.id, reference.name.region),
         "FunctionArn": arn_of(reference.name, reference.qualifier),
         "AuthType": url.auth,
-        "CreationTime": timestamp(url.created_at),
-        "LastModifiedTime": timestamp(url.modified_at),
+        "CreationTime": to_offset_iso8601(url.created_at),
+        "LastModifiedTime": to_offset_iso8601(url.modified_at),
         "InvokeMode": url.mode,
     }
     if cors is not None:

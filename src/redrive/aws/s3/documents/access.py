@@ -10,6 +10,7 @@ from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import new_policy, stored_policy
 from redrive.access.statements import Statement
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import as_list
 from redrive.aws.s3.documents.errors import KEY_BYTES_MAX, denied, error, no_bucket, not_offered
 from redrive.aws.s3.documents.records import BUCKET, Bucket
 from redrive.aws.wire.errors import AwsError
@@ -140,10 +141,8 @@ class BucketAccess:
         self.check_offered(params)
         bucket = await self._bucket(params["Bucket"])
         owner = params.get("ExpectedBucketOwner")
-        if not call.may(f"s3:{action}", bucket.arn, bucket.account, policy=None) or owner not in (
-            None,
-            bucket.account,
-        ):
+        is_allowed = call.may(f"s3:{action}", bucket.arn, bucket.account, policy=None)
+        if not is_allowed or owner not in (None, bucket.account):
             raise denied()
         return bucket
 
@@ -210,11 +209,9 @@ def _allows_everybody(statement: Statement) -> bool:
 
 
 def _resources(document: Any) -> list[str]:
-    statements = document["Statement"]
     resources: list[str] = []
-    for statement in statements if isinstance(statements, list) else [statements]:
-        resource = statement.get("Resource", statement.get("NotResource", []))
-        resources += resource if isinstance(resource, list) else [resource]
+    for statement in as_list(document["Statement"]):
+        resources += as_list(statement.get("Resource", statement.get("NotResource", [])))
     return resources
 
 

@@ -210,12 +210,13 @@ def _expired() -> Unsendable:
 def _seconds_left(device_message: DeviceMessage) -> int | None:
     """The seconds for which the service may try, the rest of the publisher's TTL; None: the publisher gave none."""
     names = _TTL_NAMES.get(device_message.platform, (device_message.platform,))
-    values = [value for name in names if (value := device_message.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
-    if not values:
+    values = [device_message.attributes.get(f"{ATTRIBUTES}{name}.TTL") for name in names]
+    text = next(filter(None, values), None)
+    if text is None:
         return None
-    if not _SECONDS.fullmatch(values[0]):
+    if not _SECONDS.fullmatch(text):
         raise Unsendable(Reason.CLIENT_ERROR, "The TTL is not a number of seconds")
-    ttl = int(values[0]) - (device_message.now - device_message.sent_at) // 1000
+    ttl = int(text) - (device_message.now - device_message.sent_at) // 1000
     if ttl < 0:
         raise _expired()
     return ttl

@@ -12,6 +12,7 @@ from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import new_policy
 from redrive.access.principals import ANONYMOUS
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.json_cursor import as_list
 from redrive.aws.sns.documents import names
 from redrive.aws.sns.documents.errors import AttributeRefused, denied, invalid, no_such
 from redrive.engine.resources import Topics
@@ -80,7 +81,7 @@ def check(text: str) -> None:
         new_policy(text)
     except PolicyInvalid:
         raise AttributeRefused("Policy Error: null") from None
-    for statement in _statements(orjson.loads(text)):
+    for statement in as_list(orjson.loads(text)["Statement"]):
         value = statement["Action" if "Action" in statement else "NotAction"]
         actions: list[str] = [value] if isinstance(value, str) else value
         if not all(map(_is_topic_action, actions)):
@@ -95,11 +96,6 @@ def _is_topic_action(action: str) -> bool:
     )
 
 
-def _statements(policy: dict[str, Any]) -> list[dict[str, Any]]:
-    statements: list[dict[str, Any]] | dict[str, Any] = policy["Statement"]
-    return statements if isinstance(statements, list) else [statements]
-
-
 # ---- one statement more or fewer -----------------------------------------------------------------------------
 
 
@@ -110,7 +106,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
         AwsError: `InvalidParameter`: the label is taken, or an account or action is invalid.
     """
     policy = orjson.loads(text_of(topic))
-    statements = _statements(policy)
+    statements = as_list(policy["Statement"])
     if any(statement.get("Sid") == label for statement in statements):
         raise invalid("Statement already exists")
     if not all(action.lower() in _TOPIC_ACTIONS or action == "*" for action in actions):
@@ -130,7 +126,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
 def without_permission(topic: Topic, label: str) -> str | None:
     """The topic's policy without the statement of that label, if it has it; None: it has no other statement."""
     policy = orjson.loads(text_of(topic))
-    statements = [statement for statement in _statements(policy) if statement.get("Sid") != label]
+    statements = [statement for statement in as_list(policy["Statement"]) if statement.get("Sid") != label]
     return None if not statements else orjson.dumps(policy | {"Statement": statements}).decode()
 
 

@@ -1,51 +1,12 @@
-"""Values of templates: Java's view of strings, numbers, lists and maps, which are Python's own here.
+"""Values of templates: Java's view of strings, numbers, lists and maps, which are Python's own here."""
 
-Doubles are written as `java.lang.Double.toString(double)` documents it since Java 19: with the shortest digits that read
-back as the same double. Earlier versions of Java write a digit more of about two large doubles in a thousand.
-"""
-
-from decimal import Decimal
-from math import isinf, isnan
 from typing import Any, Final, Self, TypeAlias
 
 import orjson
 from typing_extensions import override
 
+from redrive.aws.kit.java import java_double
 from redrive.model.budget import Budget
-
-_PLAIN_FROM: Final = -3  # of the exponents of ten that are written without one: 0.001
-_PLAIN_TO: Final = 6  # 9999999.0
-
-
-def java_double(number: float) -> str:
-    """The shortest text that reads back as the number: plain from 0.001 to below ten million, else as `1.0E7`."""
-    if isnan(number):
-        return "NaN"
-    if isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    if number == 0:
-        return repr(number)
-    sign = "-" if number < 0 else ""
-    digits, exponent = _shortest(abs(number))
-    if not _PLAIN_FROM <= exponent <= _PLAIN_TO:
-        return f"{sign}{digits[0]}.{digits[1:]}E{exponent}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits.rstrip('0')}"
-    digits = digits.ljust(exponent + 2, "0")
-    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
-
-
-def _shortest(number: float) -> tuple[str, int]:
-    """The digits of a positive number, two at least, and the exponent of ten of the first of them.
-
-    Where a single digit would do, Java takes the closest two: `4.9E-324`, of which Python writes `5e-324`.
-    """
-    _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    if len(digits) == 1:
-        mantissa, _, power = f"{number:.1e}".partition("e")
-        return mantissa.replace(".", ""), int(power)
-    return "".join(map(str, digits)), int(exponent) + len(digits) - 1
-
 
 Value: TypeAlias = Any
 """None, bool, int, float, str, list, dict, or an object with its own methods."""
