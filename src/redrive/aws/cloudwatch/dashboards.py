@@ -127,6 +127,7 @@ def _complaints(body: dict[str, Any]) -> Iterator[_Complaint]:
 
 
 def _about(path: str, widget: object) -> Iterator[_Complaint]:
+    """The complaints about a widget, each with its path."""
     if not isinstance(widget, dict):
         yield path, "Should be object"
         return

@@ -16,6 +16,7 @@ from redrive.engine.engine import Engine
 
 
 async def _scopes(_: Engine, call: Call, _operation: str, params: Structure) -> Iterable[ResourceScope]:
+    """The resources that a call is about, as policies name them."""
     service = f"arn:aws:cloudwatch:{call.region}:{call.account}"
     alarms, dashboards = f"{service}:alarm", f"arn:aws:cloudwatch::{call.account}:dashboard"
     arns = [f"{alarms}:{name}" for name in values_of(params, "AlarmName", "AlarmNames")]

@@ -130,11 +130,7 @@ class DataKeys:
         seal: MessageSeal,
         condition_keys: Mapping[str, Any],
     ) -> None:
-        """Have KMS decrypt a data key in the name of somebody, to learn whether they may: its answer is not used.
-
-        Raises:
-            KeyUnusable: It refuses.
-        """
+        """Have KMS decrypt a data key, only to learn whether a principal may; raises KeyUnusable if it refuses."""
         service = "sns" if CONTEXT_NAMES["sns"] in seal.context else "sqs"
         params = {
             "CiphertextBlob": b64decode(seal.data),
@@ -152,11 +148,7 @@ class DataKeys:
         service: str,
         keys: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Call KMS on behalf of a principal, through a service.
-
-        Raises:
-            KeyUnusable: It refuses.
-        """
+        """Call KMS on behalf of a principal, through a service; raises KeyUnusable if it refuses."""
         via = {"kms:ViaService": f"{service}.{region}.amazonaws.com", **keys}
         try:
             return await self._calls.call("kms", operation, params, principal, region, keys=via)

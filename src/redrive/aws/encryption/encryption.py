@@ -115,11 +115,7 @@ class Encryption:
         return sealer is not None and sealer.attributes is queue.attributes and sealer.has_admitted(call)
 
     async def admit_sender(self, call: Call, queue: Queue) -> None:
-        """Refuse a message for a queue whose key the caller may not use, or nobody can.
-
-        Raises:
-            KeyUnusable: KMS refuses.
-        """
+        """Refuse a message for a queue whose key the caller may not use; raises KeyUnusable if KMS refuses."""
         await self._admit(self.of_queue(queue), call.principal)
 
     async def admit_publisher(self, call: Call, topic: Topic) -> None:

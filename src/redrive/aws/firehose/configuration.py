@@ -45,11 +45,7 @@ def delimiter(parameters: Mapping[str, str]) -> bytes:
 
 
 def of_request(params: Structure) -> dict[str, Any]:
-    """The settings of a new stream's destination.
-
-    Raises:
-        AwsError: There is no such destination here, or a setting is not acceptable.
-    """
+    """The settings of a new stream's destination; raises AwsError if they are not acceptable or offered."""
     _refuse_unoffered(params)
     extended, plain = (
         params.get("ExtendedS3DestinationConfiguration"),

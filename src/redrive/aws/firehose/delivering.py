@@ -147,6 +147,7 @@ class Deliveries:
     # ---- a flush -----------------------------------------------------------------------------------------
 
     async def _flush(self, buffer: _Buffer) -> None:
+        """Deliver a buffer; after a failure a retry is due. Records that came meanwhile have their timer then."""
         name = buffer.name
         try:
             await self._deliver(buffer)

@@ -101,6 +101,7 @@ class Flusher:
     # ---- claims ------------------------------------------------------------------------------------------
 
     async def _gather(self, stream: DeliveryStream, queue: Queue) -> FlushBatch:
+        """Claim records up to the stream's size of an object; each claim is as large as may still fit."""
         lease_ms = LEASE_MS if stream.processor("Lambda") is None else _LEASE_WITH_FUNCTION_MS
         batch, limit = FlushBatch(), _FIRST_CLAIMS
         while batch.size < stream.bytes_max and len(batch.deliveries) < _CLAIMS_MAX:
@@ -136,6 +137,7 @@ class Flusher:
     # ---- objects -----------------------------------------------------------------------------------------
 
     async def _deliver(self, stream: DeliveryStream, batch: FlushBatch) -> None:
+        """Write a batch as one object, and what could not be transformed as another."""
         result = await self._transformation.apply(stream, batch.records)
         oldest, written_bytes = min(record.at for record in batch.records), 0
         rng, object_id = self._engine.runtime.rng, self._object_id

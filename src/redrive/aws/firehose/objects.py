@@ -45,11 +45,7 @@ Ask = Callable[..., Awaitable[Structure]]
 
 
 def check_prefixes(prefix: str, error_prefix: str) -> None:
-    """Refuse prefixes that cannot be evaluated.
-
-    Raises:
-        AwsError: An expression is not known, or stands where it may not.
-    """
+    """Refuse prefixes with expressions that are unknown, or not for this prefix; raises AwsError."""
     for text, for_errors in ((prefix, False), (error_prefix, True)):
         for namespace, value in _EXPRESSION.findall(text):
             _check_expression(namespace, value, for_errors=for_errors)
@@ -62,6 +58,7 @@ def check_prefixes(prefix: str, error_prefix: str) -> None:
 
 
 def _check_expression(namespace: str, value: str, *, for_errors: bool) -> None:
+    """Refuse an expression `!{namespace:value}` in a prefix of objects' keys."""
     if namespace.startswith("partitionKeyFrom"):
         raise unoffered(f"the expression !{{{namespace}:…}}, since it does not offer dynamic partitioning")
     if namespace == "timestamp":
@@ -104,6 +101,8 @@ def evaluate_for_errors(prefix: str, error_prefix: str, kind: str, oldest: datet
 
 
 def _evaluate(text: str, oldest: datetime, rng: Random) -> str:
+    """A prefix with the values of its expressions: parts of the oldest record's time, and random letters."""
+
     def value(match: re.Match[str]) -> str:
         if match[1] == "timestamp":
             return format_moment(match[2], oldest)

@@ -92,6 +92,7 @@ class PutRecordOperations:
         return self._engine.operations.fault_of(stream.arn) is not None
 
     async def _put(self, call: Call, stream: DeliveryStream, records: Sequence[bytes]) -> list[str]:
+        """Send records into the stream's buffer, as one message; returns their ids."""
         queue = await self._buffer(stream)
         message = Message(self._engine.runtime.message_id(), pack(records), b"{}")
         await self._engine.messages.send(queue, [message])

@@ -122,6 +122,7 @@ class Transformation:
         self._count(stream, "SucceedProcessing.Bytes", sum(map(len, contents)))
 
     async def _invoke(self, stream: DeliveryStream, arn: str, batch: Sequence[WaitingRecord]) -> bytes:
+        """The function's answer to a batch; raises TransformationFailed."""
         event = {
             "invocationId": id_text(self._runtime.message_id()),
             "deliveryStreamArn": stream.arn,

@@ -102,11 +102,7 @@ class Holders:
         return await self._identities.session(holder.session)
 
     def check_current(self, holder: Holder) -> None:
-        """Refuse an expired session.
-
-        Raises:
-            ExpiredToken: It is.
-        """
+        """Refuse an expired session; raises ExpiredToken."""
         session = holder.session
         if session is not None and self._clock is not None and session.expires_at <= self._clock.now():
             raise ExpiredToken

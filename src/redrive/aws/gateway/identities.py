@@ -123,6 +123,7 @@ class Identities:
         return federated_user(session, permissions, {"aws:tokenissuetime": moment_text(session.issued_at)})
 
     async def _federated_permissions(self, user: User | None, session: Session) -> Permissions:
+        """The permissions of a federated user: none without session policies; with a user, what both allow."""
         if not session.policies and not session.policy_arns:
             return permissions_of([])
         if user is not None:
@@ -177,13 +178,7 @@ class Identities:
         """The session in which a service may act as a role for an account, without a name; None: it may not.
 
         The role is one of that account, and trusts the service. A role that does not exist stands for the account itself
-        as long as that has neither users nor roles.
-
-        Args:
-            service: See `role_principal`.
-            account: See `role_principal`.
-            role: See `role_principal`.
-            region: See `role_principal`.
+        as long as that has neither users nor roles. Arguments as of `role_principal`.
         """
         stored_role = await self.role(role)
         if stored_role is None:

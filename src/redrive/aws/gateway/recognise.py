@@ -107,6 +107,7 @@ _JSON_TYPES: Final = ("application/x-amz-json-1.0", "application/x-amz-json-1.1"
 
 
 def _by_target(request: Request, target: str) -> Recognition | None:
+    """The call that `X-Amz-Target` names; calls of known operations are remembered."""
     content_type = request.headers.get("content-type", "")
     key = (target, content_type)
     if (remembered := KNOWN_TARGETS.get(key)) is not None:
@@ -174,6 +175,7 @@ def _by_bucket(request: Request) -> Recognition | None:
 
 
 def _by_action(request: Request) -> Recognition | None:
+    """The call that the form names by `Action`; None: none, or of no service here."""
     codec = QUERY_AS_JSON if "application/json" in request.headers.get("accept", "") else QUERY
     service = _query_service(request)
     if is_compressed(request):

@@ -67,6 +67,7 @@ def _match(pattern: re.Pattern[str], host: str) -> re.Match[str] | None:
 
 
 def _bucket_and_key(request: Request) -> dict[str, str]:
+    """The bucket, of the host or else of the path, and the key; without those that are not named."""
     bucket = bucket_of_host(request.host)
     path = request.path.removeprefix("/")
     if bucket is None:

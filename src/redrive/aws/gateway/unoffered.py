@@ -72,6 +72,7 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
 
 
 def _call_of(request: Request) -> _UnofferedCall | None:
+    """A call to a service that is not here; None: the request does not look like one."""
     service = _service_in_scope(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
         target_service, operation = target.groups()

@@ -172,6 +172,7 @@ def _has_valid_dates(operator: str, keys: Document) -> bool:
 
 
 def _is_date(text: str) -> bool:
+    """True if IAM reads the text as a date: as ISO 8601, or as seconds of 64 bits."""
     if _NUMBER.fullmatch(text):
         return len(text) <= len(str(_LONG.start)) and int(text) in _LONG
     try:
@@ -190,6 +191,7 @@ def _has_unique_sids(statements: Iterable[Document]) -> bool:
 
 
 def _resource_fault(resource: str) -> str | None:
+    """The sentence for a resource that is not acceptable; None: it is."""
     if resource == "*":
         return None
     if ":" not in resource:
@@ -211,6 +213,7 @@ def _resource_fault(resource: str) -> str | None:
 
 
 def _action_fault(action: str) -> str | None:
+    """The sentence for an action that is not acceptable; None: it is."""
     if action == "*":
         return None
     vendor, *names = action.split(":")

@@ -139,6 +139,7 @@ class EntityTags:
         await self._resources.write(decide)
 
     async def _read(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
+        """The entity that a call names, by name or (a policy) by ARN; raises AwsError."""
         if self._entity is not POLICIES:
             entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
             return entity

@@ -205,6 +205,7 @@ class AccessKeyOperations:
     async def _change(
         self, call: Call, params: Structure, change: Callable[[Draft, AccessKey], None]
     ) -> None:
+        """Let `change` write or remove an access key of a user; raises AwsError if the user has no such key."""
         name, key_id = name_in(call, params), params["AccessKeyId"]
 
         async def decide(draft: Draft) -> None:

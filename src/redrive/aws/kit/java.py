@@ -1,4 +1,4 @@
-"""What shows in answers that services are written in Java: the order of its hash tables, the texts of its doubles."""
+"""Java's order of hash tables and its texts of doubles, which show in answers of services that are written in it."""
 
 from collections.abc import Iterable
 from decimal import Decimal

@@ -63,11 +63,7 @@ def is_id(value: str) -> bool:
 
 
 def check_ids(channel: Channel, entry: Entry, refusals: IdRefusals) -> None:
-    """Check the group and deduplication ids of a message for a channel.
-
-    Raises:
-        AwsError: One of the refusals.
-    """
+    """Check the group and deduplication ids of a message for a channel; raises one of the refusals."""
     group, deduplication = entry.get("MessageGroupId"), entry.get("MessageDeduplicationId")
     if group is not None:
         if not is_id(group):
@@ -191,11 +187,7 @@ class BatchRefusals(NamedTuple):
 
 
 def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:
-    """Check how many entries a batch has, and their ids.
-
-    Raises:
-        AwsError: One of the refusals.
-    """
+    """Check how many entries a batch has, and their ids; raises one of the refusals."""
     if not entries:
         raise refusals.empty()
     if len(entries) > ENTRIES_MAX:

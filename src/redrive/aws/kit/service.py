@@ -97,11 +97,7 @@ class AwsService:
 
 
 def service_of(name: str) -> AwsService:
-    """The service that botocore calls so, out of its folder.
-
-    Raises:
-        KeyError: Redrive knows no such service.
-    """
+    """The service that botocore calls so, out of its folder; raises KeyError if Redrive has none."""
     service: AwsService = import_module(f"redrive.aws.{FOLDERS[name]}.service").SERVICE
     return service
 

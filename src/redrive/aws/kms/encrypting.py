@@ -121,6 +121,7 @@ class Encrypting:
         context: Mapping[str, str],
         algorithm: str | None,
     ) -> Decryption:
+        """Decrypt what KMS encrypted; symmetric ciphertexts name their key, which `key_id` has to agree with."""
         blob: bytes | None = params.get("CiphertextBlob")
         if blob is None:
             raise not_valid("CiphertextBlob is required.")
@@ -210,11 +211,7 @@ def check_no_recipient(params: Structure) -> None:
 
 
 def check_dry_run(params: Structure) -> None:
-    """End a dry run; called after all other checks.
-
-    Raises:
-        AwsError: `DryRunOperationException`.
-    """
+    """End a dry run; called after all other checks; raises AwsError (`DryRunOperationException`)."""
     if params.get("DryRun"):
         raise dry_run()
 

@@ -111,6 +111,7 @@ class Importing:
         return key
 
     def _token(self, key: KmsKey, token: bytes) -> dict[str, Any]:
+        """The document that an import token seals; raises AwsError if it is not of this key."""
         try:
             token_document = orjson.loads(token)
             document = self._root.opened(Resource(_KIND, key.name.key, 1, token_document)).document

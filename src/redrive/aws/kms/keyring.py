@@ -155,6 +155,7 @@ class KeyRing:
     # ---- due changes --------------------------------------------------------------------------------------
 
     async def _catch_up(self, key: KmsKey, now: int) -> KmsKey | None:
+        """Carry out what is due for a key: its deletion, the expiry of its materials, or its rotation."""
         if key.deletion_at is not None and key.deletion_at <= now:
             await self._delete(key)
             return None

@@ -90,6 +90,7 @@ class Rotation:
     async def _rotatable_key(
         self, call: Call, params: Structure, operation: str, *, on_demand: bool = False
     ) -> KmsKey:
+        """The key of a call, if Redrive can rotate it; raises AwsError."""
         key = await self._access.managed_key(call, params["KeyId"], operation)
         check_enabled(key, call.now)
         _check_symmetric(key, on_demand=on_demand)

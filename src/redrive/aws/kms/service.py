@@ -19,6 +19,7 @@ _OF_KEY: Final = frozenset({"KeyId", "CiphertextBlob", "GrantToken"})
 
 
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+    """The resources of a call; none of a key, whose policy and grants the operations ask themselves."""
     if "AliasName" in params:
         return [ResourceScope(alias_arn(ResourceName(call.account, call.region, params["AliasName"])))]
     if _OF_KEY & params.keys() and operation != "ListAliases":

@@ -52,6 +52,7 @@ class Signing:
         return {"KeyId": key.arn, "SignatureValid": True, "SigningAlgorithm": algorithm}
 
     async def _signing_key(self, call: Call, params: Structure, operation: str) -> tuple[KmsKey, str, bool]:
+        """The key, the algorithm, and true if the message is a digest; raises AwsError."""
         key = await self._access.usable_key(call, params["KeyId"], operation)
         if key.usage != SIGNS:
             raise wrong_usage(key, operation)
@@ -106,6 +107,7 @@ class Signing:
         return {"KeyId": key.arn, "MacValid": True, "MacAlgorithm": params["MacAlgorithm"]}
 
     async def _mac(self, call: Call, params: Structure, operation: str) -> tuple[KmsKey, bytes]:
+        """The key, and the authentication code that it makes of the message; raises AwsError."""
         key = await self._access.usable_key(call, params["KeyId"], operation)
         if key.usage != MACS:
             raise wrong_usage(key, operation)
@@ -127,6 +129,7 @@ class Signing:
         return answer
 
     async def _pair(self, call: Call, params: Structure, operation: str) -> Structure:
+        """A new pair of keys, the private one in clear and encrypted by a key of KMS; raises AwsError."""
         check_no_recipient(params)
         context, spec = checked_context(params.get("EncryptionContext")), params["KeyPairSpec"]
         if spec not in SPECS or spec == SYMMETRIC:

@@ -186,6 +186,7 @@ def read_pattern(text: str) -> LogPattern:
 
 
 def _read_pattern(pattern: str) -> LogPattern:
+    """The pattern on JSON (`{…}`), columns (`[…]`), a regular expression (`%…%`) or terms; raises AwsError."""
     if pattern.startswith("{") and pattern.endswith("}"):
         expression = pattern[1:-1]
         return _OnJson(read_expression(expression), selectors_in(expression), regexes_in(expression))

@@ -170,6 +170,7 @@ def _sum_points(points: Iterable[MetricPoint]) -> list[MetricPoint]:
 
 
 def _point(compiled_filter: CompiledFilter[MetricFilter], event: LogEvent) -> MetricPoint | None:
+    """The point that an event adds to a metric, with the filter's default if it does not match; None: none."""
     transformation, pattern = compiled_filter.filter.transformation, compiled_filter.pattern
     if not pattern.matches(event.message):
         default = transformation.get("defaultValue")

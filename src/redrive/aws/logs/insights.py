@@ -221,6 +221,7 @@ def _with(terms: Sequence[Term], rows: Rows) -> Rows:
 
 
 def _add_parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: Rows) -> Rows:
+    """Add to each row what stands between the parts of a pattern, by the names for it."""
     for row in rows:
         value = source(row)
         row.spend(value)

@@ -213,6 +213,7 @@ def _call_function(compute: Callable[..., Value], arguments: Sequence[Compute], 
 
 
 def _width_ms(text: str) -> int:
+    """The milliseconds of a time such as `5m`; raises AwsError if it is 0."""
     number = text.rstrip("mshdw")
     width_ms = int(number) * _UNITS_MS[text[len(number) :]]
     if not width_ms:

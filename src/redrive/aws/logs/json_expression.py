@@ -88,6 +88,7 @@ def _path(selector: str) -> list[str | int]:
 
 
 def _value(document: Any, path: list[str | int]) -> Any:  # JSON
+    """The value at a path in a document; `_ABSENT` if there is none."""
     for step in path:
         if isinstance(step, int):
             inside = isinstance(document, list) and step < len(document)
@@ -100,6 +101,7 @@ def _value(document: Any, path: list[str | int]) -> Any:  # JSON
 
 
 def _state(path: list[str | int], verb: str, state: str) -> Test:
+    """The test of `IS NULL`, `IS TRUE`, `IS FALSE` or `NOT EXISTS`."""
     if (verb, state) == ("NOT", "EXISTS"):
         return lambda document: _value(document, path) is _ABSENT
     if verb != "IS" or state not in _STATES:

@@ -116,6 +116,7 @@ class FollowedGroup:
     async def _read(
         self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: UpdateRoom
     ) -> list[tuple[str, LogEvent]]:
+        """The new events of a page that match, with their streams, as far as there is room."""
         matches: list[tuple[str, LogEvent]] = []
         # Pages of the last two seconds are read again, in case a slow transaction adds to them.
         new = [event for event in page if event.seq not in self._read_seqs]
@@ -139,6 +140,7 @@ class FollowedGroup:
         return matches
 
     async def _learn_streams(self, events: Sequence[LogEvent]) -> None:
+        """Read the streams' names again if one is unknown; those of deleted streams are None."""
         numbers = {event.stream_id for event in events}
         if numbers <= self._streams.keys():
             return
@@ -255,6 +257,7 @@ class LiveTails:
     async def _update(
         self, groups: Sequence[FollowedGroup], selection: _Selection, *, is_behind: bool
     ) -> Structure:
+        """The next update; what does not fit is left out (`sampled`), or comes with the next one if it `is_behind`."""
         await self._settle()
         room = UpdateRoom(_EXAMINATIONS_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
         now = self._runtime.clock.now()

@@ -222,6 +222,7 @@ def _row(
 
 
 def _members(message: str) -> dict[str, Value]:
+    """The values of a message that is a JSON object, by their paths as `a.b.0`; empty for others."""
     if not message.lstrip().startswith("{"):
         return {}
     try:
@@ -234,6 +235,7 @@ def _members(message: str) -> dict[str, Value]:
 
 
 def _gather(prefix: str, value: Any, fields: dict[str, Value], depth: int) -> None:
+    """Add the values within a value, which has the path `prefix`, to the fields, as far as the bounds allow."""
     if len(fields) >= _MEMBERS_MAX or depth > _DEPTH_MAX:
         return
     if isinstance(value, dict | list):

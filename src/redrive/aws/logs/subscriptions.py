@@ -122,6 +122,7 @@ class SubscriptionFilters:
     async def _batches_for_filters(
         self, events: Sequence[LogEvent], stream: str
     ) -> list[tuple[SubscriptionFilter, LogBatch]]:
+        """The batches that new events of a stream make, each with the filter that sends it."""
         deliveries = []
         for compiled_filter in self.stored_filters.of(events[0].group_id):
             subscription_filter = compiled_filter.filter

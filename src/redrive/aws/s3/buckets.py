@@ -75,6 +75,7 @@ class BucketOperations:
         return {}
 
     async def _abort_uploads(self, bucket: str) -> None:
+        """Remove the uploads of a bucket that were not completed, with their parts."""
         while uploads := await self._documents.find_versioned(UPLOAD, f"{bucket}/", limit=_PAGE):
             for key, _, upload in uploads:
                 parts = await self._documents.find_versioned(PART, f"{upload.id}/")

@@ -102,6 +102,7 @@ def requested_range(params: Structure, object_record: ObjectRecord) -> ByteRange
 
 
 def _part_range(number: int, object_record: ObjectRecord) -> ByteRange | None:
+    """The range of a part; None: all of an object that was uploaded in one. Raises AwsError."""
     if number == 1 and not object_record.parts:
         return None
     if not 1 <= number <= object_record.parts:

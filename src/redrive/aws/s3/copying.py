@@ -114,6 +114,7 @@ class Copying:
         return {"CopyObjectResult": result}
 
     async def _copy(self, source: ObjectRecord) -> ContentCopy:
+        """Copy the contents of an object, piece by piece; raises AwsError if it is overwritten meanwhile."""
         digest = hashlib.md5(usedforsecurity=False)
         segments: list[Segment] = []
         try:
@@ -134,6 +135,7 @@ def _replaces_headers(params: Structure) -> bool:
 
 
 def _read_source(text: str) -> tuple[str, str]:
+    """The bucket and the key that `x-amz-copy-source` names; raises AwsError."""
     match = _SOURCE.fullmatch(text)
     bucket, key, version = match.groups() if match else ("", "", "")
     if version not in (None, "null"):

@@ -304,6 +304,7 @@ def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bo
 
 
 def _policy_allows(policy: str, queue: ResourceName, topic: ResourceName, keys: RequestKeys) -> bool:
+    """True if a queue's policy lets the topic send messages."""
     request = AccessRequest(
         service_principal("sns", topic.region),
         "sqs:SendMessage",

@@ -108,11 +108,7 @@ class QueueQuotas:
         self._calls: dict[tuple[int, str], int] = {}
 
     def take(self, queue: Queue, method: str, now: int) -> None:
-        """Count one call.
-
-        Raises:
-            AwsError: `RequestThrottled`: this second's calls are used up.
-        """
+        """Count one call; raises AwsError (`RequestThrottled`: this second's calls are used up)."""
         if not self._enforced or not queue.ordered:
             return
         if queue.attributes.get("FifoThroughputLimit") == "perMessageGroupId":
@@ -195,11 +191,7 @@ def check_not_at_queue(call: Call, action: str) -> None:
 
 
 def check(call: Call, queue: Queue, action: str) -> None:
-    """Refuse an action on a queue that the caller has no permission for.
-
-    Raises:
-        AwsError: `AccessDenied`.
-    """
+    """Refuse an action on a queue that the caller has no permission for; raises AwsError (`AccessDenied`)."""
     owner = queue.name.account
     policy = queue.attributes.get("Policy")
     permitted = action not in _OWNER_ALONE or call.account == owner

@@ -50,11 +50,7 @@ _PERMISSIONS: Final = ("allowAll", "denyAll", "byQueue")
 
 
 def new_queue(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
-    """The queue that CreateQueue asks for, not stored yet.
-
-    Raises:
-        AwsError: A name or an attribute is not acceptable.
-    """
+    """The queue that CreateQueue asks for, not stored yet; raises AwsError if a name or attribute is refused."""
     fifo = False
     if _FIFO in attributes:
         fifo = _read(_FIFO, BOOLEAN, attributes[_FIFO])

@@ -46,11 +46,7 @@ class Handles:
         return text
 
     def read(self, text: str, queue: Queue) -> Handle:
-        """Reads a receipt handle.
-
-        Raises:
-            AwsError: The text is not a receipt handle of this queue.
-        """
+        """The handle in a text; raises AwsError if it is not a receipt handle of this queue."""
         packed = self._claims_by_handle.pop(text, None) or self._sealer.unseal(text)
         if packed is None:
             raise _invalid(text)

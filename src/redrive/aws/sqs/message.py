@@ -36,11 +36,7 @@ _LENGTH = struct.Struct(">I")
 
 
 def check_body(body: str) -> None:
-    """Refuse characters SQS cannot carry.
-
-    Raises:
-        AwsError: `InvalidMessageContents`.
-    """
+    """Refuse characters SQS cannot carry; raises AwsError (`InvalidMessageContents`)."""
     if _has_forbidden(body):
         raise error("InvalidMessageContents", _FORBIDDEN_FOUND_TEXT)
 

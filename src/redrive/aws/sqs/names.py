@@ -23,11 +23,7 @@ def name_in_arn(arn: str) -> ResourceName | None:
 
 
 def check_name(name: str, *, fifo: bool) -> None:
-    """Refuse a name that no queue may have.
-
-    Raises:
-        AwsError: With the text for the queue's kind.
-    """
+    """Refuse a name that no queue of its kind may have; raises AwsError."""
     stem = name.removesuffix(FIFO_SUFFIX) if fifo else name
     fits = 1 <= len(name) <= NAME_CHARS_MAX and stem and _NAME_ALPHABET.issuperset(stem)
     if fits and (not fifo or name.endswith(FIFO_SUFFIX)):

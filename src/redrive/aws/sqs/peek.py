@@ -70,6 +70,7 @@ class Peek:
         return codec.render(service.operation(_OPERATION), {"Messages": messages}, request_id)
 
     async def _list_messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
+        """The first messages of a queue that the view includes, read without receiving them."""
         now = self._engine.clock.now()
         caller = await self._authentication.caller(request, "sqs")
         form = read_form(request, profile_of("sqs").fields_max)

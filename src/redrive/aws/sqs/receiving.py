@@ -312,11 +312,7 @@ def _attribute_names(params: Structure, member: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _system_attribute_names(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[str]:
-    """The system attributes asked for by either list of names.
-
-    Raises:
-        AwsError: A name is unknown.
-    """
+    """The system attributes asked for by either list of names; raises AwsError if one is unknown."""
     names = {*deprecated, *current}
     for name in sorted(names):
         if name != "All" and name not in ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:

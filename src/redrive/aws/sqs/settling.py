@@ -155,6 +155,7 @@ def _check_extended(entry: Entry, settled: Settled) -> None:
 
 
 def _lease_ms(entry: Entry, handle: Handle, now: int) -> int:
+    """The milliseconds for which a message stays invisible from now on; raises AwsError."""
     seconds: int | None = entry.get("VisibilityTimeout")
     if seconds is None or not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
         raise invalid(

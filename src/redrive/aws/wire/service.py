@@ -73,11 +73,7 @@ class Service:
     @staticmethod
     @cache
     def load(name: str) -> "Service":
-        """Return the service botocore calls `name`, the same object every time.
-
-        Raises:
-            KeyError: Redrive knows no such service.
-        """
+        """Return the service botocore calls `name`, always the same object; raises KeyError if there is none."""
         return Service(profile_of(name), published(name, "service-2"))
 
     @property
@@ -96,11 +92,7 @@ class Service:
         return frozenset(self.model["operations"])
 
     def operation(self, name: str) -> Operation:
-        """Return an operation, compiled.
-
-        Raises:
-            AwsError: The service has no operation of that name.
-        """
+        """Return an operation, compiled; raises AwsError if the service has none of that name."""
         operation = self._operations.get(name)
         return self._compile(name) if operation is None else operation
 

@@ -100,11 +100,7 @@ class Shapes:
         self._resolved: dict[str, Shape] = {}
 
     def __getitem__(self, name: str) -> Shape:
-        """Return the shape called `name`.
-
-        Raises:
-            KeyError: The model has none.
-        """
+        """Return the shape called `name`; raises KeyError if the model has none."""
         shape = self._resolved.get(name)
         return self._resolve(name) if shape is None else shape
 

@@ -13,11 +13,7 @@ _LAST_MS: Final = 253_402_300_799_999  # the year 9999 ends
 
 
 def from_seconds(seconds: float) -> int:
-    """Return milliseconds for seconds since the epoch.
-
-    Raises:
-        ValueError: Not a number, or not in the years 1 to 9999.
-    """
+    """Return milliseconds for seconds since the epoch; raises ValueError beyond the years 1 to 9999."""
     if not _FIRST_MS <= seconds * 1000 <= _LAST_MS:  # written so that NaN fails too
         raise ValueError(f"{seconds} is no time")
     return round(seconds * 1000)

@@ -95,6 +95,7 @@ class Checks:
         return list_violations
 
     def _checker(self, shape: Shape) -> Checker | None:
+        """A function that finds violations in values of a shape; None: there is nothing to find."""
         match shape.type:
             case "structure":
                 return self._structure_checker(shape)

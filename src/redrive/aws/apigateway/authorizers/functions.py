@@ -201,6 +201,7 @@ class AuthorizerFunctions:
 
 
 def _document(payload: bytes) -> Mapping[str, Any]:
+    """The object that an authorizer answered; raises Refusal if the answer is too long, or no object."""
     if len(payload) > ANSWER_BYTES_MAX:
         raise misconfigured(f"The authorizer's answer has more than {ANSWER_BYTES_MAX} bytes")
     document = read_object(payload)

@@ -73,11 +73,7 @@ class _Keys:
 
 
 def read_token(text: str) -> UnverifiedToken:
-    """Read the header of a token.
-
-    Raises:
-        TokenRefusal: It is malformed, or names no key by which RSA could verify it.
-    """
+    """Read the header of a token; raises TokenRefusal if it is malformed, or names no RSA key."""
     if len(text) > _TOKEN_CHARS_MAX:
         raise TokenRefusal("the token is too long")
     try:
@@ -134,6 +130,7 @@ class Issuers:
         return keys.by_id.get(key_id)
 
     async def _fetch(self, issuer: str) -> Mapping[str, RSAPublicKey]:
+        """The keys of an issuer by their ids, from the document that its well-known configuration names."""
         configuration = await self._document(f"{issuer.rstrip('/')}{_WELL_KNOWN}")
         address = configuration.get("jwks_uri")
         document = await self._document(address) if isinstance(address, str) else {}
@@ -174,6 +171,7 @@ def _read_number(text: Any, chars_max: int) -> int:
 
 
 def _check_times(claims: Mapping[str, Any], second: int) -> None:
+    """Refuse a token that is not valid now by its claims, of which `exp` must be there (seconds since the epoch)."""
     for name in ("exp", "nbf", "iat"):
         moment = claims.get(name)
         if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
@@ -274,6 +272,7 @@ class HttpAuthorizers:
     async def _admit_token(
         self, exchange: Exchange, authorizer: Mapping[str, Any], text: str, route_scopes: Sequence[str]
     ) -> None:
+        """Let a caller in by a JWT, with or without `Bearer` before it, and note its claims; raises Refusal."""
         configuration = authorizer["JwtConfiguration"]
         try:
             token = read_token(text[len(_BEARER) :] if text.lower().startswith(_BEARER) else text)
@@ -293,6 +292,7 @@ class HttpAuthorizers:
     async def _admit_by_function(
         self, exchange: Exchange, authorizer: Mapping[str, Any], identity: Sequence[str]
     ) -> None:
+        """Let a caller in by the verdict of a function, and note its context; raises Refusal."""
         function = FunctionAuthorizer(
             authorizer["AuthorizerId"],
             authorizer["AuthorizerUri"],

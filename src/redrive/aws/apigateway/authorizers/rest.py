@@ -81,6 +81,7 @@ def check_authorizer(authorizer: Mapping[str, Any], tree: Tree) -> None:
 
 
 def _check_sources(authorizer: Mapping[str, Any], kind: str) -> None:
+    """Refuse sources that do not fit: a token comes in one header, and cached results need a source."""
     sources = _sources(authorizer)
     form = _HEADER if kind == _BY_TOKEN else _SOURCE
     if not sources and (kind == _BY_TOKEN or authorizer.get("authorizerResultTtlInSeconds")):

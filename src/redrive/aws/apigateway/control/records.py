@@ -301,6 +301,7 @@ class UsageQuotas:
         return await outcome
 
     async def _write_all(self, key: str, counter: _Counter) -> None:
+        """Write a counter's outcomes, those that come meanwhile as well; then forget the counter."""
         try:
             while counter.outcomes:
                 await self._write(key, counter)

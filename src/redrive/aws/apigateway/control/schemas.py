@@ -129,6 +129,7 @@ def _is_text_set(value: Any) -> bool:
 
 
 def _is_type_name(value: Any) -> bool:
+    """True if a value is the name of a type, or a set of such names."""
     return (
         all(each in _TYPES for each in value)
         if _is_text_set(value)
@@ -245,6 +246,7 @@ class _BodyCheck:
         self._check_choices(value, schema, path, depth)
 
     def _target_of(self, reference: str) -> Any:
+        """The schema that a `$ref` names: a definition of the schema, or a model of the API; None: there is none."""
         name = reference.rpartition("/")[2]
         definitions: Mapping[str, Any] = self._root.get("definitions") or {}
         if reference.startswith(_DEFINITIONS) and name in definitions:
@@ -254,6 +256,7 @@ class _BodyCheck:
     def _check_object(
         self, value: Mapping[str, Any], schema: Mapping[str, Any], path: str, depth: int
     ) -> None:
+        """Check each member by the schema of its name, else by those whose patterns fit, else by that of all others."""
         properties, required = schema.get("properties") or {}, schema.get("required") or ()
         self._budget.spend(len(required))
         missing = [name for name in required if name not in value]
@@ -278,6 +281,7 @@ class _BodyCheck:
                 self.check(item, additional, f"{path}/{name}", depth + 1)
 
     def _check_list(self, value: Sequence[Any], schema: Mapping[str, Any], path: str, depth: int) -> None:
+        """Check elements by the one schema, or each by its own of several."""
         items = schema.get("items")
         if schema.get("uniqueItems") and len({self._identity(item) for item in value}) < len(value):
             raise BodyInvalid(f"{path}: the elements are not unique")
@@ -344,6 +348,7 @@ def _short(name: str) -> str:
 
 
 def _has_type(value: Any, kind: str) -> bool:
+    """True if a value is of a type of JSON schema: `1.0` is an integer, and true is no number."""
     if isinstance(value, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):

@@ -36,6 +36,7 @@ def read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
 
 
 def _read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
+    """The parts of an API that a definition describes, by new ids; raises AwsError if one is not acceptable."""
     routes: dict[str, Any] = {}
     integrations: dict[str, Any] = {}
     schemes = (document.get("components") or {}).get("securitySchemes") or {}

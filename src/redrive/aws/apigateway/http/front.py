@@ -129,6 +129,7 @@ class HttpApiFront:
             return own_answer(500)
 
     async def _admit_and_answer(self, exchange: Exchange, stage: StagedApi) -> ApiAnswer:
+        """Find the route of a request, admit its caller and answer by the integration; raises Refusal."""
         key = f"{exchange.stage_place.api}/{stage.settings['StageName']}"
         routes = self._routes.of(key, stage.source, lambda: _as_resources(stage.tree))
         route_match = routes.find(exchange.path, exchange.request.method)
@@ -156,6 +157,7 @@ class HttpApiFront:
         return answer
 
     def _check_pace(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
+        """Refuse a request beyond the limits of its route, or else of the stage's routes."""
         route_limits = (settings.get("RouteSettings") or {}).get(exchange.route) or {}
         limits = {**(settings.get("DefaultRouteSettings") or {}), **route_limits}
         rate, burst = limits.get("ThrottlingRateLimit"), limits.get("ThrottlingBurstLimit")

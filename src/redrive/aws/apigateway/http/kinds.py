@@ -215,6 +215,7 @@ class HttpPartOperations:
         return part
 
     async def _write(self, call: Call, params: Structure, change: Callable[[Tree], Structure]) -> Structure:
+        """Write the part that `change` makes of the API's parts, if it is acceptable; returns it."""
         kind = self._kind
 
         def change_api(api: HttpApi) -> HttpApi:

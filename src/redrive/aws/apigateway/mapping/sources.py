@@ -75,6 +75,7 @@ def json_text(budget: Budget, document: Any, path: str) -> str:
 
 
 def _spend_value(budget: Budget, value: Any) -> None:
+    """Pay for a value and all values in it."""
     budget.spend()
     if isinstance(value, str):
         budget.spend_chars(len(value))
@@ -154,6 +155,7 @@ class InputObject(HostObject):
         return self._document
 
     def _parameter(self, name: str) -> str:
+        """A parameter of the path, else of the query, else a header; empty if there is none of that name."""
         exchange = self._exchange
         if name in _PLACES:
             return self._parameters()[name]  # type: ignore[return-value] # a map, as Amazon's answers it

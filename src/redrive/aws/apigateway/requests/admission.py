@@ -118,6 +118,7 @@ def _has_parameter(exchange: Exchange, path: str) -> bool:
 
 
 async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:
+    """Check a body by the method's model for its content type, if there is one; raises Refusal."""
     request_models = method.get("requestModels") or {}
     name = request_models.get(exchange.content_type) or request_models.get("$default")
     models = {

@@ -129,6 +129,7 @@ def _series(
     metric: str,
     is_rest: bool,  # noqa: FBT001 - of a remembered function
 ) -> tuple[Series, ...]:
+    """The series of a metric: of the API, of its stage and, where `method` (path, verb) is given, of the method."""
     of_api = ("ApiName", name) if is_rest else ("ApiId", api)
     dimensions: list[tuple[tuple[str, str], ...]] = [(of_api,), (of_api, ("Stage", stage))]
     if method is not None:

@@ -37,6 +37,7 @@ class Routes:
                 self._add(resource)
 
     def _add(self, resource: Mapping[str, Any]) -> None:
+        """Enter a resource below the parts of its path; a greedy part is the last."""
         node = self._root
         for part in resource["path"].strip("/").split("/"):
             if not part:

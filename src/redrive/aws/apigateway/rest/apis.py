@@ -95,6 +95,7 @@ class RestApiOperations:
         tags: dict[str, str],
         document: Mapping[str, Any] | None = None,
     ) -> RestApi:
+        """Create an API of settings and, if there is one, of an OpenAPI document."""
         root = new_id(self._rng, API_CHARS)
         endpoint_settings = settings.get("endpointConfiguration") or {}
         stack = "dualstack" if endpoint_settings.get("types") == ["PRIVATE"] else "ipv4"

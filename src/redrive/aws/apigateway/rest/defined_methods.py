@@ -123,6 +123,7 @@ def _model(schema: Any) -> str:
 
 
 def _validator(operation: Mapping[str, Any], definition: Definition) -> str | None:
+    """The id of the validator that an operation, or else the definition, names; None: neither does."""
     name = operation.get(f"{_X}request-validator", definition.document.get(f"{_X}request-validator"))
     if name is None:
         return None
@@ -133,6 +134,7 @@ def _validator(operation: Mapping[str, Any], definition: Definition) -> str | No
 
 
 def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict[str, Any]:
+    """The settings for a method's callers, by its `x-amazon-apigateway-auth` and its security schemes."""
     settings: dict[str, Any] = {"authorizationType": "NONE"}
     if isinstance(operation.get(f"{_X}auth"), Mapping):
         settings["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
@@ -150,6 +152,7 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
 
 
 def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]:
+    """A response of a method, with its models by media type; Swagger 2 has one schema, for JSON."""
     method_response: dict[str, Any] = {"statusCode": status}
     contents = response.get("content") or {}
     models = {kind: _model(content.get("schema")) for kind, content in contents.items()}
@@ -165,6 +168,7 @@ def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _integration(definition: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
+    """The integration that a definition describes, with its responses; raises AwsError."""
     kind = str(definition.get("type", "")).upper()
     if kind not in _KINDS:
         raise bad_request(f"Invalid integration type specified: {definition.get('type')}")

@@ -68,6 +68,7 @@ def read_definition(body: bytes) -> ApiDefinition:
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
+    """The OpenAPI document in a body, JSON or YAML; raises AwsError if it is none, or nested too deeply."""
     try:
         text = body.decode()
         if text.lstrip().startswith("{"):
@@ -116,6 +117,7 @@ def import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, a
 
 
 def _import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
+    """A tree with what a definition describes; its paths come last, since they refer to the rest."""
     schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
     validators: dict[str, dict[str, Any]] = {}
     for name, value in _object(document.get(f"{_X}request-validators")).items():

@@ -76,6 +76,7 @@ class RestFront:
         return await answer_refusal(exchange, refusal, deployment.tree)
 
     async def _admit_and_answer(self, exchange: Exchange, stage: DeployedStage) -> ApiAnswer:
+        """Find the method of a request, admit its caller, check it and answer by the integration; raises Refusal."""
         deployment, request = stage.deployment, exchange.request
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")

@@ -159,6 +159,7 @@ class Integrations:
         integration: Mapping[str, Any],
         binary: Sequence[str],
     ) -> ApiAnswer:
+        """The answer of a method: a proxy integration's own, or that of its mappings before and after the call."""
         if integration["type"] == "AWS_PROXY":
             return await self._function(exchange, integration, binary)
         if integration["type"] == "HTTP_PROXY":
@@ -193,6 +194,7 @@ class Integrations:
     async def _function(
         self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
     ) -> ApiAnswer:
+        """The answer of the function behind an `AWS_PROXY` integration."""
         uri = with_variables(exchange, integration["uri"])
         read_uri(uri)
         # Another method is accepted at the creation, but fails at each call (recorded).
@@ -255,11 +257,7 @@ def _note_answer(exchange: Exchange, headers: Mapping[str, str], body: bytes) ->
 
 
 def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]) -> bytes:
-    """The body of a request as its integration's `contentHandling` asks for it.
-
-    Raises:
-        Refusal: It cannot be converted.
-    """
+    """The body of a request as `contentHandling` asks for it; raises Refusal if it cannot be converted."""
     handling, binary_body = integration.get("contentHandling"), is_binary(binary, exchange.content_type)
     body = encode_body(exchange.request.body, handling, is_binary=binary_body)
     return decode_body(body, handling, is_binary=binary_body)

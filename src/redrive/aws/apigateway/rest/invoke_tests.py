@@ -71,6 +71,7 @@ class InvokeTests:
     async def _answer(
         self, exchange: Exchange, api: RestApi, method: Mapping[str, Any], log: "_Log"
     ) -> ApiAnswer:
+        """The answer of a method as if it were deployed now; the log has what happens on the way."""
         deployment = ApiDeployment("", exchange.now, "", api.settings, api.tree)
         try:
             await check_request(exchange, method, deployment)
@@ -115,6 +116,7 @@ class InvokeTests:
         return {"clientStatus": status, "log": log.text, "latency": latency, **answer}
 
     def _exchange(self, call: Call, api: RestApi, params: Structure, path: str) -> Exchange:
+        """The exchange that a test describes, of a request that no client sent."""
         path, _, query = (params.get("pathWithQueryString") or path).partition("?")
         headers = {name.lower(): value for name, value in (params.get("headers") or {}).items()}
         headers |= {

@@ -131,7 +131,8 @@ def _check_texts(settings: Mapping[str, Any]) -> None:
 
 async def key_in(draft: Draft, document_key: str) -> ApiKey:
     """An API key; raises AwsError if it does not exist."""
-    return _require(await draft.get(API_KEY, document_key))
+    key = await draft.get(API_KEY, document_key)
+    return _require(key)
 
 
 def _require(api_key: ApiKey | None) -> ApiKey:

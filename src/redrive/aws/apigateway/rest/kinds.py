@@ -95,6 +95,7 @@ def _change_at(
 
 
 def _shape_of(shape: Shape, step: str, path: str) -> Shape:
+    """The shape of what a path's step leads to: a member, or an entry of a map; raises AwsError."""
     if shape.type == "map":
         return shape.value.shape
     if shape.type != "structure" or step not in shape.members:

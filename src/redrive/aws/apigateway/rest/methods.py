@@ -236,11 +236,7 @@ class MethodOperations:
 
 
 def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A method as its API stores it.
-
-    Raises:
-        AwsError: `BadRequestException`: it refers to an absent part, or is not offered.
-    """
+    """A method as its API stores it; raises AwsError if it refers to an absent part, or is not offered."""
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
@@ -330,11 +326,7 @@ def check_content_handling(part: Mapping[str, Any]) -> None:
 
 
 def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
-    """An integration as its method stores it.
-
-    Raises:
-        AwsError: `BadRequestException`: it cannot be, or is not offered.
-    """
+    """An integration as its method stores it; raises AwsError if it cannot be, or is not offered."""
     if params.get("responseTransferMode") == "STREAM":
         raise not_offered("streamed responses of REST APIs")
     method, timeout = params.get("integrationHttpMethod"), params.get("timeoutInMillis")

@@ -167,11 +167,13 @@ class UsagePlanOperations:
 
     async def _plan(self, call: Call, params: Structure) -> UsagePlan:
         key = api_key(call.account, call.region, params["usagePlanId"])
-        return _require(await self._documents.get(USAGE_PLAN, key))
+        plan = await self._documents.get(USAGE_PLAN, key)
+        return _require(plan)
 
 
 async def _plan_in(draft: Draft, document_key: str) -> UsagePlan:
-    return _require(await draft.get(USAGE_PLAN, document_key))
+    plan = await draft.get(USAGE_PLAN, document_key)
+    return _require(plan)
 
 
 def _require(usage_plan: UsagePlan | None) -> UsagePlan:

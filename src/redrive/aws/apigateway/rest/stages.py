@@ -137,6 +137,7 @@ def deployment_of(api: RestApi, deployment_id: str, now: int, description: str) 
 
 
 def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
+    """The parts of an API with a stage, new or changed, that has the deployment."""
     name = params["stageName"]
     before = value_at(api.tree, [STAGES, name])
     if before is not None:

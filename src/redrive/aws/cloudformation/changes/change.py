@@ -80,6 +80,7 @@ class Change:
     # ---- creation ----------------------------------------------------------------------------------------------------
 
     async def _create(self) -> None:
+        """Create all resources; if one fails, the status says how the change goes on."""
         failed_names, reason = await self._bring_up()
         if not reason:
             reason = await self._complete("CREATE_COMPLETE")
@@ -108,6 +109,7 @@ class Change:
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     async def _update(self) -> None:
+        """Create and update resources; if one fails, the status says how the change goes on."""
         failed_names, reason = await self._bring_up()
         if not reason:
             reason = await self._complete("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
@@ -118,6 +120,7 @@ class Change:
         await self._journal.write_status(status, f"{reason} " if failed_names else reason)
 
     async def _clean_up(self) -> None:
+        """Delete resources that the template has no more, and what replaced ones left behind."""
         program = await self._programs.load(self._stack, self._stack.settings)
         remaining_names = [name for name in self._resources if name in program.resources]
         failed_names = await self._remove_all(
@@ -141,6 +144,7 @@ class Change:
         )
 
     async def _clean_up_rollback(self) -> None:
+        """Delete resources that the failed update created, and what replaced ones left behind."""
         change = self._stack.change
         await self._remove_all(
             [name for name, resource in self._resources.items() if resource.born == change], forget=True
@@ -154,6 +158,7 @@ class Change:
     # ---- deletion ----------------------------------------------------------------------------------------------------
 
     async def _delete(self) -> None:
+        """Delete all resources, and with the last one the stack's name and exports."""
         if reason := await self._export_in_use(new_names=set()):
             await self._journal.write_status("DELETE_FAILED", reason)
             return

@@ -101,6 +101,7 @@ class StackOperations:
         await self._finish(operation, is_resumed=True)
 
     async def _finish(self, operation: StackOperation, *, is_resumed: bool = False) -> None:
+        """Carry a change on to its end, or give up one that began too often."""
         try:
             if is_resumed:
                 operation = await self._count_start(operation)

@@ -107,11 +107,7 @@ _IN_HOST: Final = re.compile(r"(.+)\.s3[.-][a-z0-9.-]*amazonaws\.com")
 
 
 async def template_body(services: Services, call: Call, params: Structure) -> str:
-    """The text of the template in a request; empty: the request has none.
-
-    Raises:
-        AwsError: It is too long, or its address leads to no object.
-    """
+    """The text of the template in a request, empty if it has none; raises AwsError if it cannot be read."""
     body: str | None = params.get("TemplateBody")
     url: str | None = params.get("TemplateURL")
     if body and url:
@@ -127,11 +123,7 @@ async def template_body(services: Services, call: Call, params: Structure) -> st
 
 
 async def object_text(services: Services, call: Call, url: str) -> str:
-    """The text of an object in a bucket of this server.
-
-    Raises:
-        AwsError: The address is not that of a bucket, or the object cannot be read.
-    """
+    """The text of an object in a bucket of this server; raises AwsError if it cannot be read."""
     return await text_in_bucket(services, call, *bucket_and_key(url))
 
 
@@ -290,6 +282,7 @@ async def choose_parameters(
 
 
 async def _stored_values(paths: list[str], ask: Ask) -> dict[str, str]:
+    """The values of parameters in the parameter store, by name; without those that cannot be read."""
     values: dict[str, str] = {}
     for at in range(0, len(paths), _PARAMETERS_PER_CALL):
         try:

@@ -272,6 +272,7 @@ class ResourceRemoval(StepParts):
         await self._finish(replace(current, status="DELETE_COMPLETE"), forget=forget)
 
     def _is_retained(self, current: StackResource) -> bool:
+        """True if a resource stays when the stack gives it up: by the request, or by its policy."""
         if current.logical_id in self._stack.retained:
             return True
         if not current.physical_id:
@@ -282,6 +283,7 @@ class ResourceRemoval(StepParts):
         )
 
     async def _finish(self, current: StackResource, *, forget: bool) -> None:
+        """Write a resource's status after its removal, or (`forget`) remove its document."""
         current = replace(current, updated_at=self._journal.now)
         event = event_of(self._stack, current, current.updated_at, reason=current.reason)
         if forget:

@@ -60,6 +60,7 @@ class Steps(StepParts):
     def _as_defined(
         self, definition: ResourceDefinition, values: StackValues, properties: Mapping[str, Any]
     ) -> StackResource:
+        """A new resource as its template defines it, without a name and a physical id yet."""
         return StackResource(
             logical_id=definition.logical_id,
             type=definition.type,
@@ -133,6 +134,7 @@ class Steps(StepParts):
         await self._write(after, start, event_of(self._stack, after, created_at))
 
     async def _change(self, after: StackResource, current: StackResource, imports: set[str]) -> None:
+        """Update or replace a resource whose definition differs, if the stack policy allows it; raises StepFailed."""
         change = self._stack.change
         # Where an earlier attempt of this step has changed the resource, it stored what was there before.
         stored_before = current.before if current.change == change else None
@@ -235,6 +237,7 @@ class Steps(StepParts):
     async def _complete(
         self, after: StackResource, resource_state: ResourceState, *events: StackEvent
     ) -> None:
+        """Write a resource as updated, with the state that its service told."""
         at = self._journal.now
         after = replace(
             after,
@@ -288,6 +291,7 @@ class Steps(StepParts):
         await self._write(after, event_of(self._stack, after, after.updated_at))
 
     async def _update_back(self, after: StackResource, current: StackResource) -> None:
+        """Update a resource from its current state back to an earlier one (`after`)."""
         kind = type_of(after.type)
 
         async def update(ask: Ask, spec: ResourceSpec) -> ResourceState:

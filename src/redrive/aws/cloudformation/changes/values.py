@@ -113,6 +113,7 @@ async def resolve_references(value: Any, ask: Ask) -> Any:
 
 
 async def _resolve_in(value: Any, ask: Ask, budget: Budget) -> Any:
+    """A value whose dynamic references (`{{resolve:ssm:name}}`) are resolved."""
     if isinstance(value, Mapping):
         return {key: await _resolve_in(child, ask, budget) for key, child in value.items()}
     if isinstance(value, list):
@@ -135,6 +136,7 @@ async def _resolve_in_text(text: str, ask: Ask, budget: Budget) -> str:
 
 
 async def _resolve(service: str, name: str, ask: Ask) -> str:
+    """The value of a dynamic reference; only those to the parameter store are offered."""
     if service not in ("ssm", "ssm-secure"):
         raise TemplateInvalid(f"Dynamic references to {service} are not offered by this server.")
     path, _, version = name.partition(":")

@@ -101,6 +101,7 @@ class ChangeSetOperations:
     async def _preview(
         self, call: Call, params: Structure, kind: str, stack: Stack, plan: ChangePlan
     ) -> ChangeSet:
+        """The change set of a plan with its changes; failed if there are none."""
         changes = await preview(self._engine, stack, plan.settings, plan.program)
         resource_changes = tuple(change for change in changes if change["Type"] == "Resource")
         change_set = ChangeSet(
@@ -123,6 +124,7 @@ class ChangeSetOperations:
     async def _create_in(
         self, draft: Draft, stack: Stack, change_set: ChangeSet, plan: ChangePlan, *, is_new: bool
     ) -> None:
+        """Write a change set and its template, and a stack that is new; raises AwsError if a name is taken."""
         if is_new:
             if await draft.get(STACK_NAME, stack.name.key) is not None:
                 raise error("AlreadyExistsException", f"Stack [{stack.name.name}] already exists")

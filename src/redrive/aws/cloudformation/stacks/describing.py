@@ -200,6 +200,7 @@ def _stack_members(stack: Stack) -> Structure:
 
 
 def _resource(resource: StackResource, timestamp: str) -> Structure:
+    """A resource as answers have it; `timestamp` is the name of the member for its last change."""
     description: Structure = {
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id or None,

@@ -258,6 +258,7 @@ class StackChanges:
     async def _delete_in(
         self, draft: Draft, call: Call, stack: Stack, role: str | None, params: Structure
     ) -> None:
+        """Begin to delete a stack; one whose creation goes on is deleted when that has ended."""
         current = await current_stack_in(draft, stack)
         check_deletable(current, params)
         if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):

@@ -162,6 +162,7 @@ def choose_values(
 
 
 def _argument_values(arguments: ParameterArguments, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The values of a request by parameter, those of the previous version where it asks for them."""
     for item in arguments:
         name = item["ParameterKey"]
         if item.get("UsePreviousValue"):
@@ -188,6 +189,7 @@ def check_value(parameter: ParameterDefinition, value: str) -> None:
 
 
 def _number_fault(parameter: ParameterDefinition, item: str) -> str:
+    """The fault of a number; empty: there is none."""
     if not _NUMBER.fullmatch(item):
         return "must be a number."
     least, greatest = parameter.bounds
@@ -199,6 +201,7 @@ def _number_fault(parameter: ParameterDefinition, item: str) -> str:
 
 
 def _text_fault(parameter: ParameterDefinition, item: str) -> str:
+    """The fault of a text; empty: there is none."""
     least, greatest = parameter.length
     if len(item) < least:
         return _constraint_fault(parameter, f"must contain at least {least:g} characters")

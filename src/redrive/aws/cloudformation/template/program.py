@@ -37,11 +37,7 @@ class Conditions:
         self._scope = EvaluationScope(values, template.mappings, self.holds, extended=extended)
 
     def holds(self, name: str) -> bool:
-        """Returns whether a condition holds.
-
-        Raises:
-            TemplateInvalid: There is no such condition, or it depends on itself.
-        """
+        """Returns whether a condition holds; raises TemplateInvalid if it is unknown, or depends on itself."""
         if name in self._results:
             return self._results[name]
         if name not in self._definitions:
@@ -85,6 +81,7 @@ def _check_assertion(name: str, assertion: Any, template: Template, scope: Evalu
 
 
 def _is_true(value: Any, template: Template, scope: EvaluationScope) -> bool:
+    """The truth of a rule's condition, which has functions of its own beside those of conditions."""
     name = function_name(value)
     if name in _CONNECTIVES:
         operands = value[name] if isinstance(value[name], list) else []
@@ -204,11 +201,7 @@ def values_of(definitions: Mapping[str, ParameterDefinition], texts: Mapping[str
 
 
 def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Template:
-    """Read the sections of a template, whose loops are written out first.
-
-    Raises:
-        TemplateInvalid: A section or a loop is malformed.
-    """
+    """Read a template's sections, its loops written out; raises TemplateInvalid if one is malformed."""
     return read_sections(without_loops(source, values))
 
 

@@ -56,6 +56,7 @@ class _YamlReader:
     root: Any = None
 
     def take(self, event: yaml.Event) -> None:
+        """Build on with the next event of the parser; raises TemplateInvalid."""
         match event:
             case yaml.ScalarEvent():
                 self._scalar(event)
@@ -104,6 +105,7 @@ class _YamlReader:
             self.anchors[anchor] = value, count
 
     def _append(self, value: Any, count: int, mark: yaml.Mark) -> None:
+        """Put a value, which consists of `count` values, into the innermost open container."""
         if not self.containers:
             self.root = value
             return
@@ -184,22 +186,14 @@ def read_body(body: str) -> dict[str, Any]:
 
 
 def read_part(text: str) -> Any:
-    """Read a text that may be a part of a template.
-
-    Raises:
-        TemplateInvalid: The text is neither JSON nor YAML, or nested too deep.
-    """
+    """Read a part of a template; raises TemplateInvalid if it is neither JSON nor YAML, or nested too deep."""
     part = _read_json(text) if text.lstrip().startswith("{") else read_yaml(text, DEPTH_MAX)
     check_depth(part)
     return part
 
 
 def check_depth(document: Any) -> None:
-    """Refuse a template that is nested too deep.
-
-    Raises:
-        TemplateInvalid: The document is nested deeper than 100 levels.
-    """
+    """Refuse a template that is nested deeper than 100 levels; raises TemplateInvalid."""
     if is_nested_deeper(document, DEPTH_MAX):
         raise format_error("unsupported structure.")
 

@@ -137,6 +137,7 @@ def _condition_names(template: Template) -> list[str]:
 
 
 def _check(value: Any, template: Template, scope: EvaluationScope) -> None:
+    """Refuse functions, in a value and all within, that are unknown or have arguments of a wrong shape."""
     name = function_name(value)
     if name:
         function(name, scope)  # refuses an unknown function

@@ -56,11 +56,7 @@ class EvaluationScope:
             ) from None
 
     def spend_value(self, value: Any) -> None:
-        """Pay for a value that a function returns: a template may repeat it a thousand times.
-
-        Raises:
-            TemplateInvalid: See `spend`.
-        """
+        """Pay (see `spend`) for a value that a function returns: a template may repeat it a thousand times."""
         self.spend(1, len(value) if isinstance(value, str) else 0)
         if isinstance(value, Mapping):
             self.spend(0, sum(map(len, value)))

@@ -246,6 +246,7 @@ def _checked_policy(definition: Mapping[str, Any], key: str) -> Any:
 
 
 def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
+    """Refuse null in a resource's properties; `path` leads to the value."""
     if value is None and len(path) > len(("Resources", "name", "Properties")):
         raise TemplateInvalid(f"[/{'/'.join(path)}] 'null' values are not allowed in templates")
     children: Iterable[tuple[Any, Any]] = ()

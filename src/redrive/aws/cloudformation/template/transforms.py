@@ -96,6 +96,7 @@ def include_failure(why: str) -> TemplateInvalid:
 
 
 def _location(transform: Any, scope: EvaluationScope) -> str:
+    """The address that an `AWS::Include` names; raises TemplateInvalid for all other transforms."""
     match transform:
         case {"Name": "AWS::Include", "Parameters": {"Location": location}}:
             return scalar(location, scope, "Location")

@@ -72,6 +72,7 @@ def patches(
 
 
 def _map_patches(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[dict[str, str]]:
+    """Patch operations that bring a map at a path from old to new entries."""
     for key in sorted(old.keys() | new.keys()):
         key_path = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
         if key not in new:

@@ -72,6 +72,7 @@ class MethodType(PutResourceType):
 
 
 async def _put_integration(ask: Ask, identifiers: Mapping[str, str], integration: Mapping[str, Any]) -> None:
+    """Put an integration and its responses, with the responses of the method that they need."""
     params = lower_first_keys(pick(integration, *_INTEGRATION))
     await ask(SERVICE, "PutIntegration", **identifiers, **params)
     for response in integration.get("IntegrationResponses") or ():

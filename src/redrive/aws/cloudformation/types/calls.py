@@ -234,11 +234,7 @@ class TagCalls(NamedTuple):
 
 
 async def read_object(ask: Ask, location: Mapping[str, Any]) -> bytes:
-    """The content of the object at a location: `Bucket`, `Key` and perhaps `Version`.
-
-    Raises:
-        AwsError: It cannot be read.
-    """
+    """The content of an object, by `Bucket`, `Key` and perhaps `Version`; raises AwsError if it cannot be read."""
     version = {"VersionId": location["Version"]} if "Version" in location else {}
     answer = await ask("s3", "GetObject", **pick(location, "Bucket", "Key"), **version)
     body = answer.get("Body") or b""

@@ -58,6 +58,7 @@ class CustomResourceType(ResourceType):
     async def _request(
         self, ask: Ask, spec: ResourceSpec, kind: str, members: Mapping[str, Any]
     ) -> ResourceState:
+        """Send a request to the provider, and wait for its answer; raises TemplateInvalid if that fails or is late."""
         signals, token = spec.signals, spec.properties.get("ServiceToken")
         if not isinstance(token, str):
             raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")

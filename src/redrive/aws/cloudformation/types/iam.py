@@ -49,6 +49,7 @@ class _HolderType(ResourceType):
         return {f"{self.noun}Name": spec.physical_id or spec.name}
 
     async def _create(self, ask: Ask, spec: ResourceSpec, **params: Any) -> Mapping[str, Any]:
+        """Create the entity and its policies, or go on after an interruption; returns what IAM tells of the entity."""
         name = {f"{self.noun}Name": spec.name}
         await self.refuse_existing(ask, spec, f"Get{self.noun}", **name)
         creation = ask("iam", f"Create{self.noun}", **name, **params)
@@ -67,6 +68,7 @@ class _HolderType(ResourceType):
             await ask("iam", f"Put{self.noun}Policy", **identifiers, **params)
 
     async def _update_policies(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> None:
+        """Remove policies that only the earlier properties have, then put the current ones."""
         policy_names = {policy["PolicyName"] for policy in spec.properties.get("Policies") or ()}
         for policy in before.get("Policies") or ():
             if policy["PolicyName"] not in policy_names:
@@ -88,6 +90,7 @@ class _HolderType(ResourceType):
         await super().delete(ask, spec)
 
     async def _detach_policies(self, ask: Ask, spec: ResourceSpec) -> None:
+        """Remove the policies of an entity, which could not be deleted with them."""
         identifiers = self.identifiers(spec)
         answer = await ask("iam", f"ListAttached{self.noun}Policies", **identifiers)
         for policy in answer.get("AttachedPolicies") or ():
@@ -253,8 +256,7 @@ class ManagedPolicyType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        path = spec.properties.get("Path", "/")
-        return f"arn:aws:iam::{spec.stack.account}:policy{path}{spec.name}"
+        return f"arn:aws:iam::{spec.stack.account}:policy{spec.properties.get('Path', '/')}{spec.name}"
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -351,21 +353,18 @@ class InstanceProfileType(ResourceType):
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         identifiers = self.identifiers(spec)
         profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
-        old_roles, new_roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
-        for role in old_roles:
-            if role not in new_roles:
-                await ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role)
-        for role in new_roles:
-            if role not in old_roles:
-                await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
+        old, new = {role["RoleName"] for role in profile["Roles"]}, set(spec.properties["Roles"])
+        for role in sorted(old - new):  # before the new one: a profile has a single role
+            await ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role)
+        for role in sorted(new - old):
+            await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
         return ResourceState(spec.physical_id or spec.name, {"Arn": profile["Arn"]})
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = self.identifiers(spec)
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
-        roles = answer["InstanceProfile"]["Roles"] if answer else ()
-        for role in roles:
+        for role in answer["InstanceProfile"]["Roles"] if answer else ():
             removal = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
             await without_absence(removal)
         await super().delete(ask, spec)

@@ -106,6 +106,7 @@ def _code(properties: Mapping[str, Any]) -> dict[str, Any]:
 async def _set_concurrency(
     ask: Ask, name: str, properties: Mapping[str, Any], *, clear: bool = False
 ) -> None:
+    """Set the reserved concurrency; if the properties have none, `clear` removes an earlier one."""
     concurrency = pick(properties, "ReservedConcurrentExecutions")
     if concurrency:
         await ask("lambda", "PutFunctionConcurrency", FunctionName=name, **concurrency)

@@ -146,6 +146,7 @@ class LogGroupType(ResourceType):
         return self._state(spec, spec.physical_id)
 
     async def _set_retention(self, ask: Ask, spec: ResourceSpec, *, clear: bool = False) -> None:
+        """Set the retention; if the properties have none, `clear` removes an earlier one."""
         days = spec.properties.get("RetentionInDays")
         group = spec.physical_id or spec.name
         if days is not None:

@@ -72,6 +72,7 @@ class _Converter:
     faults: list[str]
 
     def convert(self, value: Any, schema: Mapping[str, Any], path: str) -> Any:
+        """A value of the types of its schema; what does not fit is added to the faults."""
         while "$ref" in schema:
             schema = self.definitions.get(schema["$ref"].removeprefix(_DEFINITION), {})
         kinds = schema.get("type", ())

@@ -117,6 +117,7 @@ async def _set_notifications(ask: Ask, bucket: str, notifications: Mapping[str, 
 
 
 def _notification(rule: Mapping[str, Any], api_name: str, template_name: str) -> dict[str, Any]:
+    """A template's rule as a configuration of S3's API; both name the kind of the destination."""
     destination = rule["Function" if template_name == "Lambda" else template_name]
     notification: dict[str, Any] = {f"{api_name}Arn": destination, "Events": [rule["Event"]]}
     if "Filter" in rule:

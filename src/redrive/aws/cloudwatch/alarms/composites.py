@@ -96,7 +96,7 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
 
 
 def _first_suppression(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
-    """What becomes of a change of state that nothing suppresses yet: by the alarm, by the wait for it, or it acts."""
+    """The next step after a change of state that nothing suppresses yet: by the alarm, by a wait, or it acts."""
     if suppressor.on:
         return Next(Suppression(BY_ALARM, before), acts=False)
     if state == ALARM and suppressor.wait_ms:
@@ -159,6 +159,7 @@ class Composites:
     async def _follow_in(
         self, draft: Draft, alarm: Alarm, target_state: TargetState, step: Next, now: int
     ) -> None:
+        """Write an alarm's state and suppression; if the latter ends, the actions that it held back are owed."""
         changed_alarm = replace(alarm, suppression=_document(alarm, step.suppression))
         if target_state.value != alarm.state.value:
             await self._transitions.change_in(draft, changed_alarm, target_state, now, acts=step.acts)
@@ -212,6 +213,7 @@ def suppression_of(alarm: Alarm) -> Suppression | None:
 
 
 def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] | None:
+    """A suppression as the alarm's document has it; see `suppression_of`."""
     if suppression is None:
         return None
     cause = alarm.given[_SUPPRESSOR] if suppression.by == BY_ALARM else suppression.by

@@ -41,11 +41,7 @@ _KEPT: Final = (
 
 
 def definition(call: Call, params: Structure) -> dict[str, Any]:
-    """The definition of a metric alarm that a call gives.
-
-    Raises:
-        AwsError: Something in it is wrong, or not to be had here.
-    """
+    """The definition of a metric alarm in a call; raises AwsError if something is wrong, or not offered."""
     for name in _NOT_HERE:
         if params.get(name) is not None:
             raise unreadable(f"The parameter {name} is not available.")

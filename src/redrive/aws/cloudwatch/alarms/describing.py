@@ -88,6 +88,7 @@ def _is_form(call: Call) -> bool:
 
 
 def _check(params: Structure) -> None:
+    """Refuse parameters that exclude each other."""
     names = params.get("AlarmNames")
     relatives = [name for name in _OF_RELATIVES if params.get(name)]
     if names is not None and params.get("AlarmNamePrefix") is not None:
@@ -98,6 +99,7 @@ def _check(params: Structure) -> None:
 
 
 def _matches(alarm: Alarm, params: Structure) -> bool:
+    """True if an alarm is of the types, the state and the actions asked for; relatives are of any type."""
     asks_for_relatives = any(params.get(name) for name in _OF_RELATIVES)
     if not asks_for_relatives and alarm.kind not in (params.get("AlarmTypes") or (METRIC,)):
         return False

@@ -158,6 +158,7 @@ class Evaluator:
                 await self._history.sweep(moment)
 
     async def _judge(self, watch: AlarmWatch, window: Sequence[Datapoint]) -> None:
+        """Bring an alarm to the state that its window means, unless the alarm was redefined meanwhile."""
         verdict = decide(watch.rule, window)
         if verdict is None or verdict.state == watch.alarm.state.value or _says_nothing(watch, verdict):
             return

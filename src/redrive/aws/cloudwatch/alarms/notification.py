@@ -72,6 +72,7 @@ def _subject(alarm: Alarm) -> str:
 
 
 def _message(change: StateChange) -> dict[str, Any]:
+    """The JSON message to topics, its members in CloudWatch's order."""
     alarm, settings = change.alarm, change.alarm.given
     names = ("OKActions", "AlarmActions", "InsufficientDataActions")
     lists = {name: list(settings.get(name) or ()) for name in names}
@@ -106,6 +107,7 @@ def _children(alarm: Alarm) -> dict[str, Any]:
 
 
 def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a message for the metric or the queries, and for the threshold."""
     datapoints = (
         {"DatapointsToAlarm": settings["DatapointsToAlarm"]} if settings.get("DatapointsToAlarm") else {}
     )
@@ -147,6 +149,7 @@ def _dimensions(metric: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _query(query: Mapping[str, Any]) -> dict[str, Any]:
+    """A query as messages have it."""
     returns_data = query.get("ReturnData") is not False
     label = {"Label": query["Label"]} if query.get("Label") else {}
     if stat := query.get("MetricStat"):
@@ -184,6 +187,7 @@ def event(change: StateChange) -> dict[str, Any]:
 
 
 def _state(state: State) -> dict[str, Any]:
+    """A state as events have it."""
     state_members = {
         "value": state.value,
         "reason": state.reason,
@@ -194,6 +198,7 @@ def _state(state: State) -> dict[str, Any]:
 
 
 def _configuration(alarm: Alarm) -> dict[str, Any]:
+    """An alarm's configuration as events have it."""
     settings = alarm.given
     description = {"description": settings["AlarmDescription"]} if settings.get("AlarmDescription") else {}
     if alarm.kind == COMPOSITE:
@@ -212,6 +217,7 @@ def _configuration(alarm: Alarm) -> dict[str, Any]:
 
 
 def _as_query(alarm: Alarm) -> dict[str, Any]:
+    """The only metric of an alarm as a query: events have a list of queries."""
     settings = alarm.given
     metric = {name: settings[name] for name in ("Namespace", "MetricName", "Dimensions") if name in settings}
     stat = settings.get("Statistic") or settings["ExtendedStatistic"]
@@ -224,6 +230,7 @@ def _as_query(alarm: Alarm) -> dict[str, Any]:
 
 
 def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
+    """A query as events have it."""
     return_data = {"returnData": query.get("ReturnData") is not False}
     if expression := query.get("Expression"):
         label = {"label": query["Label"]} if query.get("Label") else {}
@@ -272,6 +279,7 @@ def people_moment(at: int) -> str:
 
 
 def _about(alarm: Alarm) -> list[str]:
+    """The blocks of a mail about what the alarm watches."""
     settings = alarm.given
     if alarm.kind == COMPOSITE:
         children = {child["arn"]: child["state"]["value"] for child in triggering_alarms(alarm)}

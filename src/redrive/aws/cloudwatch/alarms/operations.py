@@ -86,6 +86,7 @@ class AlarmOperations:
         return await self._switch(call, params, enabled=False)
 
     async def _switch(self, call: Call, params: Structure, *, enabled: bool) -> Structure:
+        """Switch the actions of alarms on or off; names of no alarm are skipped."""
         names = [resource_name(call, name) for name in params["AlarmNames"]]
 
         async def decide(draft: Draft) -> None:

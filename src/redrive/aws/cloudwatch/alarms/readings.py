@@ -43,6 +43,7 @@ class AlarmReadings:
     async def _window(
         self, watch: AlarmWatch, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
     ) -> Sequence[Datapoint]:
+        """A datapoint for each period of a watch, the latest first; without a value where there are no samples."""
         moments = range(query.until - query.period_ms, query.since - 1, -query.period_ms)
         if watch.expressions:
             return await self._compute(watch, query, buckets, moments)
@@ -57,6 +58,7 @@ class AlarmReadings:
         buckets: Mapping[int, Sequence[PeriodStatistics]],
         moments: Sequence[int],
     ) -> Sequence[Datapoint]:
+        """The window of a watch on expressions; without values if these cannot be computed."""
         metrics = {
             source.id: {
                 point.at: point.value

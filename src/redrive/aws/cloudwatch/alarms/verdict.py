@@ -121,6 +121,7 @@ def reason_of(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
 
 
 def _of_points(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
+    """The part of a reason about the datapoints that decided."""
     points, is_alarm = verdict.decisive, verdict.state == ALARM
     values = ", ".join(f"{java_double(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
     comparison = f"{_was(len(points))}{'' if is_alarm else ' not'} {_PHRASES[rule.comparison]}"

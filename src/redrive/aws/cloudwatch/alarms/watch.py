@@ -94,6 +94,7 @@ class AlarmWatch:
 
     @classmethod
     def _of_queries(cls, alarm: Alarm, rule: Rule) -> Self:
+        """The watch of an alarm on queries, one of which returns data."""
         queries: list[Mapping[str, Any]] = alarm.given["Metrics"]
         metrics = [(query["Id"], query["MetricStat"]) for query in queries if "MetricStat" in query]
         expressions = [(query["Id"], query["Expression"]) for query in queries if "Expression" in query]

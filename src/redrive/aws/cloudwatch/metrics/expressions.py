@@ -164,6 +164,7 @@ class _MathReader(LanguageReader):
             return BinaryOperation("-", Number(0.0), self._negation())
 
     def _power(self) -> Node:
+        """Read `base ^ exponent`, which groups from the right: `2 ^ 3 ^ 2` is `2 ^ 9`."""
         base = self._operand()
         if not self.take("^"):
             return base

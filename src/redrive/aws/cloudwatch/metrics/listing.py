@@ -83,6 +83,7 @@ class MetricListing:
 
 
 def _is_match(metric: MetricName, name: str | None, dimensions: set[tuple[str, str | None]]) -> bool:
+    """True if a metric has a name (None: any) and dimensions, where None stands for any value."""
     if name is not None and metric.name != name:
         return False
     values = dict(metric.dimensions)

@@ -79,6 +79,7 @@ class Computation:
         return value
 
     def _call(self, function: str, arguments: Sequence[Node]) -> Value:
+        """The value of a function: of one argument, unless it is `METRICS`, `FILL` or `IF`."""
         if function == "METRICS":
             return self._metrics(arguments)
         if function == "FILL":
@@ -107,6 +108,7 @@ class Computation:
         return [series for value in values for series in _several(value)]
 
     def _fill(self, node: Node, by: Node) -> Value:
+        """Series without gaps: by their last value (`REPEAT`), between neighbours (`LINEAR`), or by a value."""
         mode = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
         value = self.value(node)
         self._spend(value)
@@ -117,6 +119,7 @@ class Computation:
         return _each(partial(fill, self.moments), value)
 
     def _if(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
+        """A value for each moment by the condition's; none where the condition has none."""
         self.budget.spend(len(self.moments))
         points: dict[int, float] = {}
         for moment in self.moments:
@@ -202,6 +205,7 @@ def _compute(operate: Binary, left: float, right: float) -> float:
 
 
 def _combine(operate: Binary, left: Value, right: Value) -> Value:
+    """Two values combined: as numbers, moment by moment, or for each series of a list."""
     if isinstance(left, float) and isinstance(right, float):
         return _compute(operate, left, right)
     if not isinstance(left, float | Mapping):

@@ -148,6 +148,7 @@ def _statistics_of(datum: Structure) -> tuple[Statistics, dict[float, float]]:
 
 
 def _of_values(values: list[float], counts: list[float]) -> tuple[Statistics, dict[float, float]]:
+    """The statistics of values and their counts, and the counts by rounded value."""
     counts_by_value: dict[float, float] = {}
     for value, count in zip(values, counts, strict=True):
         counts_by_value[rounded(value)] = counts_by_value.get(rounded(value), 0) + count

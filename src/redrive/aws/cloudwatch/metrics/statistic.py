@@ -88,6 +88,7 @@ def read_trim(name: str) -> Trim | None:
 
 
 def _long(match: "re.Match[str]") -> Trim | None:
+    """The statistic of a match of `_LONG`; None if its bounds do not fit: `PR` takes values, not percentages."""
     kind, low, low_percent, high, high_percent = match.groups()
     signs = {sign for bound, sign in ((low, low_percent), (high, high_percent)) if bound is not None}
     if len(signs) != 1 or (low is None and low_percent) or (high is None and high_percent):

@@ -159,6 +159,7 @@ def _enter_in_tree(entry: zipfile.ZipInfo, tree: "_Tree") -> bool:
 
 
 def _stays_inside(filename: str) -> bool:
+    """True if a file of this name is unpacked inside its folder, and a file system takes the name."""
     path = PurePosixPath(filename)
     if len(filename.encode()) > _PATH_BYTES_MAX or any(
         len(part.encode()) > _NAME_BYTES_MAX for part in path.parts

@@ -155,6 +155,7 @@ def offered_runtimes(*, ended: bool) -> list[str]:
 
 
 def _check_runtime(runtime: str, *, ended_runtimes: bool) -> None:
+    """Refuse a runtime that is not offered; `ended_runtimes` allows those that AWS has ended."""
     if runtime in _ENDED and not ended_runtimes:
         raise invalid(
             f"The runtime parameter of {runtime} is no longer supported for creating or updating AWS Lambda functions. We"
@@ -181,6 +182,7 @@ def _at_most(params: Mapping[str, Any], name: str, before: int, maximum: int, pa
 
 
 def _variables(params: Structure, before: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The environment variables of a request, or those from before if it has none; raises AwsError."""
     if "Environment" not in params:
         return before
     variables: dict[str, str] = params["Environment"].get("Variables", {})
@@ -201,6 +203,7 @@ def _variables(params: Structure, before: Mapping[str, str] | None) -> Mapping[s
 
 
 def _dead_letter(params: Structure, before: str) -> str:
+    """The ARN of the dead-letter target of a request, or that from before; empty: none."""
     if "DeadLetterConfig" not in params:
         return before
     arn: str = params["DeadLetterConfig"].get("TargetArn", "")
@@ -210,6 +213,7 @@ def _dead_letter(params: Structure, before: str) -> str:
 
 
 def _logging(params: Structure, before: Configuration) -> Mapping[str, str]:
+    """The logging settings with their defaults; only logs in JSON have levels."""
     settings: Mapping[str, str] = {**before.logging, **params.get("LoggingConfig", {})}
     log_format = settings.get("LogFormat", "Text")
     logging = {

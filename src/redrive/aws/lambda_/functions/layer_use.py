@@ -44,6 +44,7 @@ async def layers_in(draft: Draft, call: Call, arns: Sequence[str]) -> tuple[Laye
 
 
 async def _layer_in(draft: Draft, call: Call, reference: LayerReference) -> LayerUse:
+    """A layer for a function; raises AwsError if it is elsewhere, absent or not allowed."""
     if reference.name.account == call.account and reference.name.region != call.region:
         raise invalid(
             "Layers are not in the same region as the function. Layers are expected to be in region"

@@ -282,6 +282,8 @@ class FunctionOperations:
         return {"StatusCode": 204}
 
     async def _delete(self, reference: FunctionReference) -> None:
+        """Delete a function and all that is its own, then end its processes and remove its code."""
+
         async def decide(draft: Draft) -> list[Configuration]:
             function = await function_in(draft, reference)
             beginning = key_beginning(reference.name)
@@ -306,6 +308,8 @@ class FunctionOperations:
         await self._layers.forget_unused({layer for version in deletions for layer in version.layers})
 
     async def _delete_version(self, reference: FunctionReference, version: str) -> None:
+        """Delete a version, unless an alias leads to it; one that is not there is no fault."""
+
         async def decide(draft: Draft) -> Configuration | None:
             function = await function_in(draft, reference)
             key = version_key(reference.name, version)

@@ -74,6 +74,7 @@ class FunctionPermissions:
         return {}
 
     async def _check(self, call: Call, reference: FunctionReference, action: str) -> None:
+        """Check the caller's right to an action, with the text that it has for what is absent."""
         absent = no_alias_or_version(reference)
         if action == "RemovePermission" and reference.qualifier is None:
             absent = no_such(f"No policy found for: {reference.arn}")

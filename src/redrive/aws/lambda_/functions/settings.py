@@ -74,6 +74,8 @@ class ConcurrencyOperations:
         return {}
 
     async def _reserve(self, reference: FunctionReference, requested: int | None) -> None:
+        """Store the reserved concurrency (None: none), which the backlogs of its events heed, too."""
+
         async def decide(draft: Draft) -> None:
             function = replace(await function_in(draft, reference), reserved=requested)
             draft.put(FUNCTION, reference.name.key, function)

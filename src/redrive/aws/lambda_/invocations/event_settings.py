@@ -145,6 +145,7 @@ def _with_changes(before: EventSettings, params: Structure) -> EventSettings:
 
 
 def _destination(settings: EventSettings, destinations: Structure, kind: str, before: str) -> str:
+    """The destination of a kind in a request, or that from before; empty: none. Raises AwsError."""
     if kind not in destinations:
         return before
     arn: str = destinations[kind].get("Destination", "")

@@ -119,6 +119,7 @@ def _event(fact: Attempted) -> InvocationEvent:
 
 
 def _record_document(fact: Attempted, event: InvocationEvent, *, payloads: bool) -> Mapping[str, Any]:
+    """The record of an event for a destination; `payloads`: with those of the request and the answer."""
     identifiers = dict(fact.attempt.identifiers)
     condition = condition_of(fact)
     document: dict[str, Any] = {
@@ -177,6 +178,7 @@ def _payload(attempt: Attempt) -> Any:
 
 
 def _error_message(fact: Attempted) -> str:
+    """The text of what a failed event failed with."""
     if not fact.attempt.answer:
         return "Event age exceeded" if fact.attempt.reason is Reason.EXPIRED else _THROTTLED  # chosen
     message = _payload(fact.attempt)

@@ -78,6 +78,7 @@ class Invoking:
         payload: bytes,
         params: Structure,
     ) -> Structure:
+        """Invoke a function and answer when it has ended (`RequestResponse`)."""
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
         version = await self._lookup.choose_version(target, self._engine.runtime.rng)
         try:

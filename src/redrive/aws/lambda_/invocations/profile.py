@@ -146,6 +146,7 @@ def _parcel(context: SubscriptionContext, delivery: Delivery, headers: Mapping[s
 
 
 def _plan(subscription: Subscription) -> Plan:
+    """The plan for retries of events, by the attributes of the function's subscription."""
     attributes = subscription.attributes
     age_ms = int(attributes.get(AGE_SECONDS, AGE_SECONDS_USUAL)) * 1000
     retries = int(attributes.get(RETRIES, RETRIES_USUAL))

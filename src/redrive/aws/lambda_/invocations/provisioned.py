@@ -67,6 +67,7 @@ class Warmth:
         self._following = asyncio.get_running_loop().create_task(self._follow())
 
     def _changed(self, kind: str) -> None:
+        """Follow the settings again after a write of one of their kinds."""
         if kind not in _KINDS or self._following is None:
             return
         self._is_outdated = True
@@ -74,6 +75,7 @@ class Warmth:
             self._following = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:
+        """Keep as many processes as the settings ask for, again while they change or cannot be read."""
         while self._is_outdated:
             self._is_outdated = False
             try:
@@ -197,6 +199,7 @@ class ProvisionedConcurrency:
     async def _reference(
         self, call: Call, params: Structure, action: str, unqualified: str
     ) -> tuple[FunctionReference, FunctionTarget]:
+        """The version or alias of a call, and its target; `unqualified` is the refusal of a call without one."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)

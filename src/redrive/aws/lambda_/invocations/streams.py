@@ -114,6 +114,7 @@ class AnswerStream(AnswerParts):
         return await self._running
 
     def _take(self) -> bytes:
+        """Take the oldest part; the function goes on when half of the room is free."""
         part = self._parts.popleft()
         self._held_bytes -= len(part)
         if self._held_bytes < HELD_BYTES_MAX // 2:

@@ -117,6 +117,7 @@ class MappingConsumer:
     # ---- claims ------------------------------------------------------------------------------------------
 
     async def _consume(self) -> None:
+        """Receive batch after batch until the mapping ends, some at once."""
         at_once = self.mapping.concurrency_max or AT_ONCE
         while not self._cancellation.happened:
             if len(self._batches) >= at_once:
@@ -230,6 +231,7 @@ class MappingConsumer:
             logger.exception("mapping.failed mapping=%s: its messages come back", self.mapping.id)
 
     async def _invoke(self, queue: Queue, items: Sequence[Item]) -> None:
+        """Invoke the function with a batch, count the outcome and delete the messages that succeeded."""
         result = await self._result(items)
         if result is not None:
             self._count("InvokedEventCount", len(items))

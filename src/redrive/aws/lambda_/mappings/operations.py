@@ -113,6 +113,7 @@ def _counts_events(params: Structure, before: EventSourceMapping) -> bool:
 
 
 def _filters(params: Structure, before: tuple[str, ...]) -> tuple[str, ...]:
+    """The filter patterns of a request, or those from before if it has none; raises AwsError."""
     if "FilterCriteria" not in params:
         return before
     filters = (params["FilterCriteria"] or {}).get("Filters") or []

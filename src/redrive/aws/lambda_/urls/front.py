@@ -101,6 +101,7 @@ class FunctionUrls:
         return answer
 
     async def _requested_url(self, request: Request) -> _RequestedUrl | None:
+        """The URL that a request is for; None: it is for none."""
         target = target_of(request)
         if target is None:
             return None

@@ -96,6 +96,7 @@ class Contents:
     async def _pieces(
         self, first_stream: AsyncGenerator[bytes], other_spans: Sequence[_Span]
     ) -> AsyncGenerator[bytes]:
+        """The pieces of a stream that is open, then those of other spans, each opened in its turn."""
         async with aclosing(first_stream):
             async for piece in first_stream:
                 yield piece

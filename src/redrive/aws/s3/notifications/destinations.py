@@ -85,6 +85,7 @@ def event_message(
 
 
 def _object(event: str, record: ObjectRecord, sequencer: str) -> dict[str, Any]:
+    """The object as an event describes it; of one that is deleted neither size nor ETag."""
     key = {"key": quote_plus(record.key, safe="/*")}
     if event.startswith(CREATED):
         return {**key, "size": record.size, "eTag": record.etag, "sequencer": sequencer}
@@ -168,6 +169,7 @@ class Destinations:
     async def _send(
         self, bucket: Bucket, arn: str, message: Mapping[str, Any], trace: str = "", *, is_test: bool = False
     ) -> None:
+        """Send a message to a queue, topic or function; a function is tested without a message. Raises AwsError."""
         destination, text = parse_arn(arn), orjson.dumps(message).decode()
         service = destination.service
         caller = service_acting_for(
@@ -189,6 +191,7 @@ class Destinations:
 
 
 def _fault(refusal: AwsError, service: str, arn: str) -> str:
+    """The text that S3 has for the refusal of a destination."""
     is_absent = refusal.code in _ABSENT
     if not (is_absent or refusal.code.startswith(_DENIED)):
         return refusal.message

@@ -117,6 +117,7 @@ def normalized(configuration: Structure, region: str, new_id: Callable[[], str])
 def _normalized_rule(
     rule: Structure, member: str, service: str, region: str, new_id: Callable[[], str]
 ) -> Structure:
+    """A rule as it is stored, with an id; raises AwsError if it is not acceptable."""
     if not rule.get("Events"):
         raise malformed()
     _check_arn(rule[member], member, service, region)
@@ -151,6 +152,7 @@ def _filter_rules(rule: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
 
 
 def _normalized_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """A filter's rules as they are stored; raises AwsError if one is not acceptable."""
     filter_rules: dict[str, str] = {}
     for rule in rules:
         if "Name" not in rule or "Value" not in rule:

@@ -141,6 +141,7 @@ def _with_attributes(application: Application, attributes: Mapping[str, str]) ->
 
 
 def _checked_value(application: ApplicationName, name: str, value: str) -> str:
+    """The value of an attribute as it is stored; raises AttributeRefused."""
     opening = "Invalid value for attribute: "
     if name in _SECRETS:
         return value

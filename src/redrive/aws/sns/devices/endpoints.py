@@ -115,6 +115,7 @@ def _with_attributes(device: Device, attributes: Mapping[str, str]) -> Device:
 
 
 def _checked_value(name: str, value: str) -> str:
+    """The value of an attribute as it is stored; raises AttributeRefused."""
     opening = f"Invalid value for attribute: {name}"
     if name == platform.ENABLED:
         return str(values.read(BOOLEAN, opening, value)).lower()

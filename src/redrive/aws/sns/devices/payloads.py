@@ -125,11 +125,7 @@ def for_apple(device_message: DeviceMessage, bundle: str) -> Notification:
 
 
 def for_google(device_message: DeviceMessage, token: str) -> Notification:
-    """A message for Firebase Cloud Messaging, to the device of a token.
-
-    Raises:
-        Unsendable: It is malformed, or its time is over.
-    """
+    """A message for Firebase Cloud Messaging, to the device of a token; raises Unsendable."""
     document: dict[str, Any] = (
         _document(device_message) if device_message.is_own else {"data": {"default": device_message.text}}
     )

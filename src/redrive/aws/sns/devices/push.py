@@ -174,6 +174,7 @@ class DeviceEndpoint:
     # ---- what services say of devices ------------------------------------------------------------------------
 
     async def _apply_answer(self, device: Device, attempt: Attempt) -> None:
+        """Disable a device that the push service has lost, or store the token that has replaced its own."""
         token = dict(attempt.identifiers).get(PUSHED_TO, device.attributes[TOKEN])
         if attempt.reason is Reason.MISSING:
             await self._change(device, {ENABLED: "false"})

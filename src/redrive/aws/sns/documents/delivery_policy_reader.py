@@ -79,11 +79,7 @@ def _is_of_topic(text: str) -> bool:
 
 
 def read_topic_policy(text: str) -> TopicDeliveryPolicy:
-    """Read a topic's `DeliveryPolicy`.
-
-    Raises:
-        DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
-    """
+    """Read a topic's `DeliveryPolicy`; raises DeliveryPolicyInvalid if it breaks a rule."""
     http = _member(_read_root(text, {"http"}), "http", _TOPIC_MEMBERS)
     if http is None:
         return TopicDeliveryPolicy()

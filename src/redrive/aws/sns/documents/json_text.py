@@ -32,11 +32,7 @@ def read_object(attribute: str, text: str, known_names: Collection[str] | None =
 
 
 def read(attribute: str, text: str) -> Any:
-    """The JSON value that an attribute holds.
-
-    Raises:
-        AttributeRefused: The text is no JSON.
-    """
+    """The JSON value that an attribute holds; raises AttributeRefused if the text is no JSON."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -24,11 +24,7 @@ TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics
 
 
 async def check_topics(topics: Topics, topic: Topic) -> None:
-    """Refuse a topic beyond what an account's region may have.
-
-    Raises:
-        AwsError: `TopicLimitExceeded`.
-    """
+    """Refuse a topic beyond what an account's region may have; raises AwsError (`TopicLimitExceeded`)."""
     counts = await topics.count(topic.name.account, topic.name.region)
     topics_max = FIFO_TOPICS_MAX if topic.ordered else STANDARD_TOPICS_MAX
     if (counts.ordered if topic.ordered else counts.unordered) >= topics_max:

@@ -28,11 +28,7 @@ def bytes_max(topic: Topic) -> int:
 
 
 def check_text(text: str) -> None:
-    """Refuse a message without text.
-
-    Raises:
-        AwsError: `InvalidParameter`.
-    """
+    """Refuse a message without text; raises AwsError (`InvalidParameter`)."""
     if not text:
         raise invalid("Empty message")
 
@@ -53,11 +49,7 @@ def check_subject(subject: str | None) -> None:
 
 
 def check_attributes(attributes: Attributes) -> None:
-    """Refuse message attributes that break a rule.
-
-    Raises:
-        AwsError: `ParameterValueInvalid`.
-    """
+    """Refuse message attributes that break a rule; raises AwsError (`ParameterValueInvalid`)."""
     for name, attribute in attributes.items():
         if fault := messages.name_fault(name, _NOT_IN_NAME):
             raise _invalid(fault)

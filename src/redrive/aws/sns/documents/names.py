@@ -32,11 +32,7 @@ def subscription_arn_in(topic: ResourceName, subscription_id: str) -> str:
 
 
 def check_topic_name(name: str, *, fifo: bool) -> None:
-    """Refuse a name that no topic may have.
-
-    Raises:
-        AwsError: `InvalidParameter`.
-    """
+    """Refuse a name that no topic may have; raises AwsError (`InvalidParameter`)."""
     stem = name.removesuffix(FIFO_SUFFIX) if fifo else name
     if fifo != name.endswith(FIFO_SUFFIX) or len(name) > _TOPIC_NAME_CHARS_MAX:
         raise invalid("Topic Name")
@@ -89,11 +85,7 @@ def sns_arn(arn: str, parameter: str) -> Arn:
 
 
 def any_arn(arn: str, parameter: str) -> Arn:
-    """An ARN of any service.
-
-    Raises:
-        AwsError: `InvalidParameter`, naming the parameter and what is wrong.
-    """
+    """An ARN of any service; raises AwsError (`InvalidParameter`, naming the parameter and what is wrong)."""
     try:
         return parse_arn(arn)
     except ValueError as fault:

@@ -65,11 +65,7 @@ def with_attributes(subscription: Subscription, topic: Topic, attributes: Mappin
 
 
 def with_attribute(subscription: Subscription, topic: Topic, name: str, value: str) -> Subscription:
-    """The subscription with another value of one attribute.
-
-    Raises:
-        AttributeRefused: The attribute is unknown or not acceptable.
-    """
+    """The subscription with another value of one attribute; raises AttributeRefused."""
     if name == replays.POLICY:
         return with_text(subscription, name, replays.check(topic, value))
     return _TABLE.with_value(subscription, name, value)

@@ -179,11 +179,7 @@ async def topic_at(
 
 
 def check_access(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _NO_KEYS) -> None:
-    """Refuse an action on a topic that the caller has no permission for.
-
-    Raises:
-        AwsError: `AuthorizationError`.
-    """
+    """Refuse an action on a topic that the caller has no permission for; raises AwsError (`AuthorizationError`)."""
     owner = topic.name.account
     # The default policy lets the owner's calls in and nobody else's: so does a topic without a policy.
     policy = topic.attributes.get(POLICY)

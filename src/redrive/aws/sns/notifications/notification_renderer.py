@@ -93,6 +93,7 @@ class Signer:
         return task
 
     def _remember_result(self, digests: Iterable[bytes], task: "asyncio.Future[dict[bytes, str]]") -> None:
+        """Remember the signatures of a task that has ended."""
         for digest in digests:
             del self._running[digest]
         if not task.cancelled() and task.exception() is None:

@@ -19,11 +19,7 @@ def text_of(topic: Topic) -> str:
 
 
 def with_policy(topic: Topic, text: str) -> Topic:
-    """The topic with this policy, or without one where the text is empty.
-
-    Raises:
-        AwsError: `InvalidParameter`.
-    """
+    """The topic with this policy, or without one where the text is empty; raises AwsError (`InvalidParameter`)."""
     if text and topic.ordered:
         raise invalid("DataProtectionPolicy Reason: FIFO topics cannot have one")  # chosen
     if text:

@@ -46,11 +46,7 @@ class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a
 
 
 def read_protection_policy(text: str) -> ProtectionPolicy:
-    """Read one.
-
-    Raises:
-        ProtectionPolicyInvalid: It is not acceptable.
-    """
+    """The policy that a text is; raises ProtectionPolicyInvalid."""
     policy = _read_document(text)
     policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
     policy.text("Name", empty=False)

@@ -99,6 +99,7 @@ class Screening:
         return texts.without(entry, statements)
 
     async def _inspect_entry(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
+        """The findings in the texts of an entry; long texts are searched in a thread."""
         message: str = entry["Message"]
         structured = entry.get("MessageStructure") == "json"
         texts = {_SINGLE_TEXT: message}
@@ -230,6 +231,7 @@ class Screen:
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
 
     def _masked_version(self, statements: tuple[ProtectionStatement, ...]) -> Publication:
+        """The publication as these statements mask it, made once."""
         version = self._versions.get(statements)
         if version is None:
             entry = self._texts.without(self._entry, statements)

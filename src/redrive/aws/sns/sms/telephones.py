@@ -169,6 +169,7 @@ class Telephones:
     # ---- may it be sent? -------------------------------------------------------------------------------------
 
     async def _refusal(self, push_request: PushRequest, text: str, price: Decimal) -> Attempt | None:
+        """The refusal of a text, for its length, opt-out, price or quota; None: it is sent."""
         account, region = push_request.headers["Account"], push_request.headers["Region"]
         if len(text) > SMS_CHARS_MAX:
             return _TOO_LONG

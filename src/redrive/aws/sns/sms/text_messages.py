@@ -40,11 +40,7 @@ _RULES: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def check_attributes(attributes: Attributes) -> None:
-    """Refuse invalid values of the attributes that text messages are sent by.
-
-    Raises:
-        AwsError: `InvalidParameter`.
-    """
+    """Refuse invalid values of attributes for text messages; raises AwsError (`InvalidParameter`)."""
     for name, rule in _RULES.items():
         if name in attributes and not rule(attributes[name].get("StringValue") or ""):
             raise invalid(f"MessageAttributes Reason: {name} is invalid")  # chosen

@@ -86,11 +86,7 @@ class RestJsonCodec:
         self._parameters = parameters
 
     def parse(self, operation: Operation, request: Request) -> Structure:
-        """Return the operation's parameters.
-
-        Raises:
-            AwsError: `SerializationException`.
-        """
+        """Return the operation's parameters; raises AwsError (`SerializationException`)."""
         shape = operation.input
         profile = operation.service.profile
         try:

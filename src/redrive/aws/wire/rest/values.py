@@ -13,11 +13,7 @@ _TRUTHS: Final = {"true": True, "false": False}
 
 
 def query_of(query: str) -> Mapping[str, list[str]]:
-    """Return the parameters of a query.
-
-    Raises:
-        AwsError: `SerializationException`: they are too many.
-    """
+    """Return the parameters of a query; raises AwsError (`SerializationException`: they are too many)."""
     try:
         return parse_qs(query, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
     except ValueError as error:  # too many fields

@@ -36,11 +36,7 @@ class Element:
 
 
 def read_xml(body: bytes) -> Element:
-    """Parse a document; its root.
-
-    Raises:
-        AwsError: `MalformedXML`, or `MaxMessageLengthExceeded`.
-    """
+    """The root of a document; raises AwsError (`MalformedXML`, or `MaxMessageLengthExceeded`)."""
     if len(body) > _BYTES_MAX or body.count(b"=") > _EQUALS_MAX or body.count(b"\n") > _LINES_MAX:
         raise AwsError("MaxMessageLengthExceeded", "Your request was too large.")
     return _Parser().read(body)

@@ -106,6 +106,7 @@ def _fields(request: Request) -> dict[str, str]:
 
 
 def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], expires: str) -> str:
+    """The text that is signed: method, MD5, type, expiry, `x-amz-` headers and resource."""
     values = {name.lower(): value for name, value in fields.items() if name not in _FIELDS} | request.headers
     amazon_headers = [
         f"{name}:{values[name].strip()}\n" for name in sorted(values) if name.startswith("x-amz-")

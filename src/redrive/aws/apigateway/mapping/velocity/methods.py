@@ -153,6 +153,7 @@ def _get(_: Budget, items: str | list[Value], index: int) -> Value:
 
 
 def _add(_: Budget, items: list[Value], *arguments: Value) -> bool:
+    """Java's `List.add`: put an element at the end, or at an index."""
     if len(arguments) == 1:
         items.append(arguments[0])
     else:
@@ -167,6 +168,7 @@ def _set(_: Budget, items: list[Value], index: int, item: Value) -> Value:
 
 
 def _remove(budget: Budget, items: list[Value], index: Value) -> Value:
+    """Java's `List.remove`: returns the element at an index, or whether a value was in the list."""
     if isinstance(index, int):
         return items.pop(_checked_index(index, len(items)))
     item_index = _index_of(budget, items, index)

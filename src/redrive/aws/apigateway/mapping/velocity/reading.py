@@ -113,6 +113,7 @@ class TemplateReader:
         return VerbatimText(self._text[self._at - 1])
 
     def _until(self, begin: str, end_mark: str) -> str:
+        """Read from one mark, which is next, to another; returns what is between."""
         end = self._text.find(end_mark, self._at + len(begin))
         if end < 0:
             raise self._failure(f"{begin} without {end_mark}")
@@ -158,6 +159,7 @@ class TemplateReader:
         return Set(reference, expression)
 
     def _if(self) -> TemplateNode:
+        """Read the branches of `#if` to its `#end`; the branch without a condition is `#else`."""
         branches: list[tuple[Expression | None, Sequence[TemplateNode]]] = []
         condition: Expression | None = self._condition()
         while True:
@@ -213,6 +215,7 @@ class TemplateReader:
         return Reference(name, steps)
 
     def _step(self) -> TemplateMember | TemplateElement | MethodCall | None:
+        """Read the next step of a reference, `.member`, `.method(…)` or `[index]`; None: there is no more."""
         match = _MEMBER.match(self._text, self._at)
         if match is not None:
             self._at = match.end()
@@ -230,6 +233,7 @@ class TemplateReader:
     # ---- expressions -----------------------------------------------------------------------------------------
 
     def _expression(self, level: int = 0) -> Expression:
+        """Read operands of one level of operators; those of later levels bind tighter."""
         if level == len(_OPERATORS):
             return self._unary()
         left = self._expression(level + 1)
@@ -238,6 +242,7 @@ class TemplateReader:
         return left
 
     def _operator(self, operators: Sequence[str]) -> str | None:
+        """Read one of some operators, or the word for it, as `and`; None: none of them is next."""
         self._match(_SPACE)
         for operator in operators:
             if self._text.startswith(operator, self._at):
@@ -270,6 +275,7 @@ class TemplateReader:
         return operand
 
     def _primary(self, mark: str) -> Expression:
+        """Read an operand without signs, which begins with `mark`."""
         if mark == "$":
             return self._reference()
         if mark in {"'", '"'}:
@@ -304,6 +310,7 @@ class TemplateReader:
         return InterpolatedText(TemplateReader(text, self._depth).template())
 
     def _list_or_range(self) -> Expression:
+        """Read `[1, 2]` or `[1..2]`, behind the bracket that begins it."""
         self._match(_SPACE)
         if self._text.startswith("]", self._at):
             self._at += 1
@@ -322,6 +329,7 @@ class TemplateReader:
         return ListLiteral([first])
 
     def _map(self) -> Expression:
+        """Read `{"a": 1}`, behind the brace that begins it."""
         items: list[tuple[Expression, Expression]] = []
         self._match(_SPACE)
         while not self._text.startswith("}", self._at):
@@ -356,6 +364,7 @@ class TemplateReader:
     # ---- tokens ----------------------------------------------------------------------------------------------
 
     def _match(self, pattern: re.Pattern[str]) -> str | None:
+        """Read what a pattern matches here; None: nothing."""
         match = pattern.match(self._text, self._at)
         if match is None:
             return None
